@@ -37,16 +37,21 @@ test: setup ## Check format, lints and docs, and run all tests
 	printf 'All checks passed in %d min %d s\n' $$((seconds / 60)) $$((seconds % 60))
 
 .PHONY: check
+# Most tests wait for something most of the time, so there are two for each core.
 check:
 	$(CARGO) build --locked --workspace --bins
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='$(RUSTDOC_LINTS)' $(CARGO) doc --quiet --locked --workspace --no-deps
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		$(CARGO) nextest run --locked --workspace --no-fail-fast; \
+		$(CARGO) nextest run --locked --workspace --no-fail-fast --test-threads $$(($$(nproc) * 2)); \
 	else \
 		$(CARGO) test --locked --workspace; \
 	fi
+
+.PHONY: test-as-user
+test-as-user: ## Run all tests as an ordinary user, after `make test` has built them as root
+	@CARGO='$(CARGO)' tests/as_user.sh
 
 .PHONY: bench
 bench: ## Measure speed and memory (release profile; the first build is slow)
@@ -78,6 +83,12 @@ mocks: ## Test with third-party model servers, if LLMOCK and AIMOCK name them: d
 	@./setup.sh run
 	$(CARGO) build --locked $(PROGRAMS) --bins
 	@python3 tests/clients/mocks.py $(TARGET)/debug
+
+.PHONY: small-model
+small-model: ## Have a small model do ten tasks: MODEL_URL or MODEL_GGUF names it (an hour on one thread; docs/small-models.md)
+	@./setup.sh run
+	$(CARGO) build --locked $(PROGRAMS) --bins
+	@python3 tests/clients/small_model.py $(TARGET)/debug
 
 .PHONY: clients
 clients: ## Try other people's clients, linters and SDKs, from PyPI and npm, in CLIENTS_DIR or a temporary directory

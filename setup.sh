@@ -10,7 +10,7 @@ set -eu
 
 case ${1:-} in
     run) programs='make cc bash' ;;
-    test) programs='make cc bash git curl python3 perl rg fd chromium' ;;
+    test) programs='make cc bash git curl python3 perl rg fd chromium ip less' ;;
     *)
         echo 'usage: setup.sh run|test' >&2
         exit 2
@@ -43,6 +43,8 @@ package() {
         *:rg) echo ripgrep ;;
         apt-get:fd | dnf:fd) echo fd-find ;;
         pacman:python3) echo python ;;
+        dnf:ip) echo iproute ;;
+        *:ip) echo iproute2 ;;
         apt-get:chromium)
             if grep -qs '^ID=ubuntu' /etc/os-release; then echo chromium-browser; else echo chromium; fi
             ;;

@@ -14,6 +14,8 @@ case $tool in
     # Only Docker's format has a health check.
     *) build="$engine build --layers --format docker" ;;
 esac
+# image/engine.sh says why.
+if [ "$tool" = buildah ] && [ -d "${CGROUPS:-/sys/fs/cgroup}/unified" ]; then export BUILDAH_RUNTIME=runc; fi
 if [ $# -eq 0 ]; then set -- autonous full tool-server; fi
 
 name() {

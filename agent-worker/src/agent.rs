@@ -11,7 +11,8 @@ use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::event_sink::EventSink;
 use crate::model::Model;
-use crate::prompt::PromptForm;
+use crate::prompt::{PromptForm, default_form};
+use crate::size_probe::SizeProbe;
 use crate::supervisor_tools::SupervisorTools;
 use crate::tool_client::ToolClient;
 use crate::tools::{OwnTools, TaskTools};
@@ -29,8 +30,25 @@ pub(crate) struct Agent {
     pub(crate) own_tools: OwnTools,
     pub(crate) limits: Limits,
     pub(crate) prompt_form: PromptForm,
+    /// What works in its place if its model turns out to be small.
+    pub(crate) if_small: Option<IfSmall>,
     /// How often a failed request to the model is retried (`AUTONOUS_CONTROL_MAX_RETRIES`, 3).
     pub(crate) max_retries: u32,
+}
+
+/// An agent for a model of which only its server can say whether it is small.
+pub(crate) struct IfSmall {
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) size: SizeProbe,
+}
+
+impl Agent {
+    /// The agent with the form for the size of its model.
+    pub(crate) async fn for_its_size(self: Arc<Self>) -> Arc<Self> {
+        let Some(IfSmall { agent, size }) = &self.if_small else { return self };
+        let form = default_form(self.limits.context_tokens, size.billions().await);
+        if form == PromptForm::Small { Arc::clone(agent) } else { self }
+    }
 }
 
 /// The agents of a worker: one for each model that a chat can choose.

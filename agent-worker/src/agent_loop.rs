@@ -15,6 +15,7 @@ use crate::agent::{Agent, Agents, TaskRun};
 use crate::attached_images;
 use crate::budget::Limit;
 use crate::compaction::compact;
+use crate::compaction_note::calls_of;
 use crate::conversation::Conversation;
 use crate::event_sink::EventSink;
 use crate::model::Message;
@@ -24,6 +25,7 @@ use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
 use crate::supervisor_tools::SupervisorTools;
 use crate::task_progress::TaskProgress;
 use crate::tools::TaskTools;
+use crate::transcript::Transcript;
 use crate::turn::{self, TurnOutcome};
 use crate::wall_clock::WallClock;
 
@@ -37,7 +39,8 @@ impl Agents {
         clock: &WallClock,
         cancel: &CancellationToken,
     ) -> Outcome {
-        self.of(task).run(self, task, events, supervisor, clock, cancel).await
+        let agent = self.of(task).for_its_size().await;
+        agent.run(self, task, events, supervisor, clock, cancel).await
     }
 }
 
@@ -109,10 +112,19 @@ impl Agent {
     ) -> Result<Conversation, StopReason> {
         let tools = run.catalogue().await?;
         progress.tools_answered = true;
-        let message = self.model.message(run.task);
-        let mut conversation =
-            Conversation::assemble(run.task, message, &tools, &self.limits, self.prompt_form);
-        attached_images::show(run, &mut conversation).await?;
+        let conversation = match kept(run.task) {
+            Some(transcript) => {
+                progress.earlier.splice(0..0, calls_of(&transcript.messages[transcript.pinned.end..]));
+                Conversation::resume(run.task, transcript, &tools, &self.limits, self.prompt_form)
+            }
+            None => {
+                let message = self.model.message(run.task);
+                let mut begun =
+                    Conversation::assemble(run.task, message, &tools, &self.limits, self.prompt_form);
+                attached_images::show(run, &mut begun).await?;
+                begun
+            }
+        };
         let context = InitialContext {
             messages: conversation.messages.len(),
             history_messages: run.task.history.len(),
@@ -148,6 +160,11 @@ impl Agent {
         run.events.record(last, &run.agent_id).await;
         partial_answer::bounded(end.outcome)
     }
+}
+
+/// What an earlier attempt had seen and written when it began to wait for a person, if that was kept.
+fn kept(task: &Task) -> Option<Transcript> {
+    Transcript::from_stored(task.parked.as_ref()?.conversation.as_ref()?)
 }
 
 fn totals(run: &TaskRun<'_>, progress: &TaskProgress) -> AgentTotals {

@@ -15,7 +15,7 @@ use crate::http::{self, HttpResponse};
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longer than any list of models.
-const MAX_LIST_BYTES: usize = 4 << 20;
+pub(crate) const MAX_LIST_BYTES: usize = 4 << 20;
 
 /// A request for a provider's list of models.
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use protocol::Plan;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Message;
 use crate::task_progress::CallRecord;
@@ -15,7 +16,7 @@ use crate::untrusted;
 /// The most calls that are listed: the newest.
 const MAX_CALLS: usize = 40;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CompactionNote {
     /// The model's summary of the first of them.
     summary: Option<String>,
@@ -60,7 +61,7 @@ impl CompactionNote {
 }
 
 /// The calls in some messages, with the status lines of their results.
-fn calls_of(messages: &[Message]) -> Vec<CallRecord> {
+pub(crate) fn calls_of(messages: &[Message]) -> Vec<CallRecord> {
     let mut made: Vec<(&str, CallRecord)> = Vec::new();
     for message in messages {
         match message {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use protocol::{Task, ToolSpec};
+use protocol::{Envelope, Task, ToolSpec};
 
 use crate::budget::Limits;
 use crate::compaction_note::CompactionNote;
@@ -13,6 +13,8 @@ use crate::model::{Image, Message, Request};
 use crate::prior_context;
 use crate::prompt::{self, PromptForm};
 use crate::shown_tools::shown;
+use crate::small_result;
+use crate::transcript::Transcript;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
 use crate::work_record;
@@ -68,6 +70,24 @@ impl Conversation {
         Self { system, messages, tools, form, fixed_tokens, pinned, note, window, max_output, has_shrunk }
     }
 
+    /// Goes on with what an earlier attempt had seen and written.
+    pub(crate) fn resume(
+        task: &Task,
+        transcript: Transcript,
+        tools: &[ToolSpec],
+        limits: &Limits,
+        form: PromptForm,
+    ) -> Self {
+        let Transcript { messages, pinned, note } = transcript;
+        let begun = Self::assemble(task, String::new(), tools, limits, form);
+        Self { messages, pinned, note, ..begun }
+    }
+
+    /// What another attempt resumes.
+    pub(crate) fn transcript(&self) -> Transcript {
+        Transcript { messages: self.messages.clone(), pinned: self.pinned.clone(), note: self.note.clone() }
+    }
+
     /// Replaces the tools after the tool server was restarted with other ones.
     pub(crate) fn replace_tools(&mut self, tools: &[ToolSpec]) {
         self.tools = shown(tools, self.form);
@@ -103,6 +123,25 @@ impl Conversation {
         self.messages.insert(self.pinned.end, note.message(max_bytes));
         self.pinned.end += 1;
         self.note = Some(note);
+    }
+
+    /// The result of a call as this model reads it.
+    pub(crate) fn result_text(&self, envelope: &Envelope) -> String {
+        match self.form {
+            PromptForm::Full | PromptForm::Compact => {
+                untrusted::result(envelope, self.gives_instructions(&envelope.meta.tool))
+            }
+            PromptForm::Small => small_result::text(envelope),
+        }
+    }
+
+    /// Ends a turn's results with what a model needs to hear before it goes on.
+    pub(crate) fn end_results(&mut self) {
+        let Some(Message::ToolResult { text, .. }) = self.messages.last_mut() else { return };
+        if self.form == PromptForm::Small {
+            text.push('\n');
+            text.push_str(small_result::LAST_WORD);
+        }
     }
 
     /// Adds a result, shortened to its share of the window.

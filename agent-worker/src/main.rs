@@ -10,7 +10,7 @@ use agent_worker::{check, config::Config, once, serve};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use process::confinement::{Confinement, Powers, confine};
-use process::{Variables, hardening, logs, models, secrets};
+use process::{Variables, hardening, log_queue, logs, models, secrets};
 
 /// Asks a language model what to do, calls the tools, and answers.
 ///
@@ -45,7 +45,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    run().unwrap_or_else(|error| process::exit::report("agent-worker", &error))
+    process::exit::end("agent-worker", run())
 }
 
 fn run() -> anyhow::Result<ExitCode> {
@@ -58,6 +58,7 @@ fn run() -> anyhow::Result<ExitCode> {
     logs::start(&variables)?;
     let config = Config::read(&variables)?;
     confine_to_connections()?;
+    log_queue::begin_writing().context("cannot start the thread of the log")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the async runtime")?;
     let end = runtime.block_on(async {

@@ -6,6 +6,7 @@ use protocol::{CallState, Envelope, Parked, ParkedCall, Spent, millis};
 use crate::budget::TaskUsage;
 use crate::conversation::Conversation;
 use crate::model::{Reasoning, Reply, ToolCall};
+use crate::tool_client;
 use crate::untrusted;
 use crate::wall_clock::WallClock;
 
@@ -33,12 +34,20 @@ impl CallEnd {
     pub(crate) fn waits(&self) -> bool {
         matches!(self, Self::Open(CallState::Waits { .. }))
     }
+
+    pub(crate) fn has_succeeded(&self) -> bool {
+        match self {
+            Self::Answered(envelope) => envelope.ok,
+            Self::Open(state) => matches!(state, CallState::Answered { .. }),
+        }
+    }
 }
 
 impl CallTurn {
     pub(crate) fn new(reply: Reply) -> Self {
         let Reply { text, calls, reasoning, .. } = reply;
-        Self { text, calls: calls.into_iter().map(|call| (call, CallState::NotBegun)).collect(), reasoning }
+        let begins = |call| (call, CallState::NotBegun { key: None });
+        Self { text, calls: calls.into_iter().map(begins).collect(), reasoning }
     }
 
     pub(crate) fn of(parked: &Parked) -> Self {
@@ -62,10 +71,12 @@ impl CallTurn {
         let calls = self.calls.into_iter().zip(ends).map(|((call, _), end)| {
             let ToolCall { id, name, arguments } = call;
             let state = match end {
+                CallEnd::Open(CallState::NotBegun { key }) => {
+                    CallState::NotBegun { key: key.or_else(|| Some(tool_client::new_key())) }
+                }
                 CallEnd::Open(state) => state,
                 CallEnd::Answered(envelope) => {
-                    let is_instructions = conversation.gives_instructions(&envelope.meta.tool);
-                    let result = untrusted::result(&envelope, is_instructions);
+                    let result = conversation.result_text(&envelope);
                     CallState::Answered { result: untrusted::shorten(&result, most) }
                 }
             };
@@ -80,7 +91,8 @@ impl CallTurn {
             cost_micros: usage.cost_micros,
         };
         let reasoning = self.reasoning.as_ref().map(Reasoning::to_stored);
-        Parked { text: self.text, reasoning, calls: calls.collect(), spent }
+        let conversation = conversation.transcript().to_stored();
+        Parked { conversation, text: self.text, reasoning, calls: calls.collect(), spent }
     }
 }
 
@@ -88,6 +100,6 @@ impl CallTurn {
 pub(crate) fn known_result(state: CallState) -> String {
     match state {
         CallState::Answered { result } => result,
-        CallState::Expired | CallState::Waits { .. } | CallState::NotBegun => EXPIRED.to_owned(),
+        CallState::Expired | CallState::Waits { .. } | CallState::NotBegun { .. } => EXPIRED.to_owned(),
     }
 }

@@ -29,12 +29,23 @@ pub(crate) fn history_message(past: &HistoryMessage) -> Message {
 const BEGINNING: &str = "[An earlier attempt to answer the next message was cut off. This is what it did, \
      so that nothing is done twice.";
 
+const AFTER_A_WAIT: &str = "[An attempt to go on from here was cut off. This is what it did, so that nothing \
+     is done twice.";
+
 /// What the model is told about earlier attempts at the task, if there were any.
 pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
-    if task.earlier.is_empty() {
-        return None;
-    }
-    let mut text = BEGINNING.to_owned();
+    (!task.earlier.is_empty()).then(|| told(BEGINNING, task))
+}
+
+/// What the model is told about attempts that went on with the turn that waited for a person, and were cut
+/// off: what came before that turn is in the conversation.
+pub(crate) fn attempts_after_a_wait(task: &Task) -> Option<String> {
+    let did_nothing = task.earlier.calls.is_empty() && task.earlier.summary.is_none();
+    (!did_nothing).then(|| told(AFTER_A_WAIT, task))
+}
+
+fn told(beginning: &str, task: &Task) -> String {
+    let mut text = beginning.to_owned();
     if let Some(summary) = &task.earlier.summary {
         let _ = write!(text, "\nIts own summary:\n{summary}");
     }
@@ -60,7 +71,7 @@ pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
         }
     }
     text.push_str("\nContinue from there. You may have to read a file again before you can change it.]");
-    Some(text)
+    text
 }
 
 #[cfg(test)]

@@ -1,38 +1,50 @@
 //! The system prompt: a file for people to edit, with a few facts of the task filled in.
 //!
-//! The text is `prompts/system.md`, for a small model `prompts/compact.md`, unless the task brings another.
+//! The text is `prompts/system.md`, for a small window `prompts/compact.md`, for a small model
+//! `prompts/small.md`, unless the task brings another.
 
+pub(crate) use process::models::PromptForm;
 use protocol::Task;
 
 const FULL: &str = include_str!("../prompts/system.md");
 const COMPACT: &str = include_str!("../prompts/compact.md");
+const SMALL: &str = include_str!("../prompts/small.md");
 
 /// Below this window, in tokens, a model gets the compact form by default.
 const SMALL_WINDOW: usize = 32_000;
 
-/// How much a model is told of its rules and its tools with every request (`AUTONOUS_MODEL_PROMPT`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PromptForm {
-    Full,
-    Compact,
+/// Below this window a model gets the form for small models, unless its size is known to be larger: only
+/// small models come with so little room.
+const TINY_WINDOW: usize = 16_000;
+
+/// Below this number of parameters, in billions, a model is small.
+const SMALL_MODEL: f64 = 4.0;
+
+/// The default for a model with this window and this many billions of parameters, as far as they are known.
+pub(crate) fn default_form(window: usize, billions: Option<f64>) -> PromptForm {
+    match billions {
+        Some(billions) if billions < SMALL_MODEL => PromptForm::Small,
+        None if window < TINY_WINDOW => PromptForm::Small,
+        Some(_) | None if window < SMALL_WINDOW => PromptForm::Compact,
+        Some(_) | None => PromptForm::Full,
+    }
 }
 
-impl PromptForm {
-    /// The default for a model with this window.
-    pub(crate) fn for_window(tokens: usize) -> Self {
-        if tokens < SMALL_WINDOW { Self::Compact } else { Self::Full }
-    }
-
-    fn template(self) -> &'static str {
-        match self {
-            Self::Full => FULL,
-            Self::Compact => COMPACT,
-        }
+fn template(form: PromptForm) -> &'static str {
+    match form {
+        PromptForm::Full => FULL,
+        PromptForm::Compact => COMPACT,
+        PromptForm::Small => SMALL,
     }
 }
 
 pub(crate) fn system(task: &Task, form: PromptForm) -> String {
-    fill(task.system_prompt.as_deref().unwrap_or(form.template()), &task.date, &task.roots)
+    // A small model takes a second directory for the one to work in.
+    let roots = match form {
+        PromptForm::Full | PromptForm::Compact => &task.roots[..],
+        PromptForm::Small => &task.roots[..task.roots.len().min(1)],
+    };
+    fill(task.system_prompt.as_deref().unwrap_or(template(form)), &task.date, roots)
 }
 
 fn fill(template: &str, date: &str, roots: &[String]) -> String {
@@ -51,8 +63,8 @@ mod tests {
 
     #[test]
     fn every_placeholder_is_filled() {
-        for form in [PromptForm::Full, PromptForm::Compact] {
-            let filled = fill(form.template(), "2026-01-31", &["/w/a".to_owned(), "/w/b".to_owned()]);
+        for form in PromptForm::ALL {
+            let filled = fill(template(form), "2026-01-31", &["/w/a".to_owned(), "/w/b".to_owned()]);
             assert!(!filled.contains("{{") && !filled.contains("}}"), "{filled}");
             assert!(filled.contains("Today is 2026-01-31 (UTC).") && filled.contains(": /w/a, /w/b\n"));
         }
@@ -65,8 +77,17 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_gets_the_compact_form() {
-        assert_eq!(PromptForm::for_window(31_999), PromptForm::Compact);
-        assert_eq!(PromptForm::for_window(32_000), PromptForm::Full);
+    fn the_size_decides_before_the_window() {
+        for (window, billions, expected) in [
+            (15_999, None, PromptForm::Small),
+            (16_000, None, PromptForm::Compact),
+            (31_999, None, PromptForm::Compact),
+            (32_000, None, PromptForm::Full),
+            (200_000, Some(1.5), PromptForm::Small),
+            (8_000, Some(4.0), PromptForm::Compact),
+            (40_000, Some(4.0), PromptForm::Full),
+        ] {
+            assert_eq!(default_form(window, billions), expected, "{window} {billions:?}");
+        }
     }
 }

@@ -1,13 +1,15 @@
 //! The tools as the model is shown them: shorter than in the catalogue, because every turn pays for them.
 //!
 //! What only checks arguments is left out, since the tool server checks them anyway and its errors say what
-//! is expected, and so is what the names of less usual arguments say already. A small model gets only the
-//! first paragraph of each description and the essential arguments. Calls with the others still work.
+//! is expected, and so is what the names of less usual arguments say already. A model with a small window
+//! gets only the first paragraph of each description and the essential arguments, and a small model its own
+//! few tools ([`crate::small_tools`]). Calls with the others still work.
 
 use protocol::ToolSpec;
 use serde_json::Value;
 
 use crate::prompt::PromptForm;
+use crate::small_tools;
 
 /// Keywords that bound a value or describe what is absent.
 const CHECKS: [&str; 12] = [
@@ -34,7 +36,11 @@ const SELF_EXPLANATORY: [&str; 5] = ["name", "path", "pattern", "skill", "task"]
 
 /// The catalogue in this form.
 pub(crate) fn shown(tools: &[ToolSpec], form: PromptForm) -> Vec<ToolSpec> {
-    tools.iter().map(|tool| shown_tool(tool, form)).collect()
+    let shown: Vec<ToolSpec> = tools.iter().map(|tool| shown_tool(tool, form)).collect();
+    match form {
+        PromptForm::Full | PromptForm::Compact => shown,
+        PromptForm::Small => small_tools::of(&shown),
+    }
 }
 
 fn shown_tool(tool: &ToolSpec, form: PromptForm) -> ToolSpec {
@@ -61,6 +67,9 @@ fn shown_tool(tool: &ToolSpec, form: PromptForm) -> ToolSpec {
                 properties.retain(|name, _| is_essential(name));
                 properties.values_mut().for_each(without_descriptions);
             }
+        }
+        PromptForm::Small => {
+            properties.into_iter().flatten().for_each(|(_, part)| without_descriptions(part))
         }
     }
     shown

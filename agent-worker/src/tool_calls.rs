@@ -74,7 +74,7 @@ impl TaskRun<'_> {
         caller: CallContext<'_>,
     ) -> Result<CallEnd, ToolServerError> {
         let key = match state {
-            CallState::NotBegun => None,
+            CallState::NotBegun { key } => key.as_deref(),
             CallState::Waits { key, .. } => Some(key.as_str()),
             CallState::Answered { .. } | CallState::Expired => return Ok(CallEnd::Open(state.clone())),
         };
@@ -148,7 +148,9 @@ fn in_words(end: &CallEnd) -> String {
         CallEnd::Answered(envelope) => untrusted::status(envelope),
         CallEnd::Open(CallState::Answered { .. }) => "was answered before".to_owned(),
         CallEnd::Open(CallState::Expired) => "not run: nobody decided in time".to_owned(),
-        CallEnd::Open(CallState::Waits { .. } | CallState::NotBegun) => "waits for a decision".to_owned(),
+        CallEnd::Open(CallState::Waits { .. } | CallState::NotBegun { .. }) => {
+            "waits for a decision".to_owned()
+        }
     }
 }
 

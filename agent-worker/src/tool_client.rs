@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use process::Secret;
+use protocol::task::SCHEDULED_TASK;
 use protocol::{Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec};
 use reqwest::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
@@ -99,7 +100,7 @@ impl ToolClient {
         clock: &WallClock,
         key: Option<&str>,
     ) -> Result<Waited, ToolServerError> {
-        let key = key.map_or_else(|| uuid::Uuid::now_v7().to_string(), str::to_owned);
+        let key = key.map_or_else(new_key, str::to_owned);
         until_decided(clock, &key, |wait| self.call_once(call, caller, &key, wait)).await
     }
 
@@ -180,6 +181,8 @@ impl ToolClient {
             .header("X-Parent-Event-Id", caller.turn_id.as_str())
             .header("Idempotency-Key", key)
             .body(call.arguments.clone());
+        let is_scheduled = caller.task.origin.as_ref().is_some_and(|origin| origin.scheduled.is_some());
+        let request = if is_scheduled { request.header(SCHEDULED_TASK, "true") } else { request };
         let answer = self.send_until_answered(waiting(request, wait)).await?;
         self.catalogue.note(&answer.headers);
         self.read(&answer)
@@ -244,4 +247,8 @@ fn transient_reason(answer: &HttpResponse) -> Option<String> {
         }
         Err(_) => (answer.status != StatusCode::CONFLICT).then(|| format!("HTTP {}", answer.status.as_u16())),
     }
+}
+/// An idempotency key that no call has had.
+pub(crate) fn new_key() -> String {
+    uuid::Uuid::now_v7().to_string()
 }

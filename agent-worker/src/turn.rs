@@ -15,12 +15,12 @@ use crate::model::{Message, ModelErrorClass, Reply, ToolCall};
 use crate::model_request;
 use crate::parked_turn::{CallEnd, CallTurn, known_result};
 use crate::picture;
+use crate::prior_context;
 use crate::repetition::fingerprint;
 use crate::stop_reason::StopReason;
 use crate::task_progress::TaskProgress;
 use crate::tool_calls;
 use crate::tool_client::CallContext;
-use crate::untrusted;
 
 /// What the model is told when nothing in its cut reply is usable.
 const TRUNCATED_REPLY: &str = "[Your reply was cut at the length limit, so none of its tool calls were run. \
@@ -84,7 +84,12 @@ pub(crate) async fn resume(
     progress: &mut TaskProgress,
     parked: &Parked,
 ) -> Result<(), StopReason> {
-    run_calls(run, &run.agent_id, conversation, progress, CallTurn::of(parked)).await.map(|_| ())
+    run_calls(run, &run.agent_id, conversation, progress, CallTurn::of(parked)).await?;
+    if parked.conversation.is_some() {
+        let told = prior_context::attempts_after_a_wait(run.task);
+        conversation.messages.extend(told.map(Message::User));
+    }
+    Ok(())
 }
 
 /// Asks the model; once per task, compacts a conversation that the provider finds too long.
@@ -139,6 +144,7 @@ async fn run_calls(
     let CallTurn { text, calls, reasoning } = turn;
     let calls: Vec<ToolCall> = calls.into_iter().map(|(call, _)| call).collect();
     let fingerprint = fingerprint_of(&calls, &ends);
+    let has_succeeded = ends.iter().all(CallEnd::has_succeeded);
     let ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
     conversation.messages.push(Message::Assistant { text, calls, reasoning });
     let mut images = Vec::new();
@@ -146,8 +152,7 @@ async fn run_calls(
         let text = match end {
             CallEnd::Open(state) => known_result(state),
             CallEnd::Answered(envelope) => {
-                let is_instructions = conversation.gives_instructions(&envelope.meta.tool);
-                let mut text = untrusted::result(&envelope, is_instructions);
+                let mut text = conversation.result_text(&envelope);
                 match picture::find(envelope, run.agent.sees).await {
                     None => {}
                     Some(Ok(image)) => images.push(image),
@@ -157,6 +162,9 @@ async fn run_calls(
             }
         };
         conversation.push_result(id, &text);
+    }
+    if has_succeeded {
+        conversation.end_results();
     }
     // No message may stand between the results of a turn.
     images.into_iter().for_each(|image| conversation.push_image(image));

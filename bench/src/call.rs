@@ -7,6 +7,7 @@
 use anyhow::Context as _;
 use protocol::{Envelope, SessionId};
 use serde_json::{Value, json};
+use tool_server::server::THREADS;
 use toolkit::policy::{Caller, Policy, Rule};
 use toolkit::{Registry, arguments};
 
@@ -28,9 +29,6 @@ const READ_BYTES: usize = 5_000;
 const CALLS: usize = 10_000;
 pub(crate) const IN_A_TURN: usize = 100;
 const CONNECTIONS: usize = 64;
-
-/// As many as the server has.
-const SERVER_THREADS: usize = 18;
 
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let served = ServedRoot::start(|root| Ok(fill(root, ENTRIES)?))?;
@@ -80,7 +78,7 @@ fn pieces(table: &mut Table, served: &ServedRoot, answer: &[u8], call_us: f64) -
     table.note("100 rules that do not match, alone", us(judging));
     let with_rules = |policy, name: &str| {
         let config = in_process::config(&served.root, &served.place.path().join(name))?;
-        InProcess::with(&config, policy, SERVER_THREADS)
+        InProcess::with(&config, policy, THREADS)
     };
     let (without, with) = (with_rules(Policy::default(), "none")?, with_rules(hundred_rules()?, "rules")?);
     let [plain, ruled] = Durations::in_turns(

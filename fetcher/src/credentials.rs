@@ -11,16 +11,16 @@ use process::{Secret, VariableError, Variables};
 use url::Url;
 
 use crate::messages::FetchError;
+use crate::secrets::Secrets;
 use crate::settings::Settings;
-
-/// What stands for a secret wherever an answer repeats it.
-const PLACEHOLDER: &str = "***REDACTED***";
 
 /// The secrets of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Credentials {
     profiles: BTreeMap<String, (FetchProfile, Secret)>,
     pub(crate) search_key: Option<Secret>,
+    /// All of them, to be found in answers.
+    pub(crate) secrets: Secrets,
 }
 
 impl Credentials {
@@ -36,7 +36,10 @@ impl Credentials {
             }?;
             profiles.insert(name.clone(), (profile.clone(), secret));
         }
-        Ok(Self { profiles, search_key: variables.secret(SEARCH_KEY) })
+        let search_key = variables.secret(SEARCH_KEY);
+        let all = profiles.values().map(|(_, secret): &(_, Secret)| secret).chain(&search_key);
+        let secrets = Secrets::new(all.map(Secret::expose));
+        Ok(Self { profiles, search_key, secrets })
     }
 
     /// The credential of this name, if it may go along with such a request.
@@ -61,23 +64,6 @@ impl Credentials {
             });
         }
         Ok(credential)
-    }
-
-    /// Every form in which a secret could come back.
-    pub(crate) fn forms(&self) -> Vec<Vec<u8>> {
-        let secrets = self.profiles.values().map(|(_, secret)| secret).chain(&self.search_key);
-        let forms = secrets.flat_map(|secret| [secret.expose().to_owned(), STANDARD.encode(secret.expose())]);
-        forms.filter(|form| form.len() >= 6).map(String::into_bytes).collect()
-    }
-
-    /// Replaces each secret in a text.
-    pub(crate) fn redact(&self, text: &mut String) {
-        for form in self.forms() {
-            let Ok(form) = String::from_utf8(form) else { continue };
-            if text.contains(&form) {
-                *text = text.replace(&form, PLACEHOLDER);
-            }
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod judge;
 mod messages;
 mod page;
 mod search;
+mod secrets;
 mod serve;
 mod settings;
 mod standing;
@@ -21,12 +22,13 @@ mod start;
 mod stream;
 
 pub use fetch::check_headers;
-pub use judge::{HostPattern, Hosts, host_of, shown_url};
+pub use judge::{HostPattern, Hosts, host_of, service_of, shown_url};
 pub use messages::{
-    End, Extract, Fetch, FetchError, Head, Job, Link, Message, Page, PageKind, ProviderName, Purpose,
+    End, Extract, Fetch, FetchError, Found, Head, Job, Link, Message, Page, PageKind, ProviderName, Purpose,
     Recency, Search, SearchHit,
 };
 pub use page::{Rendered, render};
+pub use secrets::{Secrets, readings};
 pub use settings::{SearchSettings, Settings, SettingsError};
 pub use standing::Standing;
 pub use start::{Exchange, Fetcher, StartError};

@@ -150,9 +150,14 @@ pub enum Message {
     /// The body is complete.
     End(End),
     /// The results of a search.
-    Hits(ProviderName, Vec<SearchHit>),
+    Found(Found),
     /// It did not work.
-    Failed(FetchError),
+    Failed {
+        /// Why.
+        error: FetchError,
+        /// The service that was asked last, as [`service_of`](crate::service_of) names it.
+        at: Option<String>,
+    },
 }
 
 /// The beginning of an answer.
@@ -181,8 +186,10 @@ pub struct Page {
     pub links: Vec<Link>,
     /// What the body was.
     pub kind: PageKind,
-    /// Whether the body had more than `max_bytes`.
+    /// Whether there is more: the body had more than `max_bytes`, or the text became too long.
     pub is_cut: bool,
+    /// Whether the body is only a part of what the server has: it was cut, or a range was asked for.
+    pub is_part: bool,
 }
 
 /// A link of a page.
@@ -215,8 +222,19 @@ pub enum PageKind {
 pub struct End {
     /// How long it was, after decompression.
     pub bytes: u64,
-    /// Of what was read of it.
-    pub sha256: String,
+    /// Of the whole; none of a part.
+    pub sha256: Option<String>,
+}
+
+/// The results of a search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// The service.
+    pub provider: ProviderName,
+    /// The results whose addresses are of the web, best first.
+    pub hits: Vec<SearchHit>,
+    /// How many others there were.
+    pub left_out: usize,
 }
 
 /// A result of a search.

@@ -10,7 +10,8 @@ use std::os::unix::net::UnixStream;
 
 use process::confinement::{Powers, confine, end_forks};
 use process::forked::{self, ForkResult};
-use process::{Variables, descriptors, fd_passing};
+use process::sign_of_life::ASKED;
+use process::{Variables, descriptors, fd_passing, sign_of_life};
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit, setsid};
 use rustix::thread::set_name;
 
@@ -47,8 +48,12 @@ pub(crate) fn serve(
         Ok(mut context) => {
             let _ = socket.write_all(&[READY]);
             forked::tidy_heap();
-            while let Ok(Some((_, handed))) = fd_passing::receive(&socket) {
+            while let Ok(Some((kind, handed))) = fd_passing::receive(&socket) {
                 let Some(stream) = handed.into_iter().next() else { continue };
+                if kind == ASKED {
+                    sign_of_life::answer(&stream);
+                    continue;
+                }
                 // Now, so that it is done once, and only if there is a request at all.
                 context.tls.prepare();
                 if let Ok(ForkResult::Child) = forked::fork() {

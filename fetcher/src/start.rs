@@ -8,7 +8,7 @@ use std::time::Duration;
 use process::Variables;
 use process::fd_passing;
 use process::forked::{self, ForkResult};
-use rustix::event::{PollFd, PollFlags, poll};
+use process::sign_of_life::{self, Loss};
 
 use crate::messages::{Job, Message};
 use crate::serve::{self, READY};
@@ -69,10 +69,10 @@ impl Fetcher {
         Err(StartError::Refused(why))
     }
 
-    /// Blocks until it is gone. Nothing can be fetched then, so the server should end.
-    pub fn wait_until_gone(&self) {
-        let mut watched = [PollFd::new(&self.socket, PollFlags::empty())];
-        while poll(&mut watched, None) == Err(rustix::io::Errno::INTR) {}
+    /// Blocks until it is lost: nothing can be fetched then, so the server should end. `tell` hears when it
+    /// is quiet, and when it no longer is.
+    pub fn watch(&self, tell: impl FnMut(bool)) -> Loss {
+        sign_of_life::watch(&self.socket, tell)
     }
 
     /// Gives it a job. Dropping what comes back ends the job.

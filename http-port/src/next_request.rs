@@ -27,38 +27,34 @@ const PAUSE: u8 = 15;
 const PEEK: RecvFlags = RecvFlags::PEEK.union(RecvFlags::DONTWAIT);
 
 /// The clients of a port, to know whether one has it to itself.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Clients(Arc<Counters>);
-
 #[derive(Debug, Default)]
-struct Counters {
+pub(crate) struct Clients {
     /// How many there were.
-    count: AtomicU64,
+    count: u64,
     /// The number of the one that sent something last.
-    last: AtomicU64,
+    last: Arc<AtomicU64>,
 }
 
 /// What is known of one connection's client.
 #[derive(Debug)]
 pub(crate) struct NextRequest {
-    clients: Clients,
     number: u64,
+    /// The number of the client that sent something last.
+    last: Arc<AtomicU64>,
     /// When the last part of an answer left, until something is received.
     answered: Option<Instant>,
-    /// Nobody has looked since the last part of an answer left.
-    is_new: bool,
     is_expected: bool,
     pause: u8,
 }
 
 impl Clients {
     /// One more connection.
-    pub(crate) fn connected(&self) -> NextRequest {
+    pub(crate) fn connected(&mut self) -> NextRequest {
+        self.count += 1;
         NextRequest {
-            clients: self.clone(),
-            number: self.0.count.fetch_add(1, Ordering::Relaxed) + 1,
+            number: self.count,
+            last: Arc::clone(&self.last),
             answered: None,
-            is_new: false,
             is_expected: false,
             pause: 0,
         }
@@ -69,12 +65,10 @@ impl NextRequest {
     /// A part of an answer has left.
     pub(crate) fn wrote(&mut self) {
         self.answered = Some(Instant::now());
-        self.is_new = true;
     }
 
     pub(crate) fn received(&mut self) {
-        let was_last = self.clients.0.last.swap(self.number, Ordering::Relaxed) == self.number;
-        self.received_at(Instant::now(), was_last);
+        self.received_at(Instant::now());
     }
 
     /// The whole answer has left: looks for the next request, if it is expected. It is left in the socket, so
@@ -87,16 +81,16 @@ impl NextRequest {
         }
     }
 
-    fn received_at(&mut self, now: Instant, was_last: bool) {
+    fn received_at(&mut self, now: Instant) {
+        let was_last = self.last.swap(self.number, Ordering::Relaxed) == self.number;
         let Some(answered) = self.answered.take() else { return };
-        self.is_new = false;
         self.pause = self.pause.saturating_sub(1);
         self.is_expected = was_last && self.pause == 0 && now.duration_since(answered) < SOON;
     }
 
     fn looks_on(&mut self, now: Instant) -> bool {
-        let Some(answered) = self.answered.filter(|_| self.is_new && self.is_expected) else { return false };
-        let is_alone = self.clients.0.last.load(Ordering::Relaxed) == self.number;
+        let Some(answered) = self.answered.filter(|_| self.is_expected) else { return false };
+        let is_alone = self.last.load(Ordering::Relaxed) == self.number;
         if !is_alone || now.duration_since(answered) >= LOOKS {
             self.is_expected = false;
             self.pause = PAUSE;
@@ -115,8 +109,7 @@ mod tests {
         client.wrote();
         let answered = client.answered.unwrap();
         let looked = (client.looks_on(answered), client.looks_on(answered + gap.min(LOOKS)));
-        let was_last = client.clients.0.last.swap(client.number, Ordering::Relaxed) == client.number;
-        client.received_at(answered + gap, was_last);
+        client.received_at(answered + gap);
         looked
     }
 
@@ -148,7 +141,7 @@ mod tests {
 
     #[test]
     fn nobody_is_looked_for_while_others_ask() {
-        let clients = Clients::default();
+        let mut clients = Clients::default();
         let (mut one, mut other) = (clients.connected(), clients.connected());
         let at_once = LOOKS / 2;
         for _ in 0..100 {

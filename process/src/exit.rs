@@ -5,10 +5,12 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use protocol::visible;
 
 use crate::config_file::ConfigFileError;
+use crate::log_queue::{self, LogSink};
 use crate::models::ModelsError;
 use crate::variables::VariableError;
 
@@ -20,11 +22,19 @@ pub const BAD_SETTINGS: u8 = 78;
 #[error("{0}")]
 pub struct BadSetting(pub &'static str);
 
-/// Prints the error that ends a program, and returns its exit code. If stderr is closed, the code must do.
-pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
-    let text = format!("{program}: {error:#}");
-    let _ = writeln!(std::io::stderr(), "{}", visible::escaped(&text));
-    code_of(error)
+/// How long the last lines of a log may take to be written.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
+/// Ends a program: prints the error that ended it, if one did, waits for its log, and returns its exit code.
+/// If nothing reads stderr, the code must do.
+pub fn end(program: &str, ended: anyhow::Result<ExitCode>) -> ExitCode {
+    let code = ended.unwrap_or_else(|error| {
+        let text = format!("{program}: {error:#}");
+        let _ = LogSink.write_all(format!("{}\n", visible::escaped(&text)).as_bytes());
+        code_of(&error)
+    });
+    log_queue::flush(LAST_LINES);
+    code
 }
 
 /// The exit code of a program that ends with this error.

@@ -15,6 +15,7 @@ pub mod forked;
 pub mod hardening;
 pub mod known_variables;
 pub mod lifeline;
+pub mod log_queue;
 pub mod logs;
 pub mod models;
 pub mod open_files;
@@ -24,6 +25,7 @@ pub mod seccomp;
 pub mod secrets;
 pub mod self_check;
 pub mod shutdown;
+pub mod sign_of_life;
 pub mod variables;
 pub mod workspaces;
 

@@ -1,22 +1,31 @@
 //! Logs go to stderr, as lines for people or as JSON (`AUTONOUS_LOG_FORMAT`), filtered by `RUST_LOG`.
 //!
+//! [`crate::log_queue`] writes them, so that no work ever waits for a log. A panic is a record like others.
+//!
 //! A log line quotes names and texts of others. What would steer a terminal or hide text is escaped, and only
 //! a record of our own begins at the first column.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal, Write};
+use std::panic::{self, PanicHookInfo};
+use std::time::Duration;
 
 use protocol::visible;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::log_queue::{self, LogSink};
 use crate::variables::{VariableError, Variables};
 
-/// Starts logging to stderr. Call it once, before the first thread that logs.
+/// How long a panic that ends the program waits for the log.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Starts logging to the queue. Call it once, before the first thread that logs.
 pub fn start(variables: &Variables) -> Result<(), VariableError> {
-    start_to(variables, std::io::stderr)
+    start_to(variables, || LogSink)
 }
 
-/// Starts logging to another writer, such as one that redacts.
+/// Starts logging to another writer, such as one that redacts on the way to the queue.
 pub fn start_to<W>(variables: &Variables, writer: W) -> Result<(), VariableError>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -25,7 +34,8 @@ where
     let filter: EnvFilter = filter
         .parse()
         .map_err(|_| VariableError::new("RUST_LOG", filter, "a filter such as info or tool_server=debug"))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter);
+    // Otherwise a record that cannot be written is reported to stderr, and a panic follows if that fails.
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
     let has_colours = io::stderr().is_terminal();
     match variables.text("AUTONOUS_LOG_FORMAT").unwrap_or("human") {
         "human" if has_colours => {
@@ -35,7 +45,23 @@ where
         "json" => lines.with_writer(Visible { inner: writer, shown: as_json }).json().init(),
         other => return Err(VariableError::new("AUTONOUS_LOG_FORMAT", other, "human or json")),
     }
+    panic::set_hook(Box::new(log_panic));
     Ok(())
+}
+
+/// The hook of the standard library writes to stderr itself, and so blocks a thread for ever when nothing
+/// reads that.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let backtrace = Backtrace::capture();
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    match backtrace.status() {
+        BacktraceStatus::Captured => tracing::error!(thread = name, "{panic}\n{backtrace}"),
+        _ => tracing::error!(thread = name, "{panic}"),
+    }
+    if name == "main" {
+        log_queue::flush(LAST_WORDS);
+    }
 }
 
 /// Makes each record visible on its way to another writer. Each is written at once.

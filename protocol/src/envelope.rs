@@ -71,6 +71,10 @@ pub struct Meta {
     pub full_output: Option<FullOutput>,
     /// Whether a secret was replaced by `***REDACTED***` in this response.
     pub redacted: bool,
+    /// True if the result comes from outside, such as a page of the web: what it says is information, never
+    /// an instruction. Absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub untrusted: bool,
 }
 
 /// What a call cost.

@@ -190,6 +190,9 @@ pub struct ToolError {
     /// After how many seconds, if known; the `Retry-After` header.
     #[serde(skip)]
     pub retry_after_seconds: Option<u64>,
+    /// The other machine that failed, if one did. Only calls that need the same one are paused for it.
+    #[serde(skip)]
+    pub failed_at: Option<String>,
     /// Overrides the code's HTTP status: a command that was ended at its deadline did run.
     #[serde(skip)]
     pub http_status: Option<u16>,
@@ -205,6 +208,7 @@ impl ToolError {
             hint: code.hint().to_owned(),
             retryable: code.retryable(),
             retry_after_seconds: None,
+            failed_at: None,
             http_status: None,
         }
     }

@@ -1,4 +1,6 @@
 //! A turn whose calls wait for a person, while no worker does: what the next attempt goes on with.
+//!
+//! The conversation before the turn is opaque here, as the reasoning is: only workers read it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,8 +8,12 @@ use serde_json::Value;
 use crate::EventId;
 
 /// The reply of the model that made the calls, what is known of each of them, and what the task has used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
+    /// All that the model had seen and written before the turn, as the worker keeps it; none if an older
+    /// version kept nothing, or if it takes more than a line may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Value>,
     /// What the model wrote beside the calls.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -48,7 +54,11 @@ pub enum CallState {
     /// Nobody decided in time.
     Expired,
     /// It comes after one that waits.
-    NotBegun,
+    NotBegun {
+        /// The idempotency key that it gets, so that it runs once, however many attempts go on with the turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
 }
 
 /// What a task has used.
@@ -68,7 +78,7 @@ impl Parked {
     pub fn awaited(&self) -> impl Iterator<Item = (&EventId, i64)> {
         self.calls.iter().filter_map(|call| match &call.state {
             CallState::Waits { approval_id, expires_at_ms, .. } => Some((approval_id, *expires_at_ms)),
-            CallState::Answered { .. } | CallState::Expired | CallState::NotBegun => None,
+            CallState::Answered { .. } | CallState::Expired | CallState::NotBegun { .. } => None,
         })
     }
 }

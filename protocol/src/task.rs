@@ -89,6 +89,9 @@ impl Task {
     }
 }
 
+/// The header of calls that belong to a task which a schedule began: they use no yes that holds for the chat.
+pub const SCHEDULED_TASK: &str = "X-Scheduled-Task";
+
 /// Who wrote a message, and where. Each part is one short line without brackets; people choose their own
 /// names and those of groups, so they are data and never instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +110,9 @@ pub struct Origin {
     /// That it was set earlier and is due now: when, in words; none for what is said now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<String>,
+    /// What the task that set it had seen by then that its people did not write, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<String>,
 }
 
 /// Tools that belong to the supervisor: the worker calls them by a request to it.

@@ -113,8 +113,8 @@ mod tests {
 
     fn parked() -> Outcome {
         let waits = CallState::Waits { approval_id: EventId::new(), expires_at_ms: 1, key: "key".to_owned() };
-        let states =
-            [CallState::Answered { result: "1".into() }, waits, CallState::Expired, CallState::NotBegun];
+        let not_begun = CallState::NotBegun { key: Some("other".to_owned()) };
+        let states = [CallState::Answered { result: "1".into() }, waits, CallState::Expired, not_begun];
         let call = |state| ParkedCall {
             id: "1".to_owned(),
             tool_name: "write".to_owned(),
@@ -124,7 +124,8 @@ mod tests {
         let calls = states.map(call).to_vec();
         let spent = Spent { turns: 1, wall_ms: 2, ..Spent::default() };
         let reasoning = Some(serde_json::json!({"a": [1]}));
-        Outcome::Parked(Box::new(Parked { text: "so".to_owned(), reasoning, calls, spent }))
+        let conversation = Some(serde_json::json!({"messages": []}));
+        Outcome::Parked(Box::new(Parked { conversation, text: "so".to_owned(), reasoning, calls, spent }))
     }
 
     #[test]

@@ -26,6 +26,12 @@ const LOSSES_OF_TIER_A: &[&str] = &[
     "A denied file that appears or is replaced while a command runs is hidden from the next command only.",
 ];
 
+const UNCOUNTED_MEMORY: &str = "Without a cgroup, a command can hold more memory than its limit between two \
+    looks, and in shared memory that it wrote and released, in pipes and in small objects of the kernel.";
+
+const NO_CGROUP: &str = "Memory is looked at ten times a second. A systemd unit with Delegate=memory, or a \
+    server that runs as root, gives each command a cgroup.";
+
 const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor profile for the binary that \
     allows userns, kernel.unprivileged_userns_clone=1, or a container whose seccomp profile allows unshare \
     and mount and whose /proc is not covered (docs/containers.md). Tier B needs Linux 6.12 or newer with \
@@ -84,14 +90,22 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    pub(crate) fn of(tier: Tier, network: Network, findings: Vec<Finding>, reason: Option<String>) -> Self {
+    pub(crate) fn of(
+        tier: Tier,
+        network: Network,
+        has_cgroups: bool,
+        findings: Vec<Finding>,
+        reason: Option<String>,
+    ) -> Self {
         let losses = match tier {
             Tier::A => LOSSES_OF_TIER_A,
             Tier::B => LOSSES_OF_TIER_B,
         };
         let remedy = reason.is_some().then_some(REMEDY);
-        let layers = layers(Some(tier), network);
-        Self { tier: Some(tier), layers, losses: losses.to_vec(), findings, reason, remedy }
+        let layers = layers(Some(tier), network, has_cgroups);
+        let uncounted = (!has_cgroups).then_some(UNCOUNTED_MEMORY);
+        let losses = losses.iter().copied().chain(uncounted).collect();
+        Self { tier: Some(tier), layers, losses, findings, reason, remedy }
     }
 
     /// No commands run because the spawner could not be started.
@@ -102,7 +116,7 @@ impl Capabilities {
             reason = format!("{reason}: {error}");
             cause = error.source();
         }
-        let layers = layers(None, Network::Off);
+        let layers = layers(None, Network::Off, false);
         Self { layers, reason: Some(reason), remedy: Some(REMEDY), ..Self::default() }
     }
 
@@ -117,7 +131,7 @@ impl Capabilities {
     }
 }
 
-fn layers(tier: Option<Tier>, network: Network) -> Vec<Layer> {
+fn layers(tier: Option<Tier>, network: Network, has_cgroups: bool) -> Vec<Layer> {
     const NO_COMMANDS: &str = "No commands run.";
     let landlock = syscalls::landlock_version().unwrap_or(0);
     let confined = tier.is_some();
@@ -157,6 +171,12 @@ fn layers(tier: Option<Tier>, network: Network) -> Vec<Layer> {
             confined,
             "Mounts, namespaces, io_uring, kernel modules and the memory of other processes are denied.",
             NO_COMMANDS,
+        ),
+        layer(
+            "memory cgroup",
+            has_cgroups,
+            "The kernel counts all memory of a command, also what no process maps.",
+            if confined { NO_CGROUP } else { NO_COMMANDS },
         ),
         layer(
             "lifeline",

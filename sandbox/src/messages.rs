@@ -99,7 +99,10 @@ pub(crate) struct Outcome {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// The spawner is ready, or a command is confined and waits.
-    Started,
+    Started {
+        /// Whether commands get memory cgroups; only the spawner says so.
+        has_cgroups: bool,
+    },
     /// The command did not start; nothing follows.
     Failed(Failure),
     /// The command ended and its processes are gone; nothing follows.
@@ -198,7 +201,7 @@ mod tests {
             Outcome { status: 256, killed: true, memory_exceeded: true, cpu_micros: 7, peak_kib: 8 };
         let failed = Report::Failed(StepError::new(Step::Proc, libc::EPERM).into());
         let moved = Report::Failed(Failure::CoverMoved(not_utf8.into()));
-        for report in [Report::Started, failed, moved, Report::Done(outcome)] {
+        for report in [Report::Started { has_cgroups: true }, failed, moved, Report::Done(outcome)] {
             assert_eq!(decode(&encode(&report)), Some(report));
         }
     }

@@ -80,7 +80,7 @@ impl PendingExit {
         match receive(&self.control)? {
             Report::Done(outcome) => Ok(exit(outcome, self.tier)),
             Report::Failed(failure) => Err(failure.into()),
-            Report::Started => Err(SandboxError::NoReport),
+            Report::Started { .. } => Err(SandboxError::NoReport),
         }
     }
 }

@@ -62,7 +62,8 @@ impl Spawner {
             findings.extend(targets.arrivals());
         }
         findings.push(self.try_to_leave_a_daemon(&targets.plan)?);
-        Ok(Capabilities::of(self.tier(), self.network, findings, self.tier_a_error.clone()))
+        findings.push(self.try_to_look_into_spawner());
+        Ok(Capabilities::of(self.tier(), self.network, self.has_cgroups, findings, self.tier_a_error.clone()))
     }
 
     fn probe(&self, targets: &Targets) -> Result<Vec<Finding>, SandboxError> {
@@ -84,6 +85,18 @@ impl Spawner {
             });
         }
         Ok(findings)
+    }
+
+    /// To other processes of the user, the kernel gives the files in `/proc` of a process that they may look
+    /// into. Those of a spawner belong to root.
+    fn try_to_look_into_spawner(&self) -> Finding {
+        let environment = format!("/proc/{}/environ", self.process_id());
+        let (verdict, detail) = match fs::metadata(environment) {
+            Ok(facts) if facts.uid() == 0 => (Verdict::Holds, "its memory is closed to its user".to_owned()),
+            Ok(_) => (Verdict::Escaped, "its user may".to_owned()),
+            Err(error) => (Verdict::Broken, error.to_string()),
+        };
+        Finding { attempt: "look into the process that starts commands".to_owned(), verdict, detail }
     }
 
     /// A background process in its own session holds the command's output open and ignores SIGTERM. When

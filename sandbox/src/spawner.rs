@@ -11,11 +11,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use process::sign_of_life::{self, Loss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::command::{CommandSpec, Limits};
 use crate::inside::{fd_passing, serve};
@@ -29,18 +31,28 @@ use crate::syscalls::{self, ForkResult};
 /// ready. Each takes two small processes and less than a megabyte.
 const PREPARED: usize = 4;
 
+/// The longest that the spawner may take until it is confined.
+const START: Duration = Duration::from_secs(20);
+
+/// How long its end may take.
+const LAST_PATIENCE: Duration = Duration::from_secs(2);
+
 /// The spawner process. When this is dropped, the spawner and every command end.
 #[derive(Debug)]
 pub struct Spawner {
     socket: OwnedFd,
     tier: Tier,
     pid: i32,
+    /// Readable once the process has ended.
+    handle: OwnedFd,
     /// Sockets to sandboxes that wait for their command, or are being prepared, oldest first.
     prepared: Mutex<VecDeque<OwnedFd>>,
     pub(crate) network: Network,
     pub(crate) scratch: PathBuf,
     pub(crate) root: Option<PathBuf>,
     pub(crate) divided: bool,
+    /// Whether the kernel counts all memory of each command.
+    pub(crate) has_cgroups: bool,
     pub(crate) tier_a_error: Option<String>,
 }
 
@@ -82,8 +94,15 @@ impl Spawner {
             ForkResult::Parent(pid) => pid,
         };
         drop(theirs);
-        match receive(&ours) {
-            Ok(Report::Started) => {}
+        let handle = Pid::from_raw(pid).ok_or(Errno::SRCH);
+        let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())).during(Step::Fork)?;
+        let mut watched = [PollFd::new(&ours, PollFlags::IN)];
+        if poll(&mut watched, Timespec::try_from(START).ok().as_ref()) == Ok(0) {
+            let _ = syscalls::kill(pid, libc::SIGKILL).and_then(|()| syscalls::wait_for(pid).map(drop));
+            return Err(StepError::new(Step::Fork, libc::ETIMEDOUT));
+        }
+        let has_cgroups = match receive(&ours) {
+            Ok(Report::Started { has_cgroups }) => has_cgroups,
             Ok(Report::Failed(Failure::Step(error))) => {
                 let _ = syscalls::wait_for(pid);
                 return Err(error);
@@ -91,16 +110,18 @@ impl Spawner {
             Ok(Report::Failed(_) | Report::Done(_)) | Err(_) => {
                 return Err(StepError::new(Step::Fork, libc::ECHILD));
             }
-        }
+        };
         let spawner = Self {
             socket: ours,
             tier,
             pid,
+            handle,
             prepared: Mutex::default(),
             network: settings.network.within(tier),
             scratch: settings.scratch.clone(),
             root: settings.roots.first().map(|root| root.path.clone()),
             divided: settings.divided,
+            has_cgroups,
             tier_a_error: None,
         };
         spawner.try_all_steps()?;
@@ -135,10 +156,10 @@ impl Spawner {
         started.map_err(|error| blame_command(error, command))
     }
 
-    /// Blocks until the spawner is gone. Without it no command can run, so the server should end.
-    pub fn wait_until_gone(&self) {
-        let mut watched = [PollFd::new(&self.socket, PollFlags::empty())];
-        while poll(&mut watched, None) == Err(Errno::INTR) {}
+    /// Blocks until the spawner is lost: no command can run then, so the server should end. `tell` hears when
+    /// it is quiet, and when it no longer is.
+    pub fn watch(&self, tell: impl FnMut(bool)) -> Loss {
+        sign_of_life::watch(&self.socket, tell)
     }
 
     /// Prepares as many sandboxes as are kept, without waiting for them.
@@ -210,7 +231,7 @@ fn hand_over(control: OwnedFd, job: &OwnedFd, tier: Tier) -> Result<Running, San
         [CONFINED] => {}
         [] => match receive(&control)? {
             Report::Failed(failure) => return Err(failure.into()),
-            Report::Started | Report::Done(_) => return Err(SandboxError::NoReport),
+            Report::Started { .. } | Report::Done(_) => return Err(SandboxError::NoReport),
         },
         [CONFINED, ref error @ ..] | ref error => match decode(error) {
             Some(Report::Failed(failure)) => return Err(failure.into()),
@@ -223,11 +244,15 @@ fn hand_over(control: OwnedFd, job: &OwnedFd, tier: Tier) -> Result<Running, San
 }
 
 impl Drop for Spawner {
-    /// The spawner ends as soon as its socket closes; then it is reaped.
+    /// The spawner ends as soon as its socket closes; then it is reaped. One that stands still is left: the
+    /// kernel kills it when this process ends.
     fn drop(&mut self) {
         self.prepared().clear();
         let _ = shutdown(&self.socket, Shutdown::Both);
-        let _ = syscalls::wait_for(self.pid);
+        let mut watched = [PollFd::new(&self.handle, PollFlags::IN)];
+        if poll(&mut watched, Timespec::try_from(LAST_PATIENCE).ok().as_ref()) == Ok(1) {
+            let _ = syscalls::wait_for(self.pid);
+        }
     }
 }
 

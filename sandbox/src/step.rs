@@ -32,6 +32,7 @@ steps! {
     Socket = "create a socket pair or a pipe",
     Signals = "set signal handling",
     Descriptors = "close inherited file descriptors",
+    Dumpable = "keep other processes from looking into this one",
     UserNamespace = "create a user namespace",
     IdentityMap = "map the user into the namespace",
     MountPrivate = "make the mounts private",

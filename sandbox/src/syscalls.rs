@@ -240,6 +240,13 @@ pub(crate) fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> io::Result<()> 
     checked(unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) }.into()).map(drop)
 }
 
+/// Names a socket by an address of any family.
+pub(crate) fn bind(socket: BorrowedFd<'_>, address: &[u8]) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(address.len()).map_err(io::Error::other)?;
+    // SAFETY: pointer and length describe `address`, which the kernel only copies.
+    checked(unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), length) }.into()).map(drop)
+}
+
 /// The Landlock version, or the error if there is none.
 pub(crate) fn landlock_version() -> io::Result<i64> {
     const ASK_VERSION: c_int = 1;
@@ -256,6 +263,16 @@ pub(crate) mod probe_calls {
         let mut parameters = [0_u8; 256];
         // SAFETY: the kernel writes at most 120 bytes of parameters; the ring is closed with the process.
         checked(unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) }).map(drop)
+    }
+
+    /// Puts a page of this process into a pipe.
+    pub(crate) fn vmsplice() -> io::Result<()> {
+        let (_read, write) = rustix::pipe::pipe()?;
+        let page = [0_u8; 64];
+        let part = libc::iovec { iov_base: page.as_ptr().cast_mut().cast(), iov_len: page.len() };
+        // SAFETY: `part` describes `page`, which lives longer than the pipe; the kernel only reads it.
+        checked(unsafe { libc::syscall(libc::SYS_vmsplice, write.as_raw_fd(), &raw const part, 1, 0) })
+            .map(drop)
     }
 
     /// Makes a system call of a 32-bit program, on machines that have those.

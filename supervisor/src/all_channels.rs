@@ -44,6 +44,7 @@ mod tests {
 
     use super::*;
     use crate::contacts::book::Book;
+    use crate::schedules::ScheduleLimits;
     use crate::store::fixture::{Fixture, channels};
 
     #[tokio::test]
@@ -52,7 +53,7 @@ mod tests {
         let sending = Sending { store: fixture.store.clone(), channels: channels() };
         let division = process::workspaces::Division::Shared;
         let files = ToolFiles::new("http://127.0.0.1:1", Secret::from("token"), &[], division).unwrap();
-        let schedules = Schedules::new(&fixture.store, &channels());
+        let schedules = Schedules::new(&fixture.store, &channels(), ScheduleLimits::default());
         let contacts =
             Contacts { sending: sending.clone(), book: Book(files.clone()), cooldown: Duration::ZERO };
         let registries = registries(&sending, &files, &schedules, &contacts).unwrap();

@@ -1,7 +1,8 @@
 //! Backs up the database: a consistent copy, also while the supervisor is running.
 //!
 //! The copy is written to a temporary file beside the target, checked, and then renamed, so the target is a
-//! good backup or does not exist. Existing files are never overwritten.
+//! good backup or does not exist. Existing files are never overwritten. What a killed backup left behind is
+//! removed by the next one into the same directory.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -9,11 +10,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use serde::Serialize;
 
+use crate::data_dir::DataDir;
 use crate::queries::{self, QueryError};
-use crate::store::open;
+use crate::store::{kv, open};
+
+/// How the name of an unfinished copy ends.
+const UNFINISHED: &str = ".autonous-partial";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Backup {
@@ -29,6 +34,12 @@ pub(crate) enum BackupError {
     Look(#[from] QueryError),
     #[error("{} already exists: choose another name", .0.display())]
     Exists(PathBuf),
+    #[error(
+        "{} lies in {}, which tools can read and change: every secret of the chats would be theirs. Choose a \
+         file outside, such as {}",
+        .file.display(), .root.display(), .outside.display()
+    )]
+    WithinRoot { file: PathBuf, root: PathBuf, outside: PathBuf },
     #[error("could not write {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
     #[error("could not copy the database")]
@@ -37,14 +48,21 @@ pub(crate) enum BackupError {
     Damaged(String),
 }
 
-/// Copies the database to `file`, readable by its owner alone, and checks the copy.
-pub(crate) fn backup(database: &Path, file: &Path) -> Result<Backup, BackupError> {
+/// Copies the database to `file`, readable by its owner alone, and checks the copy. `roots` are what tools
+/// reach by the settings of this shell; those of the last run are known as well.
+pub(crate) fn backup(data: &DataDir, roots: &[PathBuf], file: &Path) -> Result<Backup, BackupError> {
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file.to_owned()));
     }
-    let source = queries::open(database)?;
+    let source = queries::open(&data.database())?;
+    let of_last_run = kv::get(&source, kv::ROOTS).map_err(QueryError::from)?.unwrap_or_default();
+    let of_last_run = of_last_run.lines().map(PathBuf::from);
+    let own = [data.output(), data.skills()];
+    let roots: Vec<PathBuf> = of_last_run.chain(roots.iter().cloned()).chain(own).collect();
+    refuse_within(&roots, data, file)?;
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let partial = file.with_file_name(format!(".{name}.{}.partial", std::process::id()));
+    remove_abandoned(file.parent().unwrap_or(Path::new("/")));
+    let partial = file.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()));
     let copied = copy_and_check(&source, &partial, file);
     if copied.is_err() {
         // Only the copy can have this name.
@@ -53,9 +71,47 @@ pub(crate) fn backup(database: &Path, file: &Path) -> Result<Backup, BackupError
     copied
 }
 
+/// Removes the copies that were not finished and that nobody writes: whoever writes one holds its lock.
+fn remove_abandoned(directory: &Path) {
+    let ending_with = |ending: String| {
+        let files = fs::read_dir(directory).into_iter().flatten().flatten();
+        let files = files.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        files.map(|entry| entry.path()).filter(move |path| path.to_string_lossy().ends_with(&ending))
+    };
+    for copy in ending_with(UNFINISHED.to_owned()) {
+        let is_free = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if File::open(&copy).is_ok_and(is_free) {
+            let _ = fs::remove_file(&copy);
+        }
+    }
+    // SQLite's file beside a copy goes with it.
+    for journal in ending_with(format!("{UNFINISHED}-journal")) {
+        let copy = journal.to_string_lossy().trim_end_matches("-journal").to_owned();
+        if !Path::new(&copy).exists() {
+            let _ = fs::remove_file(&journal);
+        }
+    }
+}
+
+/// Refuses a file that tools could read, whatever links lead there.
+fn refuse_within(roots: &[PathBuf], data: &DataDir, file: &Path) -> Result<(), BackupError> {
+    let parent = file.parent().unwrap_or(Path::new("/"));
+    let parent = parent.canonicalize().map_err(|error| BackupError::Write(file.to_owned(), error))?;
+    for root in roots {
+        let real = root.canonicalize().unwrap_or_else(|_| root.clone());
+        if parent.starts_with(&real) {
+            let name = file.file_name().unwrap_or_default();
+            let outside = data.path().join("db").join(name);
+            return Err(BackupError::WithinRoot { file: file.to_owned(), root: root.clone(), outside });
+        }
+    }
+    Ok(())
+}
+
 fn copy_and_check(source: &Connection, partial: &Path, file: &Path) -> Result<Backup, BackupError> {
     let written = |error| BackupError::Write(file.to_owned(), error);
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial).map_err(written)?;
+    flock(&made, FlockOperation::NonBlockingLockExclusive).map_err(|errno| written(errno.into()))?;
     // One statement reads one snapshot, whatever the supervisor commits meanwhile.
     source.execute("vacuum into ?1", [partial.display().to_string()]).map_err(BackupError::Copy)?;
     made.sync_all().map_err(written)?;

@@ -24,6 +24,7 @@ use toolkit::policy::Policy;
 use crate::children::environment::ChildSettings;
 use crate::data_dir::DataDir;
 use crate::retention::SHORTEST;
+use crate::schedules::ScheduleLimits;
 use crate::terminal::age::Span;
 
 pub(crate) use telegram::{GroupMembers, GroupTrigger, TelegramSettings};
@@ -81,6 +82,8 @@ pub(crate) struct Config {
     /// `AUTONOUS_CONTACTS_COOLDOWN` (1h): how long a contact is not written to after a failure; 0 for not at
     /// all.
     pub contacts_cooldown: Duration,
+    /// `AUTONOUS_SCHEDULES_MAX_PER_CHAT` (20) and `AUTONOUS_SCHEDULES_MIN_MINUTES` (5).
+    pub(crate) schedules: ScheduleLimits,
     /// The models of `models.toml` that can be used, the first one first; empty without that file.
     pub models: Vec<String>,
     /// `AUTONOUS_WORKERS` (4): how many tasks run at once.
@@ -99,6 +102,9 @@ pub(crate) struct Config {
 pub(crate) struct TaskSettings {
     /// `AUTONOUS_TASK_MAX_ATTEMPTS` (3).
     pub max_attempts: u32,
+    /// `AUTONOUS_TASK_RETRY_SECONDS` (900; with `AUTONOUS_TASK_MAX_ATTEMPTS` alone, 0): how long a task is
+    /// tried beyond that number when what it needs fails, such as the model.
+    pub retry_for: Duration,
     /// `AUTONOUS_TASK_RETRY_BASE_MS` (2000): the pause after the first failure; it doubles from there.
     pub retry_base: Duration,
     /// `AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS` (600): the worker ends an attempt after this time.
@@ -133,6 +139,7 @@ impl Config {
                 .collect(),
             approval_timeout: approvals::timeout(variables)?,
             contacts_cooldown: contacts_cooldown(variables)?,
+            schedules: schedule_limits(variables)?,
             models: models::selectable_names(variables)?,
             stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
             workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,
@@ -158,6 +165,7 @@ impl Config {
             ("AUTONOUS_WORKERS", self.workers.to_string()),
             ("AUTONOUS_STOP_SECONDS", seconds(self.stop_patience)),
             ("AUTONOUS_TASK_MAX_ATTEMPTS", self.tasks.max_attempts.to_string()),
+            ("AUTONOUS_TASK_RETRY_SECONDS", seconds(self.tasks.retry_for)),
             ("AUTONOUS_TASK_RETRY_BASE_MS", self.tasks.retry_base.as_millis().to_string()),
             ("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", seconds(self.tasks.max_wall_time)),
         ];
@@ -178,10 +186,14 @@ impl Config {
 impl TaskSettings {
     fn from_variables(variables: &Variables) -> Result<Self, VariableError> {
         let max_attempts = variables.number("AUTONOUS_TASK_MAX_ATTEMPTS", 3, 1..=100)?;
+        // Whoever sets a number means it.
+        let usual = if variables.text("AUTONOUS_TASK_MAX_ATTEMPTS").is_some() { 0 } else { 900 };
+        let retry_seconds = variables.number("AUTONOUS_TASK_RETRY_SECONDS", usual, 0..=86_400)?;
         let retry_base_ms = variables.number("AUTONOUS_TASK_RETRY_BASE_MS", 2000, 1..=60_000)?;
         let wall_time = variables.number("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", 600, 1..=86_400)?;
         Ok(Self {
             max_attempts: u32::try_from(max_attempts).unwrap_or(u32::MAX),
+            retry_for: Duration::from_secs(retry_seconds),
             retry_base: Duration::from_millis(retry_base_ms),
             max_wall_time: Duration::from_secs(wall_time),
         })
@@ -224,7 +236,8 @@ fn control_token(variables: &Variables) -> Result<Option<Secret>, VariableError>
     ))
 }
 
-fn roots(variables: &Variables, data: &DataDir) -> Result<Vec<String>, VariableError> {
+/// What tools reach.
+pub(crate) fn roots(variables: &Variables, data: &DataDir) -> Result<Vec<String>, VariableError> {
     const NAME: &str = "AUTONOUS_TOOL_ALLOWED_ROOTS";
     let Some(roots) = variables.list(NAME).filter(|roots| !roots.is_empty()) else {
         return Ok([data.workspace(), data.state()].map(|root| root.display().to_string()).to_vec());
@@ -245,6 +258,19 @@ fn retention(variables: &Variables) -> Result<Option<Span>, VariableError> {
             Err(VariableError::new(NAME, value, "a span such as 30d or 12w, at least 1h, or 0 to keep all"))
         }
     }
+}
+
+fn schedule_limits(variables: &Variables) -> Result<ScheduleLimits, VariableError> {
+    let usual = ScheduleLimits::default();
+    let number = |name: &str, usual: u32, most: u64| {
+        variables
+            .number(name, u64::from(usual), 1..=most)
+            .map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+    };
+    Ok(ScheduleLimits {
+        most_of_chat: number("AUTONOUS_SCHEDULES_MAX_PER_CHAT", usual.most_of_chat, 1000)?,
+        least_minutes: number("AUTONOUS_SCHEDULES_MIN_MINUTES", usual.least_minutes, 1440)?,
+    })
 }
 
 fn contacts_cooldown(variables: &Variables) -> Result<Duration, VariableError> {
@@ -294,6 +320,7 @@ mod tests {
         assert_eq!(config.tool_listen.to_string(), "127.0.0.1:8701");
         assert_eq!(config.roots, ["/data/workspace", "/data/state"]);
         assert_eq!((config.workers, config.tasks.max_attempts), (4, 3));
+        assert_eq!(config.tasks.retry_for, Duration::from_secs(900));
         assert_eq!(config.retention, Some(Span(Duration::from_secs(30 * 86_400))));
         assert_eq!(retention(&Variables::from_pairs([("AUTONOUS_RETENTION", "0")])), Ok(None));
         assert!(config.channels.telegram.is_none());
@@ -314,10 +341,13 @@ mod tests {
             ("AUTONOUS_RETENTION", "5m"),
             ("AUTONOUS_CONTACTS_COOLDOWN", "31d"),
             ("AUTONOUS_CONTACTS_COOLDOWN", "1"),
+            ("AUTONOUS_SCHEDULES_MAX_PER_CHAT", "0"),
+            ("AUTONOUS_SCHEDULES_MIN_MINUTES", "1441"),
             ("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", "0"),
             ("AUTONOUS_CONTROL_ALLOWED_HOSTS", "http://box.example"),
             ("AUTONOUS_RETENTION", "a month"),
             ("AUTONOUS_TASK_RETRY_BASE_MS", "soon"),
+            ("AUTONOUS_TASK_RETRY_SECONDS", "86401"),
             ("AUTONOUS_TELEGRAM_API_URL", "ftp://x"),
             ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", "me"),
             ("AUTONOUS_TELEGRAM_ALLOWED_USERS", "@ada"),

@@ -1,4 +1,4 @@
-//! The paths in the data directory, and the lock that allows only one supervisor in it.
+//! The paths in the data directory, and the locks that allow only one supervisor in it.
 //!
 //! Everything is created readable by its owner only. Tools may see only the workspace and the state
 //! directory; the database, the tokens and the journal are outside all roots.
@@ -8,12 +8,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
 use process::workspaces::STATE_ROOT;
 use rustix::fs::{FlockOperation, flock};
 
-/// The skills that come with the program.
-static SKILLS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../skills");
+use crate::shipped_skills;
+use crate::store::open;
 
 /// A data directory, by its absolute path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +29,27 @@ pub(crate) enum DataDirError {
         .0.display()
     )]
     InUse(PathBuf),
+    #[error(
+        "the database {} is {what}, but {} is there from earlier runs: pairings, history and schedules \
+        would be \
+         lost. Nothing was changed. Bring the database back (restore a backup: see docs/operations.md), or \
+         move \
+         {} away to begin anew",
+        .database.display(), .trace.display(), .data.display()
+    )]
+    DatabaseGone {
+        database: PathBuf,
+        /// `missing` or `empty`.
+        what: &'static str,
+        /// What shows that there was one.
+        trace: PathBuf,
+        data: PathBuf,
+    },
 }
 
-/// Held while the supervisor runs; the kernel releases it when the process exits, however it does.
+/// Held while the supervisor runs; the kernel releases them when the process exits, however it does.
 #[derive(Debug)]
-pub(crate) struct DataDirLock(#[expect(dead_code, reason = "held open for its lock")] File);
+pub(crate) struct DataDirLock(#[expect(dead_code, reason = "held open for their locks")] Vec<File>);
 
 impl DataDir {
     pub(crate) fn at(absolute: PathBuf) -> Self {
@@ -92,6 +107,13 @@ impl DataDir {
         ["", "db", "journal"].map(|part| self.0.join(part)).into()
     }
 
+    /// What a supervisor and its tools write, as far as it is there.
+    pub(crate) fn written(&self) -> Vec<PathBuf> {
+        let parts = ["", "db", "journal", "output", "workspace", STATE_ROOT, "db/autonous.db-wal"];
+        let files = [self.lock_file(), self.tokens(), self.database(), self.journal()];
+        parts.map(|part| self.0.join(part)).into_iter().chain(files).collect()
+    }
+
     pub(crate) fn create(&self) -> Result<(), DataDirError> {
         for part in ["", "db", "journal", "output", "workspace", STATE_ROOT] {
             let directory = self.0.join(part);
@@ -101,7 +123,8 @@ impl DataDir {
                 .create(&directory)
                 .map_err(|error| DataDirError::Create(directory, error))?;
         }
-        self.install_skills().map_err(|error| DataDirError::Create(self.skills(), error))?;
+        shipped_skills::install(&self.skills())
+            .map_err(|error| DataDirError::Create(self.skills(), error))?;
         // These are nobody else's, so they are closed even if they were made with another mode.
         for part in ["db", "journal", "output"] {
             let directory = self.0.join(part);
@@ -111,49 +134,70 @@ impl DataDir {
         Ok(())
     }
 
-    /// Puts the skills of this program there, once: a directory of skills that is there stays as it is, also
-    /// an empty one.
-    fn install_skills(&self) -> io::Result<()> {
-        if self.skills().try_exists()? {
-            return Ok(());
+    /// What shows that a supervisor has worked here before, other than its database. A tool server that
+    /// works alone leaves a journal as well, but no lock.
+    pub(crate) fn trace_of_earlier_runs(&self) -> Option<PathBuf> {
+        let has_bytes = |path: &PathBuf| path.metadata().is_ok_and(|found| found.len() > 0);
+        let log = self.0.join("db/autonous.db-wal");
+        let own = [self.tokens(), log].into_iter().find(has_bytes);
+        own.or_else(|| {
+            let journal = self.journal();
+            (self.lock_file().exists() && has_bytes(&journal)).then_some(journal)
+        })
+    }
+
+    /// Refuses to begin with a new database where there was another: it is lost, or on a disk that is not
+    /// mounted. `trace` is what showed before this start that there was one.
+    pub(crate) fn require_database(&self, trace: Option<PathBuf>) -> Result<(), DataDirError> {
+        let (database, data) = (self.database(), self.0.clone());
+        match (open::blank(&database), trace) {
+            (Some(what), Some(trace)) => Err(DataDirError::DatabaseGone { database, what, trace, data }),
+            (_, _) => Ok(()),
         }
-        // Complete before it has its name, so that a kill leaves all skills or none.
-        let new = self.0.join("skills.new");
-        match std::fs::remove_dir_all(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        for skill in SKILLS.dirs() {
-            DirBuilder::new().recursive(true).mode(0o700).create(new.join(skill.path()))?;
-        }
-        SKILLS.extract(&new)?;
-        std::fs::rename(&new, self.skills())
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.0.join("supervisor.lock")
     }
 
     /// Whether a supervisor is running here; creates nothing.
     pub(crate) fn is_in_use(&self) -> Result<bool, DataDirError> {
-        let path = self.0.join("supervisor.lock");
-        let file = match OpenOptions::new().read(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            opened => opened.map_err(|error| DataDirError::Lock(path.clone(), error))?,
-        };
-        match flock(&file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => Ok(false),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
-            Err(errno) => Err(DataDirError::Lock(path, errno.into())),
+        for path in self.locked() {
+            let file = match OpenOptions::new().read(true).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                opened => opened.map_err(|error| DataDirError::Lock(path.clone(), error))?,
+            };
+            match flock(&file, FlockOperation::NonBlockingLockShared) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(true),
+                Err(errno) => return Err(DataDirError::Lock(path, errno.into())),
+            }
         }
+        Ok(false)
     }
 
-    /// Takes the lock; fails if another supervisor has it.
+    /// Takes the locks; fails if another supervisor has one.
     pub(crate) fn lock(&self) -> Result<DataDirLock, DataDirError> {
-        let path = self.0.join("supervisor.lock");
-        let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let file = opened.map_err(|error| DataDirError::Lock(path.clone(), error))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(DataDirLock(file)),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(DataDirError::InUse(self.0.clone())),
-            Err(errno) => Err(DataDirError::Lock(path, errno.into())),
+        let path = self.lock_file();
+        let made = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        made.map_err(|error| DataDirError::Lock(path, error))?;
+        let mut held = Vec::new();
+        for path in self.locked() {
+            let file = File::open(&path).map_err(|error| DataDirError::Lock(path.clone(), error))?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => held.push(file),
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(DataDirError::InUse(self.0.clone())),
+                Err(errno) => return Err(DataDirError::Lock(path, errno.into())),
+            }
         }
+        Ok(DataDirLock(held))
+    }
+
+    /// What is locked: a file, as older versions do, and the two directories themselves, because a file can
+    /// be deleted and made again. The one of the database may be a link to where another data directory's
+    /// link leads.
+    fn locked(&self) -> [PathBuf; 3] {
+        [self.lock_file(), self.0.clone(), self.0.join("db")]
     }
 }
 

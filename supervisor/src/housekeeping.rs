@@ -4,15 +4,18 @@
 //! logged and the work is tried again with the next.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use process::quotas::DAY_MS;
 use protocol::{EventId, now_ms};
+use rusqlite::Connection;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock_jump::ClockJump;
 use crate::data_dir::DataDir;
 use crate::retention::{delete, record};
 use crate::store::retention::Pruned;
-use crate::store::{Store, StoreError, kv, open};
+use crate::store::{Store, StoreError, events, kv, open};
 use crate::terminal::age::Span;
 
 /// The time between two.
@@ -32,14 +35,30 @@ pub(crate) struct Housekeeping {
 impl Housekeeping {
     /// Does what is due until `stop`.
     pub(crate) async fn keep(self, stop: CancellationToken) {
+        let mut seen = (now_ms(), Instant::now());
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = self.tidy_if_due() => {}
+                () = self.look(&mut seen) => {}
             }
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(LOOK_PAUSE) => {}
+            }
+        }
+    }
+
+    /// `seen` is the time of the last look, by the clock and by what cannot jump.
+    async fn look(&self, seen: &mut (i64, Instant)) {
+        let (before, passed) = (seen.0, millis_of(seen.1.elapsed()));
+        let Some(retention) = self.retention else { return self.tidy_if_due().await };
+        match self.store.write(move |tx| note_jump(tx, retention, (before, passed))).await {
+            Ok(()) => {
+                *seen = (now_ms(), Instant::now());
+                self.tidy_if_due().await;
+            }
+            Err(error) => {
+                tracing::error!(%error, "could not compare the clock with the records; nothing is deleted");
             }
         }
     }
@@ -63,7 +82,8 @@ impl Housekeeping {
         noted.map_err(|error| error.to_string())?;
         let mut pruned = Pruned::default();
         if let Some(retention) = self.retention {
-            let before_ms = retention.before(now);
+            let jump = self.store.write(|tx| jump(tx)).await.map_err(|error| error.to_string())?;
+            let before_ms = retention.before(now) - jump.map_or(0, |jump| jump.by_ms);
             pruned = delete(&self.store, &self.data.journal(), before_ms).await.map_err(|e| e.to_string())?;
             if pruned != Pruned::default() {
                 let recorded = record(&self.store, Some(&self.run), before_ms, pruned).await;
@@ -79,6 +99,45 @@ impl Housekeeping {
 pub(crate) async fn merge_log(database: PathBuf) -> Result<(), StoreError> {
     let merged = tokio::task::spawn_blocking(move || open::merge_log(&database)).await;
     merged.unwrap_or(Err(StoreError::Closed))
+}
+
+fn jump(connection: &Connection) -> Result<Option<ClockJump>, StoreError> {
+    let known = kv::get(connection, kv::CLOCK_JUMP)?;
+    Ok(known.and_then(|known| serde_json::from_str(&known).ok()))
+}
+
+/// Notes that the clock is ahead of what was last recorded, before a start records anything.
+pub(crate) fn note_jump_at_start(connection: &Connection, retention: Option<Span>) -> Result<(), StoreError> {
+    let tidied = kv::get(connection, kv::LAST_HOUSEKEEPING)?.and_then(|last| last.parse().ok());
+    let last = events::newest_time(connection)?.max(tidied);
+    match (retention, last) {
+        (Some(retention), Some(last)) => note_jump(connection, retention, (last, 0)),
+        (_, _) => Ok(()),
+    }
+}
+
+/// Notes a jump of the clock since a time, of which so much is known to have passed.
+fn note_jump(connection: &Connection, retention: Span, passed: (i64, i64)) -> Result<(), StoreError> {
+    let known = jump(connection)?;
+    let noticed = ClockJump::noticed(known, passed, now_ms(), millis_of(retention.0));
+    match &noticed {
+        _ if noticed == known => {}
+        None => kv::remove(connection, kv::CLOCK_JUMP)?,
+        Some(jump) => {
+            kv::set(connection, kv::CLOCK_JUMP, &serde_json::to_string(jump)?)?;
+            tracing::warn!(
+                days = jump.by_ms / DAY_MS,
+                "the clock is far ahead of what was last recorded: what is older than AUTONOUS_RETENTION \
+                only \
+                 by that is kept; `supervisor prune --older-than` deletes it"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn millis_of(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Whether the last one was long ago, never, or in the future of a clock that was set back.

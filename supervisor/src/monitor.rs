@@ -1,22 +1,44 @@
-//! Looks at the parts of which nobody reports how they are: the database, the journal, the children and the
-//! disk.
+//! Looks at the parts that nothing else reports: the database, the journal, the children, the disk and the
+//! log.
+//!
+//! A report takes less than a second and has the last known state. What may hang, such as a database that
+//! another program has locked, is asked on the side.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
+use process::log_queue;
+use protocol::event::JournalTampered;
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::children::{ChildState, ChildrenStates};
+use crate::children::{ChildrenStates, Liveness};
 use crate::data_dir::DataDir;
+use crate::health::asking::Asking;
+use crate::health::database_file::DatabaseFile;
 use crate::health::disk::{FEW_FREE_MB, LEAST_FREE_MB, free_mb};
-use crate::health::{Board, PartName, Reading, Report};
+use crate::health::{Board, PartName, Reading, Report, log};
 use crate::journal::tampering;
-use crate::store::Store;
+use crate::queries::{self, QueryError};
+use crate::store::{Store, Trouble};
 
 /// How often it looks without being asked.
 const EVERY: Duration = Duration::from_secs(5);
+
+/// How long a report waits for a new look before it has the last known state.
+const PATIENCE: Duration = Duration::from_millis(800);
+
+/// How long a look waits for one part.
+const PART_PATIENCE: Duration = Duration::from_millis(500);
+
+/// A database that takes longer than this for a change has failed.
+const LONGEST_CHANGE: Duration = Duration::from_secs(2);
+
+/// The pause between two searches for damage; longer where one takes long, so that little time goes into it.
+const SEARCH_PAUSE: Duration = Duration::from_secs(10);
+const REST_BY_WORK: u32 = 20;
 
 /// The board, and what is looked at.
 #[derive(Debug)]
@@ -25,27 +47,68 @@ pub(crate) struct Monitor {
     store: Store,
     children: ChildrenStates,
     data: DataDir,
-    /// Which file the open database is.
-    database: Option<(u64, u64)>,
+    file: DatabaseFile,
+    /// Notified for a new look.
+    asked: Notify,
+    looks: watch::Sender<Looks>,
+}
+
+/// How many looks were begun, and which was the last that ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Looks {
+    begun: u64,
+    ended: u64,
+}
+
+/// What was read of the database on a thread of its own.
+type Read<T> = Result<Result<T, QueryError>, JoinError>;
+
+/// What is asked on the side.
+#[derive(Default)]
+struct Questions {
+    changes: Asking<Option<Trouble>>,
+    finding: Asking<Read<Option<JournalTampered>>>,
+    search: Search,
+}
+
+/// The search for damage in the database's file.
+struct Search {
+    asking: Asking<Read<Option<String>>>,
+    began: Option<Instant>,
+    next: Instant,
+    /// What the last one found.
+    found: Option<String>,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        let next = Instant::now() + SEARCH_PAUSE;
+        Self { asking: Asking::default(), began: None, next, found: None }
+    }
 }
 
 impl Monitor {
-    pub(crate) fn new(board: Board, store: Store, children: ChildrenStates, data: DataDir) -> Self {
-        let database = file_identity(&data.database());
-        Self { board, store, children, data, database }
+    pub(crate) fn new(
+        board: Board,
+        store: Store,
+        children: ChildrenStates,
+        data: DataDir,
+        file: DatabaseFile,
+    ) -> Self {
+        Self { board, store, children, data, file, asked: Notify::new(), looks: watch::Sender::default() }
     }
 
-    /// Looks at everything now.
+    /// Where the database is.
+    pub(crate) fn database_path(&self) -> PathBuf {
+        self.data.database()
+    }
+
+    /// How everything is, by a new look if that does not take long.
     pub(crate) async fn report(&self) -> Report {
-        for (name, reading) in [
-            (PartName::Database, self.database().await),
-            (PartName::Journal, self.journal().await),
-            (PartName::ToolServer, self.tool_server()),
-            (PartName::Workers, self.workers()),
-            (PartName::Disk, self.disk()),
-        ] {
-            self.board.set(name, reading);
-        }
+        let mut looks = self.looks.subscribe();
+        let begun = looks.borrow().begun;
+        self.asked.notify_one();
+        let _ = timeout(PATIENCE, looks.wait_for(|looks| looks.ended > begun)).await;
         self.board.report()
     }
 
@@ -55,58 +118,117 @@ impl Monitor {
         self.board.announce();
     }
 
-    /// Looks again and again, so that a change is in the log and its time is known, until `stop`.
+    /// Looks again and again, and when a report is asked for, until `stop`.
     pub(crate) async fn watch(&self, stop: CancellationToken) {
+        let mut questions = Questions::default();
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                _ = ticks.tick() => drop(self.report().await),
+                _ = ticks.tick() => {}
+                () = self.asked.notified() => {}
             }
+            self.looks.send_modify(|looks| looks.begun += 1);
+            self.look(&mut questions).await;
+            self.looks.send_modify(|looks| looks.ended = looks.begun);
         }
     }
 
-    async fn database(&self) -> Reading {
-        let path = self.data.database();
-        if file_identity(&path) != self.database {
-            let detail = format!("{} was removed or replaced; what is written now is lost", path.display());
+    async fn look(&self, questions: &mut Questions) {
+        for (name, reading) in [
+            (PartName::ToolServer, self.tool_server()),
+            (PartName::Workers, self.workers()),
+            (PartName::Disk, self.disk()),
+            (PartName::Log, log::reading(&log_queue::condition())),
+        ] {
+            self.board.set(name, reading);
+        }
+        let Questions { changes, finding, search } = questions;
+        let (database, journal) = tokio::join!(self.database(changes, search), self.journal(finding));
+        self.board.set(PartName::Database, database);
+        if let Some(journal) = journal {
+            self.board.set(PartName::Journal, journal);
+        }
+    }
+
+    async fn database(&self, changes: &mut Asking<Option<Trouble>>, search: &mut Search) -> Reading {
+        const RESTORE: &str =
+            "Stop the supervisor, keep the file and restore a backup; see docs/operations.md.";
+        if let Some(file) = self.file.replaced() {
+            let detail = format!("{} was removed or replaced; what is written now is lost", file.display());
             return Reading::failed(detail, "Put the file back or restore a backup, and restart.");
         }
-        match self.store.trouble().await {
-            Some(trouble) => {
+        if let Some(damage) = self.file.bad_beginning().or(search.go_on(&self.file).await) {
+            return Reading::failed(format!("{} is damaged: {damage}", self.file.path().display()), RESTORE);
+        }
+        let store = self.store.clone();
+        let trouble = changes.ask(PART_PATIENCE, || async move { store.trouble().await }).await;
+        match trouble {
+            Ok(None) => Reading::ok("takes changes"),
+            Ok(Some(Trouble::Locked)) => {
+                Reading::failed("another program holds its write lock", self.locked_remedy())
+            }
+            Ok(Some(Trouble::Other(trouble))) => {
                 Reading::failed(trouble, "Free some space, or see docs/operations.md; it is tried again.")
             }
-            None => Reading::ok("takes changes"),
+            Err(waited) => {
+                let detail = format!(
+                    "a change has taken {:.1} s: another program may hold its lock",
+                    waited.as_secs_f64()
+                );
+                if waited > LONGEST_CHANGE {
+                    Reading::failed(detail, self.locked_remedy())
+                } else {
+                    Reading::degraded(detail, self.locked_remedy())
+                }
+            }
         }
     }
 
-    async fn journal(&self) -> Reading {
+    fn locked_remedy(&self) -> String {
+        format!("End the other program; `fuser {}` shows it. It is tried again.", self.file.path().display())
+    }
+
+    /// None while the database does not answer.
+    async fn journal(&self, asking: &mut Asking<Read<Option<JournalTampered>>>) -> Option<Reading> {
         const REMEDY: &str =
             "Find out what happened. `supervisor journal accept --reason \"…\"` accepts it as it is.";
-        match self.store.write(|tx| tampering::open_finding(tx)).await {
-            Ok(None) => Reading::ok("is what was read of it"),
-            Ok(Some(finding)) => Reading::failed(finding.error, REMEDY),
-            Err(error) => Reading::failed(error.to_string(), "See the database."),
+        let path = self.data.database();
+        let question = || spawn_blocking(move || Ok(tampering::open_finding(&queries::open(&path)?)?));
+        let found = asking.ask(PART_PATIENCE, question).await;
+        let trouble = self.children.journal_trouble.borrow().clone();
+        match (found, trouble) {
+            (Ok(Ok(Ok(Some(finding)))), _) => Some(Reading::failed(finding.error, REMEDY)),
+            (_, Some(trouble)) => Some(Reading::failed(
+                format!("takes no records, so no tool can be called: {trouble}"),
+                "Free some space on its disk; it is tried again.",
+            )),
+            (Ok(Ok(Ok(None))), None) => Some(Reading::ok("is what was read of it, and takes records")),
+            (Ok(_) | Err(_), None) => None,
         }
     }
 
     fn tool_server(&self) -> Reading {
         const REMEDY: &str = "Wait; if it stays so, its log says why.";
-        match *self.children.tool_server.borrow() {
-            ChildState::Ready => Reading::ok("answers"),
-            ChildState::Starting => Reading::failed("is starting", REMEDY),
-            ChildState::Restarting => Reading::failed("exited and is started again", REMEDY),
+        match self.children.tool_server_liveness() {
+            Liveness::Live => Reading::ok("answers"),
+            Liveness::Starting => Reading::failed("is starting", REMEDY),
+            Liveness::Restarting => Reading::failed("exited and is started again", REMEDY),
+            Liveness::Quiet(time) => {
+                Reading::failed(format!("has given no answer for {} s", time.as_secs()), REMEDY)
+            }
+            Liveness::Abandoned => Reading::failed("runs on, but is not looked after any more", REMEDY),
         }
     }
 
     fn workers(&self) -> Reading {
-        let (ready, all) = (self.children.ready_workers(), self.children.workers.len());
-        let detail = format!("{ready} of {all} ready");
+        let (live, all) = (self.children.live_workers(), self.children.workers.len());
+        let detail = format!("{live} of {all} ready");
         let remedy = "Wait; if it stays so, the worker's log says why.";
-        match ready {
+        match live {
             0 => Reading::failed(detail, remedy),
-            _ if ready < all => Reading::degraded(detail, remedy),
+            _ if live < all => Reading::degraded(detail, remedy),
             _ => Reading::ok(detail),
         }
     }
@@ -127,6 +249,23 @@ impl Monitor {
     }
 }
 
-fn file_identity(path: &Path) -> Option<(u64, u64)> {
-    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+impl Search {
+    /// Begins a search if it is time for one, and returns what the last one found.
+    async fn go_on(&mut self, file: &DatabaseFile) -> Option<String> {
+        if self.began.is_none() && Instant::now() < self.next {
+            return self.found.clone();
+        }
+        let began = *self.began.get_or_insert_with(Instant::now);
+        let file = file.clone();
+        let searched = self.asking.ask(Duration::ZERO, || spawn_blocking(move || file.damage())).await;
+        if let Ok(searched) = searched {
+            self.began = None;
+            self.next = Instant::now() + SEARCH_PAUSE.max(began.elapsed() * REST_BY_WORK);
+            // One that failed, such as by a lock, says nothing new.
+            if let Ok(Ok(found)) = searched {
+                self.found = found;
+            }
+        }
+        self.found.clone()
+    }
 }

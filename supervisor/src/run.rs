@@ -10,9 +10,9 @@ use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use rusqlite::Transaction;
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 use toolkit::RegistryError;
 
 use crate::all_channels::{channels, registries};
@@ -29,8 +29,8 @@ use crate::channels::local;
 use crate::channels::pace::SharedPace;
 use crate::channels::{progress, sender};
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
-use crate::children::launcher::Launcher;
-use crate::children::tool_server::ToolServer;
+use crate::children::launcher::{Launcher, Loss};
+use crate::children::tool_server::{FIRST_START, ToolServer};
 use crate::children::{ChildState, ChildrenStates, StopBy};
 use crate::commands::models::Models;
 use crate::config::Config;
@@ -42,19 +42,25 @@ use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue};
 use crate::file_requests::FileRequests;
 use crate::health::Board;
+use crate::health::database_file::DatabaseFile;
 use crate::housekeeping::{self, Housekeeping};
 use crate::journal::{self, Journal};
+use crate::long_tasks::LongTasks;
 use crate::monitor::Monitor;
 use crate::ports::{Port, PortError};
 use crate::schedules::{self, Schedules};
 use crate::startup_resources::StartupResources;
-use crate::store::{Store, StoreError, events, held, outgoing_files, tool_calls};
+use crate::store::{Store, StoreError, events, held, kv, outgoing_files, tool_calls};
 use crate::tokens::{Tokens, TokensError};
 use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
 
 /// The pause before a locked database is tried again; each attempt waits as well.
 const LOCKED_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long the end may take once no task has time left: twice what ending a child takes, and some writes to
+/// the database. Nothing that hangs makes it longer.
+const LAST_STEPS: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
@@ -72,8 +78,15 @@ pub(crate) enum RunError {
     Port(#[from] PortError),
     #[error("invalid settings for the {0}; see its error above")]
     BadSettings(&'static str),
-    #[error("the launcher of the other programs has ended; start the supervisor again")]
-    LauncherGone,
+    #[error("the launcher of the other programs {0}; start the supervisor again")]
+    Launcher(Loss),
+    #[error("the supervisor's task `{0}` has ended; see the log above, and start the supervisor again")]
+    LostTask(String),
+    #[error(
+        "not everything ended within {} s, so the rest was cut off; the next start puts back what ran",
+        LAST_STEPS.as_secs()
+    )]
+    NotInOrder,
     #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
     #[error(transparent)]
@@ -95,17 +108,18 @@ pub(crate) async fn run(
     tokens.write(&config.data.tokens())?;
     let run = tokio::select! {
         () = stop.cancelled() => return Ok(()),
-        run = record_start(&store, &tokens) => run?,
+        run = record_start(&store, &tokens, &config) => run?,
     };
 
-    let tracker = TaskTracker::new();
-    let stop_journal = CancellationToken::new();
+    let (stop_all, stop_journal, board) =
+        (CancellationToken::new(), CancellationToken::new(), Board::default());
+    let tasks = LongTasks::until(stop_all.clone(), board.clone());
     let (journal, following) =
         journal::follow(config.data.journal(), store.clone(), Some(run.clone()), stop_journal.clone());
-    let following = tokio::spawn(following);
+    let following = tokio::spawn(tasks.watched("journal", stop_journal.clone(), following));
     let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
     let file_requests = Arc::<Notify>::default();
-    let (board, models) = (Board::default(), Models::new(config.models.iter().cloned()));
+    let models = Models::new(config.models.iter().cloned());
     let token = Secret::from(tokens.tool_token.as_str());
     let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
     let approver = Secret::from(tokens.approver_token.as_str());
@@ -125,7 +139,7 @@ pub(crate) async fn run(
         files_came: Arc::default(),
     };
     let channels = channels(&config.channels, inbound)?;
-    let schedules = Schedules::new(&store, &channels);
+    let schedules = Schedules::new(&store, &channels, config.schedules);
     let surroundings = Surroundings {
         store: store.clone(),
         journal: journal.clone(),
@@ -159,33 +173,35 @@ pub(crate) async fn run(
         board,
         stop_by: StopBy::default(),
         rejection,
-        stop: CancellationToken::new(),
-        tracker,
+        stop: stop_all,
+        tasks,
     };
-    let children = system.start_children(tool_port).await?;
+    // A locked database keeps this waiting.
+    let children = tokio::select! {
+        () = stop.cancelled() => return Ok(()),
+        children = system.start_children(tool_port) => children?,
+    };
     let monitor = system.start_monitor(&children);
     system.start_channels(control_port, &monitor)?;
     system.start_file_requests()?;
     system.start_approvals();
     let clock = schedules::due::keep(system.schedules.clone(), system.run.clone(), system.stop.clone());
-    system.tracker.spawn(clock);
-    system.tracker.spawn(system.channel_tools.clone().sweep(system.stop.clone()));
-    system.tracker.spawn(contacts::deliveries::follow(contacts, system.stop.clone()));
+    system.tasks.spawn("schedules", clock);
+    system.tasks.spawn("calls", system.channel_tools.clone().sweep(system.stop.clone()));
+    system.tasks.spawn("contacts", contacts::deliveries::follow(contacts, system.stop.clone()));
     system.announce_when_ready(children, monitor, announce);
     system.start_housekeeping();
-    let ended = system.until_stopped(&stop).await;
-    // The children have exited: read what the tool server wrote last.
-    system.dispatcher().requeue_at_shutdown().await;
-    stop_journal.cancel();
-    let _ = following.await;
-    ended?;
-    if let Err(error) = housekeeping::merge_log(system.config.data.database()).await {
-        tracing::warn!(%error, "could not merge the database's log; the next start reads it");
-    }
+    let cause = system.until_stopped(&stop).await;
+    system.stop.cancel();
+    // Until then, calls of others may end.
+    let stop_by = system.stop_by.get().map_or_else(Instant::now, |stop_by| stop_by.max(Instant::now()));
+    let in_order = timeout_at(stop_by + LAST_STEPS, system.end(stop_journal, following)).await;
+    cause?;
+    in_order.map_err(|_| RunError::NotInOrder)?;
     system.rejection.child().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
 }
 
-async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunError> {
+async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result<EventId, RunError> {
     let started = ProcessStarted {
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -194,7 +210,10 @@ async fn record_start(store: &Store, tokens: &Tokens) -> Result<EventId, RunErro
     };
     let started = Event::now(started, None, None);
     let run = started.id.clone();
+    let (roots, retention) = (config.roots.join("\n"), config.retention);
     let record = move |tx: &Transaction<'_>| {
+        housekeeping::note_jump_at_start(tx, retention)?;
+        kv::set(tx, kv::ROOTS, &roots)?;
         outgoing_files::delete_abandoned(tx)?;
         events::append(tx, &started)
     };
@@ -244,7 +263,7 @@ struct System {
     rejection: SettingsRejection,
     /// Ends everything; cancelled when the running tasks have ended or their time is over.
     stop: CancellationToken,
-    tracker: TaskTracker,
+    tasks: LongTasks,
 }
 
 impl System {
@@ -253,6 +272,7 @@ impl System {
         dispatcher.requeue_abandoned().await;
         self.store.write(|tx| held::look_again(tx)).await?;
         let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
+        let (journal_troubled, journal_trouble) = watch::channel(None);
         let tool_server = ToolServer {
             secrets: self.config.children.tool_secrets.clone(),
             socket: port.listener,
@@ -266,19 +286,22 @@ impl System {
             board: self.board.clone(),
             runs_no_commands: self.config.children.runs_no_commands(),
             stop_by: self.stop_by.clone(),
+            journal_trouble: journal_troubled,
+            commands_hang: false,
+            start_patience: FIRST_START,
             lifeline: None,
         };
         let (tool_supervisor, tool_state) = self.child_supervisor();
-        self.tracker.spawn(tool_supervisor.supervise(tool_server, self.stop.clone()));
+        self.tasks.spawn("tool server", tool_supervisor.supervise(tool_server, self.stop.clone()));
         let workers = (0..self.config.workers).map(|_| self.start_worker(dispatcher.clone()));
-        Ok(ChildrenStates { tool_server: tool_state, workers: workers.collect() })
+        Ok(ChildrenStates { tool_server: tool_state, journal_trouble, workers: workers.collect() })
     }
 
     fn start_worker(&self, dispatcher: Dispatcher) -> watch::Receiver<ChildState> {
         let secrets = self.config.children.worker_secrets.clone();
         let worker = Worker::new(secrets, Secret::from(self.tokens.tool_token.as_str()), dispatcher);
         let (supervisor, state) = self.child_supervisor();
-        self.tracker.spawn(supervisor.supervise(worker, self.stop.clone()));
+        self.tasks.spawn("worker", supervisor.supervise(worker, self.stop.clone()));
         state
     }
 
@@ -311,9 +334,10 @@ impl System {
 
     fn start_monitor(&self, children: &ChildrenStates) -> Arc<Monitor> {
         let (board, data) = (self.board.clone(), self.config.data.clone());
-        let monitor = Arc::new(Monitor::new(board, self.store.clone(), children.clone(), data));
+        let file = DatabaseFile::opened(data.database(), self.run.clone());
+        let monitor = Arc::new(Monitor::new(board, self.store.clone(), children.clone(), data, file));
         let (watched, stop) = (Arc::clone(&monitor), self.stop.clone());
-        self.tracker.spawn(async move { watched.watch(stop).await });
+        self.tasks.spawn("health", async move { watched.watch(stop).await });
         monitor
     }
 
@@ -326,8 +350,11 @@ impl System {
                     let pace = SharedPace::new(channel.limits());
                     let (store, stop) = (self.store.clone(), self.stop.clone());
                     let showing = progress::show(channel.clone(), store.clone(), pace.clone(), stop.clone());
-                    self.tracker.spawn(showing);
-                    self.tracker.spawn(sender::send_queued(channel.clone(), store, pace, stop));
+                    if channel.shows_signs() {
+                        self.tasks.spawn(format!("progress in {}", channel.name()), showing);
+                    }
+                    let sending = sender::send_queued(channel.clone(), store, pace, stop);
+                    self.tasks.spawn(format!("sender of {}", channel.name()), sending);
                 }
                 Delivery::Pull => {}
                 Delivery::Off => {
@@ -335,8 +362,8 @@ impl System {
                     continue;
                 }
             }
-            let stop = self.stop.clone();
-            self.tracker.spawn(async move { channel.receive(stop).await });
+            let (name, stop) = (format!("receiver of {}", channel.name()), self.stop.clone());
+            self.tasks.spawn(name, async move { channel.receive(stop).await });
         }
         Ok(())
     }
@@ -358,7 +385,7 @@ impl System {
             approvals: self.approvals.clone(),
             stop: self.stop.clone(),
         };
-        self.tracker.spawn(control::serve(listener, control, local::routes()));
+        self.tasks.spawn("control port", control::serve(listener, control, local::routes()));
         Ok(())
     }
 
@@ -379,7 +406,7 @@ impl System {
             undoer: self.undoer()?,
             tool_server: self.files.clone(),
         };
-        self.tracker.spawn(requests.serve(self.stop.clone()));
+        self.tasks.spawn("file requests", requests.serve(self.stop.clone()));
         Ok(())
     }
 
@@ -391,8 +418,8 @@ impl System {
             cancel_signal: self.cancel_signal.clone(),
             since_ms: protocol::now_ms(),
         };
-        self.tracker.spawn(follower.follow(self.stop.clone()));
-        self.tracker.spawn(expire(Arc::clone(self.approvals.own()), self.stop.clone()));
+        self.tasks.spawn("approvals", follower.follow(self.stop.clone()));
+        self.tasks.spawn("expiry of approvals", expire(Arc::clone(self.approvals.own()), self.stop.clone()));
     }
 
     fn start_housekeeping(&self) {
@@ -402,7 +429,7 @@ impl System {
             run: self.run.clone(),
             retention: self.config.retention,
         };
-        self.tracker.spawn(housekeeping.keep(self.stop.clone()));
+        self.tasks.spawn("housekeeping", housekeeping.keep(self.stop.clone()));
     }
 
     fn announce_when_ready(
@@ -414,7 +441,7 @@ impl System {
         let (tokens, stop, began) = (self.tokens.clone(), self.stop.clone(), std::time::Instant::now());
         let (roots, workers) = (self.config.roots.clone(), self.config.workers);
         let division = self.config.division;
-        self.tracker.spawn(async move {
+        self.tasks.spawn_short(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = children.until_all_ready() => {
@@ -432,19 +459,32 @@ impl System {
 
     /// An error says what ended the run if nobody asked for that.
     async fn until_stopped(&self, asked: &CancellationToken) -> Result<(), RunError> {
-        let ended = tokio::select! {
+        tokio::select! {
             () = asked.cancelled() => {
                 self.finish().await;
                 Ok(())
             }
             () = self.stop.cancelled() => Ok(()),
-            () = self.store.given_up() => Err(RunError::DamagedMeanwhile(self.config.data.database())),
-            () = self.launcher.gone() => Err(RunError::LauncherGone),
-        };
-        self.stop.cancel();
-        self.tracker.close();
-        self.tracker.wait().await;
-        ended
+            is_damaged = self.store.given_up() => Err(if is_damaged {
+                RunError::DamagedMeanwhile(self.config.data.database())
+            } else {
+                RunError::LostTask("database".to_owned())
+            }),
+            task = self.tasks.lost() => Err(RunError::LostTask(task)),
+            loss = self.launcher.lost(&self.board) => Err(RunError::Launcher(loss)),
+        }
+    }
+
+    /// Waits until everything has ended, and puts back what still ran.
+    async fn end(&self, stop_journal: CancellationToken, following: JoinHandle<()>) {
+        self.tasks.finish().await;
+        // The children have exited: read what the tool server wrote last.
+        self.dispatcher().requeue_at_shutdown().await;
+        stop_journal.cancel();
+        let _ = following.await;
+        if let Err(error) = housekeeping::merge_log(self.config.data.database()).await {
+            tracing::warn!(%error, "could not merge the database's log; the next start reads it");
+        }
     }
 
     /// Claims no more tasks, and gives those that run some time to end.

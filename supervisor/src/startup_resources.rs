@@ -36,8 +36,10 @@ pub(crate) struct StartupResources {
 impl StartupResources {
     /// The process must have one thread.
     pub(crate) fn acquire(config: &Config) -> Result<Self, StartError> {
+        let trace = config.data.trace_of_earlier_runs();
         config.data.create()?;
         let lock = config.data.lock()?;
+        config.data.require_database(trace)?;
         let control_port = Port::open("AUTONOUS_CONTROL_LISTEN", config.control_listen)?;
         let tool_port = Port::open("AUTONOUS_TOOL_LISTEN", config.tool_listen)?;
         let control_token = match &config.control_token {

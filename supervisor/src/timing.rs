@@ -11,6 +11,9 @@ use jiff::{Timestamp, Zoned};
 /// The fields of a line of cron: minute, hour, day of the month, month, day of the week.
 const FIELDS: usize = 5;
 
+const DAY_SECONDS: i64 = 86_400;
+const DAY_MINUTES: u32 = 1440;
+
 /// Why a time cannot be understood, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TimingError {
@@ -55,6 +58,24 @@ pub(crate) fn next(line: &str, zone: &TimeZone, after: Timestamp) -> Result<Time
     let cron: Cron = line.parse().map_err(|_| no_cron())?;
     let next = cron.find_next_occurrence(&after.to_zoned(zone.clone()), false);
     next.map(|next: Zoned| next.timestamp()).map_err(|_| TimingError::Never(line.to_owned()))
+}
+
+/// The shortest pause between two times that a line of cron names, in minutes, as if each of its days were
+/// followed by another. A clock change is left out of account.
+pub(crate) fn shortest_pause_minutes(line: &str) -> Result<u32, TimingError> {
+    let minute = |at: Timestamp| u32::try_from(at.as_second().rem_euclid(DAY_SECONDS) / 60).unwrap_or(0);
+    let day = |at: Timestamp| at.as_second().div_euclid(DAY_SECONDS);
+    let first = next(line, &TimeZone::UTC, Timestamp::from_second(-1).unwrap_or_default())?;
+    let mut minutes = vec![minute(first)];
+    let mut at = first;
+    while let Ok(later) = next(line, &TimeZone::UTC, at)
+        && day(later) == day(first)
+    {
+        minutes.push(minute(later));
+        at = later;
+    }
+    let overnight = DAY_MINUTES + minutes[0] - minutes[minutes.len() - 1];
+    Ok(minutes.windows(2).map(|two| two[1] - two[0]).min().unwrap_or(DAY_MINUTES).min(overnight))
 }
 
 /// An instant as local time, such as `2026-11-23 09:00 Europe/Berlin`.
@@ -122,6 +143,26 @@ mod tests {
         let autumn = occurrences("0 * * * *", "2026-10-25T00:30", 4);
         let hours: Vec<&str> = autumn.iter().map(|at| &at[11..16]).collect();
         assert_eq!(hours, ["01:00", "02:00", "02:00", "03:00"]);
+    }
+
+    #[test]
+    fn the_shortest_pause_is_found_wherever_it_lies() {
+        for (line, minutes) in [
+            ("* * * * *", 1),
+            ("*/5 * * * *", 5),
+            ("*/7 * * * *", 4),
+            ("0,1 9 1 1 *", 1),
+            ("0 9 * * *", 1440),
+            ("0 0 1 1 *", 1440),
+            ("58 * * * *", 60),
+            ("59 9,10 * * *", 60),
+            ("0,59 0,23 * * *", 1),
+            ("0,58 * * * *", 2),
+            ("0 */2 * * *", 120),
+        ] {
+            assert_eq!(shortest_pause_minutes(line), Ok(minutes), "{line}");
+        }
+        assert!(shortest_pause_minutes("0 0 30 2 *").is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toolkit::Call;
 
 /// Where incoming files lie, beneath the root that they are kept in.
-const INBOX: &str = "inbox";
+pub(crate) const INBOX: &str = "inbox";
 
 /// Whose reading it is when no chat reads.
 const OWN_SESSION: &str = "supervisor";

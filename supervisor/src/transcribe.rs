@@ -11,6 +11,7 @@ use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
 
+use crate::bounded_body::{self, BodyError};
 use crate::error_chain::error_chain;
 use crate::tool_files::{ToolFiles, quoted};
 
@@ -60,6 +61,9 @@ pub(crate) struct Transcriber {
     files: ToolFiles,
     client: reqwest::Client,
 }
+
+/// The most that is read of an answer.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// What a service answers.
 #[derive(Deserialize)]
@@ -128,6 +132,11 @@ impl Transcriber {
         if !answer.status().is_success() {
             return Err(format!("the service answered with {}", answer.status()));
         }
-        answer.json::<Answer>().await.map(|answer| answer.text).map_err(in_words)
+        let body = bounded_body::read(answer, MAX_ANSWER_BYTES).await.map_err(|error| match error {
+            BodyError::TooLarge(_) => error.to_string(),
+            BodyError::Broken(error) => in_words(error),
+        })?;
+        let answer: Answer = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        Ok(answer.text)
     }
 }

@@ -48,6 +48,11 @@ def stop(process):
     process.wait(timeout=30)
 
 
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
 def answers(address):
     with socket.socket() as connection:
         return connection.connect_ex(address) == 0
@@ -56,7 +61,7 @@ def answers(address):
 class System:
     """The supervisor and its children, with a third-party server as the model."""
 
-    def __init__(self, stack, programs, provider, base_url):
+    def __init__(self, stack, programs, provider, base_url, **settings):
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autonous-mocks-")))
         self.data = directory / "data"
         environment = {
@@ -70,7 +75,7 @@ class System:
             "AUTONOUS_TASK_MAX_ATTEMPTS": "1",
             # A stall before the first word is found as soon as a later one.
             "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS": "60",
-        }
+        } | settings
         start(stack, directory, [programs / "supervisor", "run"], environment)
         wait_for("the system is ready", self.is_ready)
         self.calls = 0
@@ -225,8 +230,7 @@ def report(run):
     lines, holds = [f"{name}, {provider}"], True
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="autonous-mocks-")))
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         try:
             for held, line in function(stack, programs, provider, program, directory, port):
                 holds &= bool(held)

@@ -143,6 +143,7 @@ fn envelope(stdout: &str, error: Option<ToolError>) -> Envelope {
             context: Context::default(),
             full_output: None,
             redacted: false,
+            untrusted: false,
         },
     }
 }

@@ -24,14 +24,18 @@ impl Process {
     }
 }
 
-/// All processes with the directory's marker or path in their environment or command line.
+/// All processes with the directory's mark, or with its path in their command line.
 pub fn processes_of(dir: &TestDir) -> Vec<Process> {
-    let path = dir.path().as_os_str().as_encoded_bytes();
-    let marks = [dir.marker().as_bytes(), path];
-    all_pids()
-        .filter(|pid| ["environ", "cmdline"].iter().any(|file| mentions(*pid, file, &marks)))
-        .filter_map(describe)
-        .collect()
+    let path = dir.path().display().to_string();
+    let is_ours = |process: &Process| dir.mark().is_on(process.pid) || process.command.contains(&path);
+    all_pids().filter_map(describe).filter(is_ours).collect()
+}
+
+/// All processes of this machine that call themselves so.
+pub fn processes_named(name: &str) -> Vec<Process> {
+    let is_named =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name);
+    all_pids().filter(is_named).filter_map(describe).collect()
 }
 
 pub fn processes_with(text: &str) -> Vec<Process> {
@@ -60,16 +64,17 @@ fn all_pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-fn mentions(pid: u32, file: &str, marks: &[&[u8]]) -> bool {
-    let Ok(text) = fs::read(format!("/proc/{pid}/{file}")) else { return false };
-    marks.iter().any(|mark| text.windows(mark.len()).any(|window| window == *mark))
-}
-
-/// Field 4 of `stat` is the parent; the name before it is in parentheses and can contain anything.
+/// Fields 3 and 4 of `stat` are the state and the parent; the name before them is in parentheses and can
+/// contain anything. A process that has ended and waits for its parent to notice is none.
 fn describe(pid: u32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, after_name) = stat.rsplit_once(')')?;
-    let parent = after_name.split_whitespace().nth(1)?.parse().ok()?;
+    let mut fields = after_name.split_whitespace();
+    let has_ended = matches!(fields.next()?, "Z" | "X");
+    let parent = fields.next()?.parse().ok()?;
+    if has_ended {
+        return None;
+    }
     let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     Some(Process { pid, parent, command: String::from_utf8_lossy(&command).replace('\0', " ") })
 }

@@ -2,9 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -28,6 +30,8 @@ pub struct Launch {
     pub variables: Vec<(String, String)>,
     /// Whether it runs as an ordinary user even if the test runs as root.
     pub unprivileged: bool,
+    /// Where stdout and stderr go instead of into files.
+    pub output: Option<Arc<OwnedFd>>,
 }
 
 impl Launch {
@@ -37,19 +41,20 @@ impl Launch {
             arguments: vec![argument.to_owned()],
             variables: dir.variables(),
             unprivileged: false,
+            output: None,
         }
     }
 
     /// Runs the same binary with the same variables and other arguments, and waits for it to end.
     pub(crate) fn output(&self, dir: &TestDir, arguments: &[&str]) -> Output {
-        self.command(dir, arguments).output().expect("the binary starts")
+        self.output_for(dir, arguments, &[])
     }
 
     /// The same, with something on its stdin.
     pub(crate) fn output_for(&self, dir: &TestDir, arguments: &[&str], input: &[u8]) -> Output {
         let mut command = self.command(dir, arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("the binary starts");
+        let mut child = dir.spawn(&mut command).expect("the binary starts");
         // One that does not read it closes the pipe.
         let _ = child.stdin.take().expect("stdin is a pipe").write_all(input);
         child.wait_with_output().expect("the binary ends")
@@ -72,12 +77,16 @@ impl Program {
         let mut command = Command::new(&launch.binary);
         command.args(&launch.arguments).env_clear().envs(launch.variables.iter().cloned());
         command.current_dir(dir.path()).stdin(Stdio::null());
-        command.stdout(File::create(&stdout).expect("logs are writable"));
-        command.stderr(File::create(&stderr).expect("logs are writable"));
+        for (file, is_stdout) in [(&stdout, true), (&stderr, false)] {
+            let file = File::create(file).expect("logs are writable");
+            let output = launch.output.as_ref().map(|output| output.try_clone().expect("it can be shared"));
+            let stream = output.map_or_else(|| Stdio::from(file), Stdio::from);
+            let _ = if is_stdout { command.stdout(stream) } else { command.stderr(stream) };
+        }
         if launch.unprivileged && rustix::process::geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        let child = command.spawn().unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        let child = dir.spawn(&mut command).unwrap_or_else(|error| panic!("{name} does not start: {error}"));
         Self { child, stderr, stdout }
     }
 

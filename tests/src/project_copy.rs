@@ -21,9 +21,10 @@ pub fn workspace() -> PathBuf {
 }
 
 /// The tracked files that exist, relative to the workspace.
-fn tracked_files(workspace: &Path) -> Vec<PathBuf> {
+pub fn tracked_files(workspace: &Path) -> Vec<PathBuf> {
     let output = Command::new("git")
-        .args(["ls-files", "-z"])
+        // The tests may run as another user than the one who cloned the project.
+        .args(["-c", "safe.directory=*", "ls-files", "-z"])
         .current_dir(workspace)
         .output()
         .expect("git is needed to list this project's files");

@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::wait;
+use crate::{TestDir, wait};
 
 /// A program in a terminal. It is killed when this is dropped.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Terminal {
         program: &Path,
         arguments: &[&str],
         variables: &[(String, String)],
-        directory: &Path,
+        dir: &TestDir,
         columns: u16,
     ) -> Self {
         let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
@@ -43,8 +43,8 @@ impl Terminal {
         // It makes the terminal the controlling one, so that Ctrl-C becomes a signal.
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(program).args(arguments).env_clear().envs(variables.iter().cloned());
-        command.env("TERM", "xterm").current_dir(directory).stdin(copy()).stdout(copy()).stderr(copy());
-        let child = command.spawn().expect("setsid starts");
+        command.env("TERM", "xterm").current_dir(dir.path()).stdin(copy()).stdout(copy()).stderr(copy());
+        let child = dir.spawn(&mut command).expect("setsid starts");
         let keys = File::from(keys);
         let shown = Arc::default();
         read_on(keys.try_clone().expect("a descriptor can be copied"), Arc::clone(&shown));

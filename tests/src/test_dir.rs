@@ -3,9 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 use tempfile::TempDir;
+
+use crate::mark::Mark;
 
 /// The content of the file outside all roots; no answer may contain it.
 pub const OUTSIDE_SECRET: &str = "OUTSIDE-SECRET";
@@ -17,7 +19,7 @@ pub const NOBODY: u32 = 65534;
 #[derive(Debug)]
 pub struct TestDir {
     directory: TempDir,
-    marker: String,
+    mark: Mark,
 }
 
 /// Rules that allow every call.
@@ -30,9 +32,7 @@ impl TestDir {
             .rand_bytes(12)
             .tempdir()
             .expect("the temporary directory is writable");
-        let unique = directory.path().file_name().expect("it has a name").to_string_lossy();
-        let marker = unique.replace('-', "_");
-        let dir = Self { directory, marker };
+        let dir = Self { directory, mark: Mark::new() };
         for name in ["root", "outside", "data", "logs"] {
             fs::create_dir(dir.path().join(name)).expect("a fresh directory takes another");
         }
@@ -68,9 +68,13 @@ impl TestDir {
         self.path().join("logs")
     }
 
-    /// A word in the environment of every process of this directory, and of no other.
-    pub fn marker(&self) -> &str {
-        &self.marker
+    /// Starts a program that `leftovers` finds, and all that it starts itself.
+    pub fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
+        self.mark.spawn(command)
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
     }
 
     /// Gives the directory to an ordinary user, and puts `binary` where that user can run it.
@@ -111,14 +115,11 @@ impl TestDir {
         programs
     }
 
-    /// The variables of every program: search path, data directory, free ports, logging, and the marker.
-    ///
-    /// The marker is a log filter for a target that does not exist, because the supervisor passes `RUST_LOG`
-    /// on to its children.
+    /// The variables of every program: search path, logging, data directory and free ports.
     pub fn variables(&self) -> Vec<(String, String)> {
         let own = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
-            ("RUST_LOG", format!("info,{}=off", self.marker)),
+            ("RUST_LOG", "info".to_owned()),
             ("AUTONOUS_DATA_DIR", self.data().display().to_string()),
             ("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0".to_owned()),
             ("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0".to_owned()),

@@ -1,5 +1,6 @@
 //! The self-check of what the tool server itself guards around each command: what commands leave behind is
-//! taken back, what is denied is hidden, and memory is bounded.
+//! taken back, what is denied is hidden and costs no more than it may, roots stay open, and memory is
+//! bounded.
 //!
 //! The commands run as those of a call do, with the settings of the operator, but in a temporary root: what
 //! people do in the real roots meanwhile is not to be taken back.
@@ -33,10 +34,35 @@ const LEAVE_REPOSITORY: &str = "mkdir -p repository/.git/{objects,refs,hooks} &&
     && echo 'ref: refs/heads/main' > HEAD && printf '[core]\\n\\tfsmonitor = /bin/true\\n' > config \
     && printf '#!/bin/sh\\n' > hooks/pre-commit && chmod +x hooks/pre-commit && test -s config";
 
+/// The same in a directory that the server cannot look into any more.
+const LEAVE_CLOSED: &str = "cd ../../.. && chmod 0311 closed";
+
+/// Goes below 15 directories of 240 characters, a path that no mount can be told of.
+const GO_DEEP: &str = "for number in {1..15}; do mkdir $name && cd $name; done";
+
+/// Leaves an index from which git would write a hook: one entry, with a name of twelve characters.
+const LEAVE_INDEX: &str = "mkdir -p repository/.git/{objects,refs} && cd repository/.git \
+    && echo 'ref: refs/heads/main' > HEAD \
+    && { printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\1' && head -c 60 /dev/zero && printf '\\0\\14.git/hooks/x' \
+    && head -c 26 /dev/zero; } > index && test -s index";
+
+/// Replaces a program that a setting names, as far as it can.
+const REPLACE_PROGRAM: &str = "cd named; echo replaced > run.sh; rm -f run.sh; echo replaced > run.sh; \
+    echo replaced > new && mv -f new run.sh; true";
+
 /// Tries the guards, each with commands in a temporary directory.
 pub fn findings(config: Config) -> Vec<Finding> {
     match Trial::set_up(config) {
-        Ok(trial) => trial.git_leftovers().into_iter().chain([trial.denied_name(), trial.memory()]).collect(),
+        Ok(trial) => {
+            let others = [
+                trial.named_program(),
+                trial.denied_name(),
+                trial.flood(),
+                trial.closed_root(),
+                trial.memory(),
+            ];
+            trial.git_leftovers().into_iter().chain(others).collect()
+        }
         Err(error) => vec![finding("set up a temporary root", Err(format!("{error:#}")), "")],
     }
 }
@@ -88,19 +114,55 @@ impl Trial {
         ended.map(|success| success.stdout).map_err(|failure| said(failure.error))
     }
 
-    fn git_leftovers(&self) -> [Finding; 2] {
-        let git = self.root.join("repository/.git");
-        let left = self.run(LEAVE_REPOSITORY);
-        let remains = |is_there: fn(&Path) -> bool| left.clone().map(|_| is_there(&git));
-        let held = "taken back when the command ended";
-        [
-            finding("leave a git setting that starts a program", remains(has_setting), held),
-            finding(
-                "leave an executable git hook",
-                remains(|git| git.join("hooks/pre-commit").exists()),
-                held,
+    fn git_leftovers(&self) -> Vec<Finding> {
+        let name = "d".repeat(240);
+        let deep = vec![name.as_str(); 15].join("/");
+        let closed = format!("mkdir closed && cd closed && {LEAVE_REPOSITORY} && {LEAVE_CLOSED}");
+        let tries = [
+            (
+                "leave a git setting that starts a program",
+                LEAVE_REPOSITORY.to_owned(),
+                "",
+                has_setting as Remains,
             ),
-        ]
+            ("leave an executable git hook", LEAVE_REPOSITORY.to_owned(), "", has_hook),
+            ("leave such a setting in a directory closed to the server", closed, "closed", has_setting),
+            (
+                "leave such a setting below a path longer than a mount takes",
+                format!("name={name}; {GO_DEEP}; {LEAVE_REPOSITORY}"),
+                &deep,
+                has_setting,
+            ),
+            ("leave an index from which git writes a hook", LEAVE_INDEX.to_owned(), "", has_index),
+        ];
+        let tried = tries.map(|(attempt, line, top, remains)| {
+            let git = self.root.join(top).join("repository/.git");
+            let left = self.run(&line).map(|_| remains(&git));
+            // The next one begins anew.
+            let _ = fs::remove_dir_all(self.root.join("repository"));
+            finding(attempt, left, "taken back when the command ended")
+        });
+        tried.into()
+    }
+
+    fn named_program(&self) -> Finding {
+        let replaced = self.set_up_program().map_err(|error| error.to_string()).and_then(|program| {
+            self.run(REPLACE_PROGRAM)?;
+            Ok(fs::read_to_string(program).is_ok_and(|content| content.contains("replaced")))
+        });
+        finding("replace a program that a git setting names", replaced, "read-only, or taken back")
+    }
+
+    /// A repository of the operator with a setting that names a program in it.
+    fn set_up_program(&self) -> std::io::Result<PathBuf> {
+        let top = self.root.join("named");
+        for directory in ["objects", "refs"] {
+            fs::create_dir_all(top.join(".git").join(directory))?;
+        }
+        fs::write(top.join(".git/HEAD"), "ref: refs/heads/main\n")?;
+        fs::write(top.join(".git/config"), "[core]\n\tfsmonitor = ./run.sh\n")?;
+        fs::write(top.join("run.sh"), "#!/bin/sh\n")?;
+        Ok(top.join("run.sh"))
     }
 
     fn denied_name(&self) -> Finding {
@@ -136,6 +198,25 @@ impl Trial {
         }
     }
 
+    /// Each name that is to be hidden costs every later command time.
+    fn flood(&self) -> Finding {
+        const ATTEMPT: &str = "leave more hidden names than commands may";
+        let Some(name) = &self.denied else {
+            return finding(ATTEMPT, Ok(false), "there is no plain name to try");
+        };
+        let line = format!("mkdir flood{{1..4200}} && for i in {{1..4200}}; do : > flood$i/{name}; done");
+        let got_through = self.run(&line).and_then(|_| {
+            self.run("rm -rf flood*; true")?;
+            Ok(self.root.join("flood4200").join(name).exists())
+        });
+        finding(ATTEMPT, got_through, "taken back when the command ended")
+    }
+
+    fn closed_root(&self) -> Finding {
+        let got_through = self.run("chmod 000 .").map(|_| self.run("true").is_err());
+        finding("close a root to the server", got_through, "open again when the command ended")
+    }
+
     fn memory(&self) -> Finding {
         // `tail` keeps the whole of a last line.
         let got_through = match self.run("head -c 1073741824 /dev/zero | tail > /dev/null") {
@@ -144,6 +225,17 @@ impl Trial {
         };
         finding("take more memory than a command may have", got_through, "killed")
     }
+}
+
+/// Whether what a command left is there, below this git directory.
+type Remains = fn(&Path) -> bool;
+
+fn has_hook(git: &Path) -> bool {
+    git.join("hooks/pre-commit").exists()
+}
+
+fn has_index(git: &Path) -> bool {
+    git.join("index").exists()
 }
 
 fn has_setting(git: &Path) -> bool {

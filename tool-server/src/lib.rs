@@ -4,6 +4,7 @@
 //! [`http`], pass the runner's guards, reach the disk only through [`roots`], and are written to the
 //! [`journal`] before they act.
 
+mod bound_files;
 pub mod call_rules;
 pub mod change;
 mod command;
@@ -14,6 +15,7 @@ mod entry_type;
 pub mod guard_check;
 pub mod http;
 pub mod journal;
+pub mod obstacle;
 pub mod output_store;
 pub mod policy;
 mod private_key_lines;
@@ -30,5 +32,6 @@ pub mod tool_context;
 pub mod tools;
 pub mod transfers;
 mod utc;
+pub mod vitals;
 mod watch;
 pub mod web;

@@ -14,6 +14,7 @@ use process::confinement::{Powers, confine};
 use process::exit::BadSetting;
 use process::fetch_profiles;
 use process::lifeline::{self, Parting};
+use process::log_queue::{self, LogSink};
 use process::secrets::Divided;
 use process::{Secret, Variables, hardening, logs, secrets, shutdown};
 use protocol::SessionId;
@@ -28,7 +29,7 @@ use tool_server::journal::{Chain, verify};
 use tool_server::output_store::OutputStore;
 use tool_server::roots::{DeniedPaths, Roots, Workspaces};
 use tool_server::self_check;
-use tool_server::server::Server;
+use tool_server::server::{Server, THREADS};
 use tool_server::service_report::ServiceReport;
 use tool_server::startup_resources::StartupResources;
 use tool_server::tool_context::ToolContext;
@@ -48,10 +49,6 @@ struct Cli {
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
-
-/// Two that are always free, and one for each quick call that may run on a thread of the runtime. More calls
-/// at once than that wait for a place, which takes each a twentieth longer.
-const THREADS: usize = 18;
 
 #[derive(Subcommand)]
 enum Command {
@@ -125,10 +122,7 @@ fn main() -> ExitCode {
     let ended = hardening::harden()
         .map_err(anyhow::Error::from)
         .and_then(|()| run(Cli::parse().command.unwrap_or(Command::Serve { lifeline: false })));
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => process::exit::report("tool-server", &error),
-    }
+    process::exit::end("tool-server", ended.map(|()| ExitCode::SUCCESS))
 }
 
 fn run(command: Command) -> anyhow::Result<()> {
@@ -172,8 +166,9 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     let redactor =
         Arc::new(Redactor::new(listen.token.iter().chain(&listen.approver_token).map(Secret::expose)));
     let log_redactor = Arc::clone(&redactor);
-    logs::start_to(&variables, move || RedactingWriter::new(std::io::stderr(), Arc::clone(&log_redactor)))?;
+    logs::start_to(&variables, move || RedactingWriter::new(LogSink, Arc::clone(&log_redactor)))?;
     let server = Server::open(&config, listen, resources, redactor)?;
+    log_queue::begin_writing().context("cannot start the thread of the log")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     let served = runtime.block_on(async {
         // Before anybody is told that the server listens: a request to end could follow at once.

@@ -19,10 +19,12 @@ use listenfd::ListenFd;
 use process::VariableError;
 use process::confinement::{Powers, confine};
 use process::quotas::Limits;
+use process::sign_of_life::Loss;
 use process::workspaces::Division;
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
 use sandbox::{Network, Spawner};
+use tokio::sync::oneshot;
 use toolkit::approvals::Approvals;
 use toolkit::runner::{CallIds, WorkingDirectory};
 use toolkit::{Recorder, Redactor, Registry, Runner, RunnerSettings};
@@ -44,7 +46,12 @@ use crate::skills::Skills;
 use crate::startup_resources::StartupResources;
 use crate::tool_context::ToolContext;
 use crate::tools;
+use crate::vitals::{Part, Vitals};
 use crate::web::Web;
+
+/// The runtime's threads: two that are always free, and one for each quick call that may run on one of them.
+/// More calls at once than that wait for a place, which takes each a twentieth longer.
+pub const THREADS: usize = 18;
 
 /// How often expired files and records are deleted.
 const SWEEP_EVERY: Duration = Duration::from_secs(3600);
@@ -86,7 +93,7 @@ impl Server {
         )
         .context("cannot open the files of the tools")?;
         context.web = fetcher.as_ref().map(|fetcher| {
-            let own_secrets = listen.token.iter().cloned().collect();
+            let own_secrets = listen.token.iter().chain(&listen.approver_token);
             let web = Web::new(config.web.clone(), Arc::clone(&output), Arc::clone(&context.workspaces));
             Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.approver_token.is_some()))
         });
@@ -113,11 +120,12 @@ impl Server {
             token_variable: "AUTONOUS_TOOL_TOKEN",
             state_dir: Some(config.files.journal_dir().to_owned()),
         };
-        let changer = Arc::clone(&context.changer);
+        let (changer, commands) = (Arc::clone(&context.changer), Arc::clone(&context.commands));
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
         let document = api_document::document(runner.registry(), |name| runner.is_offered(name));
         let access = Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts);
         let access = Arc::new(access.with_approver(listen.approver_token));
+        let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
         let app = Arc::new(AppState {
             openapi: Bytes::from(document.to_json()?),
             catalogue: Catalogue::new(&runner.specs())?,
@@ -125,6 +133,8 @@ impl Server {
             access,
             approvals,
             report,
+            vitals,
+            obstacle: Arc::new(move || commands.obstacle()),
         });
         let (spawner, division) = (spawner.ok(), config.files.division);
         Ok(Self { app, listener, journal, output, changer, spawner, fetcher, division })
@@ -137,35 +147,44 @@ impl Server {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         tracing::info!("{}", self.division.meaning());
         tracing::info!("listening on http://{address} ({token}), docs at http://{address}/docs/");
-        let spawner_gone = watch(self.spawner.map(|spawner| move || spawner.wait_until_gone()));
-        let fetcher_gone = watch(self.fetcher.map(|fetcher| move || fetcher.wait_until_gone()));
+        let note = |part| {
+            let vitals = Arc::clone(&self.app.vitals);
+            move |is_quiet| vitals.note(part, is_quiet)
+        };
+        let (spawner_note, fetcher_note) = (note(Part::Spawner), note(Part::Fetcher));
+        let spawner_lost = watch(self.spawner.map(|spawner| move || spawner.watch(spawner_note)));
+        let fetcher_lost = watch(self.fetcher.map(|fetcher| move || fetcher.watch(fetcher_note)));
         let approvals = self.app.approvals.clone();
         let closing = approvals.clone();
-        let stop = async move {
-            let patience = tokio::select! {
-                patience = end => patience,
-                () = spawner_gone => {
-                    tracing::error!("the spawner of commands died; exiting");
-                    LAST_CALLS
-                }
-                () = fetcher_gone => {
-                    tracing::error!("the fetcher died; exiting");
-                    LAST_CALLS
-                }
-            };
-            closing.iter().for_each(|approvals| approvals.close());
-            patience
-        };
-        tokio::spawn(expire_approvals(approvals));
+        let expiry = tokio::spawn(expire_approvals(approvals));
         let routes = http::routes(&self.app);
-        tokio::spawn(sweep_hourly(self.app, self.output, self.changer));
+        let sweep = tokio::spawn(sweep_hourly(self.app, self.output, self.changer));
+        let (lose, lost) = oneshot::channel();
+        let stop = async move {
+            let loss = tokio::select! {
+                patience = end => return close(closing, patience),
+                loss = spawner_lost => format!("the spawner of commands {loss}"),
+                loss = fetcher_lost => format!("the fetcher {loss}"),
+                _ = expiry => "the task that ends expired approvals has ended".to_owned(),
+                _ = sweep => "the task that deletes what has expired has ended".to_owned(),
+            };
+            tracing::error!("{loss}; exiting");
+            let _ = lose.send(loss);
+            close(closing, LAST_CALLS)
+        };
         let bounds = Bounds::for_open_files(process::open_files::limit());
         if http_port::serve(listener, routes, bounds, stop).await == End::CutOff {
             tracing::warn!("exiting while calls are still running");
         }
         self.journal.sync()?;
-        Ok(())
+        lost.await.map_or(Ok(()), |loss| anyhow::bail!("{loss}"))
     }
+}
+
+/// Ends the waits for decisions, and hands on how long the calls may take.
+fn close(approvals: Option<Arc<Approvals>>, patience: Duration) -> Duration {
+    approvals.iter().for_each(|approvals| approvals.close());
+    patience
 }
 
 /// Without an approver's token nobody can be asked.
@@ -320,22 +339,23 @@ fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), Vari
     }
 }
 
-/// Resolves when a process is gone, which `wait` waits for; never where there is none.
-async fn watch(wait: Option<impl FnOnce() + Send + 'static>) {
+/// Resolves when a process is lost, which `wait` waits for; never where there is none.
+async fn watch(wait: Option<impl FnOnce() -> Loss + Send + 'static>) -> Loss {
     let Some(wait) = wait else { return std::future::pending().await };
-    let (gone, told) = tokio::sync::oneshot::channel();
-    let watcher = std::thread::Builder::new().name("watch".to_owned()).spawn(move || {
-        wait();
-        let _ = gone.send(());
+    let (lose, lost) = oneshot::channel();
+    let watcher = thread::Builder::new().name("watch".to_owned()).spawn(move || {
+        let _ = lose.send(wait());
     });
-    if watcher.is_ok() {
-        let _ = told.await;
+    if let Err(error) = watcher {
+        tracing::error!(%error, "cannot start a thread");
     }
+    // Without the thread, the process would not be watched.
+    lost.await.unwrap_or(Loss::Ended)
 }
 
 /// Tells those who wait or listen when an approval has expired.
 async fn expire_approvals(approvals: Option<Arc<Approvals>>) {
-    let Some(approvals) = approvals else { return };
+    let Some(approvals) = approvals else { return std::future::pending().await };
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let approvals = Arc::clone(&approvals);

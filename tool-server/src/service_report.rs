@@ -7,6 +7,7 @@ use sandbox::{Capabilities, Finding, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::obstacle::Obstacle;
 use crate::raw_files::RawFiles;
 use crate::self_check::Check;
 
@@ -27,7 +28,7 @@ pub struct ServiceReport {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Readiness {
     /// Whether every required check succeeded.
-    ready: bool,
+    pub(crate) ready: bool,
     /// The self-checks, in order.
     checks: Vec<Check>,
 }
@@ -73,6 +74,9 @@ struct CommandsReport {
     /// Why no command can run.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// What in the roots keeps every command from running at the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    obstacle: Option<String>,
     /// What would change that.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
@@ -117,10 +121,6 @@ impl Attempt {
 }
 
 impl ServiceReport {
-    pub(crate) fn is_ready(&self) -> bool {
-        self.checks.iter().all(|check| check.ok || !check.required)
-    }
-
     /// Fails with what is required and missing.
     pub(crate) fn require(&self) -> anyhow::Result<()> {
         let missing: Vec<&str> = self
@@ -133,12 +133,30 @@ impl ServiceReport {
         Ok(())
     }
 
-    /// The body of `/readyz`.
-    pub(crate) fn readiness(&self) -> Readiness {
-        Readiness { ready: self.is_ready(), checks: self.checks.clone() }
+    /// The body of `/readyz`, with these checks that were made just now. The file tools are ready although no
+    /// command can run.
+    pub(crate) fn readiness(&self, now: Vec<Check>, obstacle: Option<Obstacle>) -> Readiness {
+        let mut checks: Vec<Check> = self.checks.iter().cloned().chain(now).collect();
+        if let Some(Obstacle { reason, remedy }) = obstacle
+            && let Some(commands) = checks.iter_mut().find(|check| check.name == "commands")
+        {
+            commands.ok = false;
+            commands.detail = format!("no command can run: {reason}. {remedy}");
+        }
+        Readiness { ready: checks.iter().all(|check| check.ok || !check.required), checks }
     }
 
-    /// The body of `/capabilities`.
+    /// The body of `/capabilities`. `obstacle`: what in the roots keeps commands from running.
+    pub(crate) fn capabilities_now(&self, obstacle: Option<Obstacle>) -> CapabilitiesReport {
+        let mut report = self.capabilities();
+        if let Some(Obstacle { reason, remedy }) = obstacle {
+            report.commands.obstacle = Some(reason);
+            report.commands.remedy = Some(remedy.to_owned());
+        }
+        report
+    }
+
+    /// The same, whatever is in the roots.
     pub fn capabilities(&self) -> CapabilitiesReport {
         let commands = &self.capabilities;
         let own = own_landlock(self.confinement);
@@ -157,6 +175,7 @@ impl ServiceReport {
                 losses: commands.losses.iter().map(ToString::to_string).collect(),
                 findings: commands.findings.iter().map(Attempt::of).collect(),
                 reason: commands.reason.clone(),
+                obstacle: None,
                 remedy: commands.remedy.map(str::to_owned),
             },
             raw_files: RawFilesReport {

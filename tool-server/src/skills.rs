@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::{elide, invalid};
+use toolkit::policy::TouchedPath;
 
 use crate::change::read_whole;
 use crate::control_files::ControlFiles;
@@ -81,6 +82,14 @@ impl Skills {
         let roots = self.roots.as_ref().ok_or_else(|| self.unknown(name))?;
         load(roots, name)
             .map_err(|error| if error.code == ErrorCode::NotFound { self.unknown(name) } else { error })
+    }
+
+    /// Where a file of a skill is, for the operator's rules. It is in no root, so it has its whole path
+    /// alone.
+    pub(crate) fn touched(&self, name: &str, file: &str) -> Vec<TouchedPath> {
+        let (Some(roots), Ok(())) = (&self.roots, require_name(name)) else { return Vec::new() };
+        let found = roots.touched(&format!("{name}/{file}")).into_iter();
+        found.map(|TouchedPath { path, .. }| TouchedPath { beneath: path.clone(), path }).collect()
     }
 
     /// Finds a script of a skill and its interpreter.

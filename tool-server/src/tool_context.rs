@@ -49,6 +49,11 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
+    /// Whether what lies at a path comes from the web.
+    pub(crate) fn is_from_outside(&self, path: &Path) -> bool {
+        self.web.as_ref().is_some_and(|web| web.is_from_outside(path))
+    }
+
     /// A context for the file tools alone: no commands, no skills, the default search limits.
     ///
     /// `pending` and `output` are directories outside the roots; leftovers of an earlier server are removed.
@@ -62,7 +67,8 @@ impl ToolContext {
         durability: Durability,
     ) -> std::io::Result<Self> {
         let workspaces = workspaces.into();
-        let undo = UndoStore::open(&output.directory().join(UNDO_DIRECTORY), max_undo_bytes)?;
+        let roots: Vec<&Path> = workspaces.whole().paths().collect();
+        let undo = UndoStore::open(&output.directory().join(UNDO_DIRECTORY), max_undo_bytes, &roots)?;
         let changer = Changer::open(Arc::clone(&workspaces), pending, max_edit_bytes, undo, durability)?;
         let no_commands = Commands::new(
             Err("commands are switched off (AUTONOUS_TOOL_DISABLE_EXEC)".to_owned()),

@@ -8,6 +8,7 @@ use jsonschema::error::ValidationErrorKind;
 use protocol::{ErrorCode, ToolError};
 use serde_json::{Map, Value};
 
+use crate::output::head_chars;
 use crate::strict_json;
 
 /// The most problems that one error names.
@@ -176,14 +177,8 @@ fn describe(value: &Value) -> String {
 
 /// The first `max_chars` characters of a text, with `…` where it was cut.
 pub fn elide(text: &str, max_chars: usize) -> String {
-    // A text has at most as many characters as bytes.
-    if text.len() <= max_chars {
-        return text.to_owned();
-    }
-    match text.char_indices().nth(max_chars) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    let head = head_chars(text, max_chars);
+    if head.len() == text.len() { text.to_owned() } else { format!("{head}…") }
 }
 
 /// The arguments for the answer, and for the journal where they are too large: strings over 200 characters

@@ -28,7 +28,7 @@ mod tool;
 pub use locks::{Fingerprint, Seen};
 pub use outcome::{Failure, Outcome, PartialReason, Success};
 pub use output::{Bounds, Page};
-pub use redaction::{PLACEHOLDER, RedactingWriter, Redactor};
+pub use redaction::{HIDDEN, PLACEHOLDER, RedactingWriter, Redactor};
 pub use registry::{Registry, RegistryError};
 pub use runner::approvals;
 pub use runner::{DEFAULT_MAX_COMMANDS, Recorder, Request, Runner, RunnerSettings};

@@ -1,6 +1,6 @@
 //! What a tool returns: a success, whole or partial, or a failure.
 
-use protocol::{Data, FullOutput, ToolError};
+use protocol::{Data, ErrorClass, FullOutput, ToolError};
 use serde::Serialize;
 
 use crate::locks::Seen;
@@ -30,6 +30,8 @@ pub struct Success<T> {
     pub path_resolved: Option<String>,
     /// Whether the tool itself replaced a secret that redaction cannot see in what is shown.
     pub redacted: bool,
+    /// Whether it comes from outside, such as from the web.
+    pub untrusted: bool,
     /// What the session knows of a file from now on.
     pub seen: Option<Seen>,
     /// The tools that the task may call from now on; reading a skill narrows them.
@@ -98,6 +100,7 @@ impl<T> Success<T> {
             next_page_cursor: self.next_page_cursor,
             path_resolved: self.path_resolved,
             redacted: self.redacted,
+            untrusted: self.untrusted,
             seen: self.seen,
             allowed_tools: self.allowed_tools,
             stderr: self.stderr,
@@ -119,6 +122,14 @@ impl Failure {
     /// The failure of a call that did not reach its tool, with data for the caller.
     pub(crate) fn of_guard(error: ToolError, shown: Success<Data>) -> Self {
         Self { exit_code: error.exit_code(), error, shown: Some(Box::new(shown)) }
+    }
+
+    /// The same failure with the mark of what comes from outside: a tool that ran may quote who answered it.
+    pub(crate) fn marked_as_outside(mut self) -> Self {
+        if self.error.class == ErrorClass::ToolExec {
+            self.shown.get_or_insert_default().untrusted = true;
+        }
+        self
     }
 
     /// The failure of a command that ran: its own exit code, and what it printed.

@@ -103,6 +103,13 @@ pub fn head(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
 }
 
+/// The first `max_chars` characters of a text.
+pub fn head_chars(text: &str, max_chars: usize) -> &str {
+    // A text has at most as many characters as bytes.
+    let end = if text.len() <= max_chars { None } else { text.char_indices().nth(max_chars) };
+    end.map_or(text, |(end, _)| &text[..end])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::arguments::{as_texts, invalid, leave_out_nulls, parse_object, validate};
 use crate::description::Description;
 use crate::outcome::{Failure, Outcome, Success};
-use crate::policy::{Caller, Policy, Subject, Touches, Verdict};
+use crate::policy::{Below, Caller, Policy, Subject, Touches, Verdict};
 use crate::schema::{self, take_description};
 use crate::tool::{Call, Slot, Tool};
 
@@ -46,6 +46,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
+    fn depends_on(&self, arguments: &Value) -> Option<String>;
     fn named_files(
         &self,
         arguments: &Value,
@@ -62,6 +63,23 @@ pub(crate) trait AnyTool: Send + Sync {
         let touches = || self.touches(arguments, session);
         let about = (spec.name.as_str(), spec.risk, spec.annotations);
         policy.decide(&Subject::new(about, arguments, session, caller, &touches))
+    }
+
+    /// What the rules keep a call with these arguments from below the paths that it names.
+    fn below(
+        &self,
+        policy: &Policy,
+        arguments: &Value,
+        session: &SessionId,
+        caller: Caller,
+    ) -> Option<Below> {
+        let spec = self.spec();
+        if !policy.looks_at_touches(&spec.name) {
+            return None;
+        }
+        let touches = || self.touches(arguments, session);
+        let about = (spec.name.as_str(), spec.risk, spec.annotations);
+        policy.below(&Subject::new(about, arguments, session, caller, &touches))
     }
 }
 
@@ -133,6 +151,10 @@ impl<T: Tool> AnyTool for Registered<T> {
         self.tool.touches(arguments, session)
     }
 
+    fn depends_on(&self, arguments: &Value) -> Option<String> {
+        self.tool.depends_on(arguments)
+    }
+
     fn named_files(
         &self,
         arguments: &Value,
@@ -169,7 +191,11 @@ impl<T: Tool> AnyTool for Registered<T> {
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Data> {
         let arguments = serde_json::from_value(arguments)
             .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))?;
-        self.tool.run(arguments, call).map(Success::erase)
+        let outcome = self.tool.run(arguments, call).map(Success::erase);
+        if !T::SHOWS_OUTSIDE {
+            return outcome;
+        }
+        outcome.map(|success| Success { untrusted: true, ..success }).map_err(Failure::marked_as_outside)
     }
 }
 

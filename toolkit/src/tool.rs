@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::locks::{self, Fingerprint, Locks};
-use crate::policy::{Policy, Touches};
+use crate::policy::{Below, Policy, TouchedPath, Touches};
 use crate::{Bounds, Outcome};
 
 /// Something that a model can call.
@@ -49,6 +49,9 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Whether a call usually ends within a millisecond. It then starts without a change of threads.
     const QUICK: bool = false;
+
+    /// Whether what it shows comes from outside, such as from the web. Its results are marked.
+    const SHOWS_OUTSIDE: bool = false;
 
     /// Whether the skill that a task has read must allow it. Not what people do about a task.
     const BOUND_BY_SKILL: bool = true;
@@ -82,9 +85,15 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    /// What a call with these arguments would touch, for the operator's rules. It may look at files.
-    fn touches(&self, _arguments: &Value, _session: &SessionId) -> Touches {
-        Touches::default()
+    /// What a call with these arguments would touch, for the operator's rules. It may look at files. Every
+    /// tool
+    /// says it, because a tool that forgot it would pass every rule.
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
+
+    /// The other machine that a call needs, if it needs one. When that one keeps failing, only the calls that
+    /// need the same one are paused. The arguments are not validated yet.
+    fn depends_on(&self, _arguments: &Value) -> Option<String> {
+        None
     }
 
     /// The files that a call with these arguments names, and what is in them: a decision of a person holds
@@ -143,6 +152,8 @@ pub struct Call {
     /// Set when the caller has gone.
     pub(crate) cancelled: Arc<AtomicBool>,
     pub(crate) policy: Arc<Policy>,
+    /// What rules keep the call from below the paths that it names.
+    pub(crate) below: Option<Below>,
     pub(crate) attachment: Option<Attachment>,
 }
 
@@ -159,6 +170,7 @@ impl Call {
             locks: Arc::default(),
             cancelled: Arc::default(),
             policy: Arc::default(),
+            below: None,
             attachment: None,
         }
     }
@@ -187,6 +199,17 @@ impl Call {
     /// allowed for another that it leads to.
     pub fn hosts_are_restricted(&self, tool: &str) -> bool {
         self.policy.restricts_hosts(tool)
+    }
+
+    /// Whether a rule keeps this call from something below the paths that it names: then [`Call::hides`] says
+    /// what.
+    pub fn hides_something(&self) -> bool {
+        self.below.is_some()
+    }
+
+    /// Whether a rule keeps this call from a path that it did not name, but came upon.
+    pub fn hides(&self, path: impl FnOnce() -> TouchedPath) -> bool {
+        self.below.as_ref().is_some_and(|below| below.hides(&self.policy, &path()))
     }
 
     /// Whether the caller has gone.

@@ -18,7 +18,7 @@ use process::{Secret, VariableError, Variables};
 use reqwest::Url;
 use toolkit::policy::{Policy, file};
 
-use crate::agent::{Agent, Agents};
+use crate::agent::{Agent, Agents, IfSmall};
 use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::prompt::PromptForm;
@@ -45,8 +45,8 @@ pub struct Config {
     /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and the
     /// first model's window and longest reply.
     limits: Limits,
-    /// `AUTONOUS_MODEL_PROMPT`; by default `compact` if the model's window is below 32,000 tokens, else
-    /// `full`.
+    /// `AUTONOUS_MODEL_PROMPT`, for models that do not say it themselves; by default `small` for a small
+    /// model, else `compact` if its window is below 32,000 tokens, else `full`.
     prompt_form: Option<PromptForm>,
     /// `AUTONOUS_CONTROL_MAX_RETRIES`, 3.
     max_retries: u32,
@@ -63,12 +63,7 @@ impl Config {
         let retries = variables.number("AUTONOUS_CONTROL_MAX_RETRIES", 3, 0..=20)?;
         let model = ModelConfig::read(variables)?;
         let room = model.room(variables)?;
-        let prompt_form = match variables.text(PROMPT) {
-            None => None,
-            Some("full") => Some(PromptForm::Full),
-            Some("compact") => Some(PromptForm::Compact),
-            Some(other) => return Err(VariableError::new(PROMPT, other, "full or compact").into()),
-        };
+        let prompt_form = prompt_form(variables)?;
         let config_dir = variables.text(models::CONFIG_DIR).map(Path::new);
         let policy = file::read(config_dir, &protocol::WORKER_TOOLS, "")?;
         Ok(Self {
@@ -101,20 +96,25 @@ impl Config {
     pub fn into_agents(self) -> anyhow::Result<Agents> {
         let Self { tool_url, tool_token, disabled_tools, policy, model, limits, prompt_form, max_retries } =
             self;
-        let agent = |model: ModelConfig, limits: Limits| -> anyhow::Result<Arc<Agent>> {
+        let agent_in = |model: ModelConfig, limits: Limits, form: PromptForm| -> anyhow::Result<Agent> {
             let tools = ToolClient::new(tool_url.clone(), tool_token.clone());
             let tools = tools.context("cannot create the client for the tool server")?;
-            let prompt_form = prompt_form.unwrap_or_else(|| PromptForm::for_window(limits.context_tokens));
-            let (sees, model) = (model.sees(), model.into_model()?);
-            let own_tools = OwnTools::new(
-                disabled_tools.clone(),
-                Arc::clone(&policy),
-                ModelState::of(&*model),
-                prompt_form,
-            );
+            let (sees, model) = (model.sees(), model.into_model(form)?);
+            let state = ModelState::of(&*model);
+            let own_tools = OwnTools::new(disabled_tools.clone(), Arc::clone(&policy), state, form);
             let own_tools = own_tools.context("cannot offer the worker's own tools")?;
-            let breaker = ModelBreaker::default();
-            Ok(Arc::new(Agent { model, sees, breaker, tools, own_tools, limits, prompt_form, max_retries }))
+            let (breaker, prompt_form, if_small) = (ModelBreaker::default(), form, None);
+            Ok(Agent { model, sees, breaker, tools, own_tools, limits, prompt_form, if_small, max_retries })
+        };
+        let agent = |model: ModelConfig, limits: Limits| -> anyhow::Result<Arc<Agent>> {
+            let form = model.prompt_form(prompt_form, limits.context_tokens);
+            let if_small = match model.of_unknown_size(prompt_form, form) {
+                None => None,
+                Some((same, size)) => {
+                    Some(IfSmall { agent: Arc::new(agent_in(same, limits, PromptForm::Small)?), size: size? })
+                }
+            };
+            Ok(Arc::new(Agent { if_small, ..agent_in(model, limits, form)? }))
         };
         let choices = model.choices().into_iter().map(|(name, model)| {
             let limits = model.limits(limits);
@@ -125,6 +125,12 @@ impl Config {
         tracing::info!(model = first.model.name(), "worker starts");
         Ok(Agents { first, by_name })
     }
+}
+
+fn prompt_form(variables: &Variables) -> Result<Option<PromptForm>, VariableError> {
+    let Some(name) = variables.text(PROMPT) else { return Ok(None) };
+    let known = PromptForm::ALL.into_iter().find(|form| form.as_str() == name);
+    known.map(Some).ok_or_else(|| VariableError::new(PROMPT, name, "full, compact or small"))
 }
 
 fn url(variables: &Variables, name: &str, default: &str) -> Result<Url, VariableError> {

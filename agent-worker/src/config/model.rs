@@ -14,6 +14,8 @@ use crate::model::json_protocol::JsonProtocol;
 use crate::model::scripted::{self, Scripted};
 use crate::model::text_calls::TextCalls;
 use crate::model::thoughts::WithoutThoughts;
+use crate::prompt::{PromptForm, default_form};
+use crate::size_probe::SizeProbe;
 use crate::window;
 
 pub(super) const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
@@ -121,17 +123,43 @@ impl ModelConfig {
         }
     }
 
-    pub(super) fn into_model(self) -> anyhow::Result<Box<dyn Model>> {
+    /// The form in which the first model is asked, unless the settings for all models say another.
+    pub(super) fn prompt_form(&self, wanted: Option<PromptForm>, window: usize) -> PromptForm {
+        let first = match &self.provider {
+            Provider::Direct | Provider::Scripted(_) => None,
+            Provider::Remote(models) => models.first(),
+        };
+        let own = first.and_then(|model| model.prompt).or(wanted);
+        own.unwrap_or_else(|| default_form(window, first.and_then(|model| model.billions)))
+    }
+
+    /// The same models again, and how to ask for the first one's size, where neither the settings nor its
+    /// name say it and it would decide about the form.
+    pub(super) fn of_unknown_size(
+        &self,
+        wanted: Option<PromptForm>,
+        form: PromptForm,
+    ) -> Option<(Self, anyhow::Result<SizeProbe>)> {
+        let Provider::Remote(models) = &self.provider else { return None };
+        let size =
+            models.first()?.unknown_size().filter(|_| wanted.is_none() && form != PromptForm::Small)?;
+        let provider = Provider::Remote(models.clone());
+        Some((Self { provider, is_json: self.is_json, others: Vec::new() }, size))
+    }
+
+    pub(super) fn into_model(self, form: PromptForm) -> anyhow::Result<Box<dyn Model>> {
         let with_protocol = |model: Box<dyn Model>| -> Box<dyn Model> {
             let model: Box<dyn Model> = Box::new(WithoutThoughts::new(model));
-            if self.is_json { Box::new(JsonProtocol(model)) } else { Box::new(TextCalls(model)) }
+            if self.is_json { Box::new(JsonProtocol::new(model, form)) } else { Box::new(TextCalls(model)) }
         };
         let models = match self.provider {
             Provider::Direct => return Ok(Box::new(Direct)),
             Provider::Scripted(script) => return Ok(with_protocol(Box::new(script))),
             Provider::Remote(models) => models,
         };
-        let candidates = models.into_iter().map(|remote| {
+        let candidates = models.into_iter().enumerate().map(|(index, remote)| {
+            // A model behind the first one reads its conversation, and is otherwise asked as ever.
+            let remote = if index == 0 { remote.in_form(form) } else { remote };
             let (context_tokens, client) = (remote.room().context_tokens, remote.into_client()?);
             Ok(Candidate { model: with_protocol(client), context_tokens })
         });

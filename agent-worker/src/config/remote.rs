@@ -17,6 +17,9 @@ use crate::http::{self, HttpError, Proxy};
 use crate::model::Model;
 use crate::model::endpoint::{Options, Settings, Timeouts};
 use crate::model::vendor::{Vendor, vendor};
+use crate::model_size;
+use crate::prompt::PromptForm;
+use crate::size_probe::SizeProbe;
 
 const NAME: &str = "AUTONOUS_MODEL_NAME";
 const BASE_URL: &str = "AUTONOUS_MODEL_BASE_URL";
@@ -29,6 +32,9 @@ const VISION: &str = "AUTONOUS_MODEL_VISION";
 const FIRST_TOKEN_SECONDS: &str = "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS";
 const IDLE_SECONDS: &str = "AUTONOUS_MODEL_IDLE_SECONDS";
 
+/// The default of a small model, whose servers choose its words with more chance than a call bears.
+const SMALL_TEMPERATURE: f64 = 0.2;
+
 /// A model on the network.
 #[derive(Debug, Clone)]
 pub(super) struct Remote {
@@ -36,6 +42,10 @@ pub(super) struct Remote {
     pub(super) name: String,
     pub(super) provider: Provider,
     pub(super) settings: Settings,
+    /// How much it is told, if the settings say so.
+    pub(super) prompt: Option<PromptForm>,
+    /// Its parameters in billions, as far as they are known.
+    pub(super) billions: Option<f64>,
     context_tokens: usize,
 }
 
@@ -194,8 +204,10 @@ impl Shared<'_> {
             extra_body: entry.extra_body,
             extra_headers: entry.extra_headers,
             prices: entry.prices,
+            required_first: false,
         };
         let model = entry.model.unwrap_or_else(|| entry.name.clone());
+        let billions = model_size::of_name(&model);
         let settings = Settings {
             timeouts: self.timeouts,
             proxy: self.proxy.clone(),
@@ -203,7 +215,8 @@ impl Shared<'_> {
             ..Settings::new(base_url, key, model)
         };
         let context_tokens = saturated(entry.context_tokens);
-        Ok(Remote { name: entry.name, provider: entry.provider, settings, context_tokens })
+        let (name, provider, prompt) = (entry.name, entry.provider, entry.prompt);
+        Ok(Remote { name, provider, settings, prompt, billions, context_tokens })
     }
 }
 
@@ -213,6 +226,23 @@ impl Remote {
             context_tokens: self.context_tokens,
             max_output_tokens: self.settings.options.max_output_tokens.map(saturated),
         }
+    }
+
+    /// How to ask the model's server for its size, unless the settings or its name say it. A vendor's models
+    /// are not small.
+    pub(super) fn unknown_size(&self) -> Option<anyhow::Result<SizeProbe>> {
+        let is_vendors = self.settings.base_url.as_str() == self.provider.vendor_base_url();
+        let is_unknown = self.prompt.is_none() && self.billions.is_none() && !is_vendors;
+        is_unknown.then(|| Ok(SizeProbe::new(self.probe()?, self.settings.model.clone())))
+    }
+
+    /// The model with what its requests have in this form.
+    pub(super) fn in_form(mut self, form: PromptForm) -> Self {
+        if form == PromptForm::Small {
+            self.settings.options.required_first = true;
+            self.settings.options.temperature.get_or_insert(SMALL_TEMPERATURE);
+        }
+        self
     }
 
     pub(super) fn client(self) -> Result<Box<dyn Model>, HttpError> {

@@ -40,7 +40,10 @@ impl Model for Direct {
     /// A call is run as it was written; one that somebody else wrote is not.
     fn message(&self, task: &Task) -> String {
         match &task.origin {
-            Some(origin) if origin.forwarded_from.is_some() => origin::signed(&task.text, Some(origin)),
+            // What others wrote, or what was written after reading it, is no command.
+            Some(origin) if origin.forwarded_from.is_some() || origin.outside.is_some() => {
+                origin::signed(&task.text, Some(origin))
+            }
             Some(_) | None => task.text.clone(),
         }
     }

@@ -3,20 +3,23 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, de};
+
 /// How many pixels a token shows, at the provider that counts the most.
 const PIXELS_PER_TOKEN: usize = 750;
 
 /// An image that a tool found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// Where it comes from: the path that was read.
     pub name: String,
     /// What is shown; none once it had to leave.
+    #[serde(with = "shared")]
     pub picture: Option<Arc<Picture>>,
 }
 
 /// A PNG or JPEG of a size that every provider takes.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Picture {
     /// `image/png` or `image/jpeg`.
     pub media_type: &'static str,
@@ -26,6 +29,47 @@ pub struct Picture {
     pub width: u32,
     /// In pixels.
     pub height: u32,
+}
+
+/// A picture that several messages may share is kept with each.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::Picture;
+
+    pub(super) fn serialize<S: Serializer>(
+        picture: &Option<Arc<Picture>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        picture.as_deref().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Arc<Picture>>, D::Error> {
+        Ok(Option::<Picture>::deserialize(deserializer)?.map(Arc::new))
+    }
+}
+
+impl<'de> Deserialize<'de> for Picture {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Stored {
+            media_type: String,
+            base64: String,
+            width: u32,
+            height: u32,
+        }
+        let Stored { media_type, base64, width, height } = Stored::deserialize(deserializer)?;
+        let media_type = match media_type.as_str() {
+            "image/png" => "image/png",
+            "image/jpeg" => "image/jpeg",
+            other => return Err(de::Error::custom(format!("{other} is no type of a picture"))),
+        };
+        Ok(Self { media_type, base64, width, height })
+    }
 }
 
 impl fmt::Debug for Picture {

@@ -23,6 +23,7 @@ use std::pin::Pin;
 
 use process::models::Prices;
 use protocol::{EarlierAttempts, ReplyFormat, Task, ToolSpec};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::origin;
@@ -87,7 +88,7 @@ pub struct ReplySchema {
 }
 
 /// One message of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// From the user, or from the loop on the user's behalf.
     User(String),
@@ -119,7 +120,7 @@ impl Message {
 }
 
 /// A tool call that the model asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The model's ID for the call, repeated in its result.
     pub id: String,

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Value, json};
 
 use super::Reply;
@@ -64,6 +65,19 @@ impl Reasoning {
     /// What it takes in a request beyond the text and the calls of its message.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+}
+
+impl Serialize for Reasoning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_stored().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Reasoning {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Value::deserialize(deserializer)?;
+        Self::from_stored(&stored).ok_or_else(|| de::Error::custom("no reasoning as it is kept"))
     }
 }
 

@@ -118,7 +118,7 @@ impl OwnTools {
         let registry = registry(&TaskLink::dead(), &SharedPlan::default(), model, None)?;
         let is_on = |spec: &&ToolSpec| match form {
             PromptForm::Full => registry.is_offered(&spec.name) && !disabled.contains(&spec.name),
-            PromptForm::Compact => false,
+            PromptForm::Compact | PromptForm::Small => false,
         };
         let offered = registry.specs().filter(is_on).cloned().collect();
         Ok(Self { disabled, policy, model, offered })

@@ -1,11 +1,12 @@
 //! `plan_create`: asks the model for the steps of a task.
 
 use protocol::event::PlanCreated;
-use protocol::{Annotations, EventId, Plan, PlanStep, Risk, StepStatus};
+use protocol::{Annotations, EventId, Plan, PlanStep, Risk, SessionId, StepStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use super::link::TaskLink;
@@ -87,6 +88,10 @@ impl Tool for PlanCreate {
 
     fn example(&self) -> Value {
         json!({"task": "Find out why the tests fail, and mend it.", "max_steps": 4})
+    }
+
+    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+        Touches::nothing()
     }
 
     fn is_offered(&self) -> bool {

@@ -1,11 +1,12 @@
 //! `plan_update`: says how far the task's plan has come.
 
 use protocol::event::PlanUpdated;
-use protocol::{Annotations, ErrorCode, EventId, Plan, Risk, StepStatus, ToolError};
+use protocol::{Annotations, ErrorCode, EventId, Plan, Risk, SessionId, StepStatus, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use super::link::TaskLink;
@@ -48,6 +49,10 @@ impl Tool for PlanUpdate {
 
     fn example(&self) -> Value {
         json!({"step": 1, "status": "completed", "note": "Two tests fail."})
+    }
+
+    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+        Touches::nothing()
     }
 
     fn is_offered(&self) -> bool {

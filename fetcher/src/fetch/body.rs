@@ -6,12 +6,12 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 use http::{Response, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use memchr::memmem;
 use protocol::hash::in_hex;
 use sha2::{Digest as _, Sha256};
 
 use super::Output;
 use crate::messages::{End, FetchError, Message};
+use crate::secrets::Secrets;
 
 /// How much more may arrive than is kept: a compressed body that never unfolds has an end, too.
 const WIRE_SPARE_BYTES: u64 = 1 << 20;
@@ -93,7 +93,7 @@ impl<S: Takes> Counted<'_, S> {
     }
 
     fn end(self) -> End {
-        End { bytes: self.bytes, sha256: in_hex(&self.hash.finalize()) }
+        End { bytes: self.bytes, sha256: Some(in_hex(&self.hash.finalize())) }
     }
 }
 
@@ -110,7 +110,8 @@ impl Decoder {
             Some("gzip" | "x-gzip") => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
             Some("deflate") => Ok(Self::Deflate(ZlibDecoder::new(Vec::new()))),
             Some(other) => Err(FetchError::BadAnswer(format!(
-                "The server compressed its answer in a way that was not asked for ({other})."
+                "The server compressed its answer in a way that was not asked for ({}).",
+                &other[..other.floor_char_boundary(100)]
             ))),
         }
     }
@@ -171,21 +172,24 @@ impl Takes for Kept {
 
 /// Sends a body to the tool server as it arrives. One that is too long, or that repeats a secret, fails.
 pub(super) struct Stored<'a> {
-    output: &'a Output,
+    output: &'a Output<'a>,
     /// What is not sent yet. Its beginning was sent before, where a secret could begin.
     waiting: Vec<u8>,
     left: u64,
     max_bytes: u64,
-    secrets: Vec<Vec<u8>>,
+    secrets: &'a Secrets,
 }
 
 impl<'a> Stored<'a> {
-    pub(super) fn new(output: &'a Output, max_bytes: u64, secrets: Vec<Vec<u8>>) -> Self {
+    pub(super) fn new(output: &'a Output<'a>, max_bytes: u64, secrets: &'a Secrets) -> Self {
         Self { output, waiting: Vec::new(), left: max_bytes, max_bytes, secrets }
     }
 
     fn look_for_secrets(&self) -> Result<(), FetchError> {
-        if self.secrets.iter().any(|secret| memmem::find(&self.waiting, secret).is_some()) {
+        // Text with two bytes for each character has zeros between those of a secret.
+        let without_zeros = || self.waiting.iter().copied().filter(|byte| *byte != 0).collect::<Vec<u8>>();
+        let is_wide = memchr::memchr(0, &self.waiting).is_some();
+        if self.secrets.are_in(&self.waiting) || (is_wide && self.secrets.are_in(&without_zeros())) {
             let message = "The answer repeats the secret of an auth_profile, so it is not stored.";
             return Err(FetchError::BadAnswer(message.to_owned()));
         }
@@ -195,7 +199,7 @@ impl<'a> Stored<'a> {
     /// Sends the rest.
     pub(super) fn flush(&mut self) -> Result<(), FetchError> {
         self.look_for_secrets()?;
-        self.output.send(&Message::Data(std::mem::take(&mut self.waiting)));
+        self.output.send(Message::Data(std::mem::take(&mut self.waiting)));
         Ok(())
     }
 }
@@ -207,10 +211,9 @@ impl Takes for Stored<'_> {
         if self.waiting.len() >= PART_BYTES {
             self.look_for_secrets()?;
             // The end stays until what follows is known: a secret may begin there.
-            let longest = self.secrets.iter().map(Vec::len).max().unwrap_or(1);
-            let kept = self.waiting.split_off(self.waiting.len().saturating_sub(longest - 1));
+            let kept = self.waiting.split_off(self.waiting.len().saturating_sub(self.secrets.longest()));
             let part = std::mem::replace(&mut self.waiting, kept);
-            self.output.send(&Message::Data(part));
+            self.output.send(Message::Data(part));
         }
         Ok(bytes.len())
     }

@@ -14,6 +14,24 @@ const ALLOWED: [&str; 7] = [
     "range",
 ];
 
+/// What the names of headers begin with that tell a server another method, address, host or sender than the
+/// request has.
+const STEERING: [&str; 13] = [
+    "x-forwarded",
+    "x-real-ip",
+    "x-original",
+    "x-rewrite",
+    "x-http-method",
+    "x-method",
+    "x-host",
+    "x-remote",
+    "x-client-ip",
+    "x-cluster-client",
+    "x-proxy",
+    "x-accel",
+    "x-true-client",
+];
+
 /// Refuses the first header that a caller must not set. `more` are names that the profile allows.
 ///
 /// # Errors
@@ -21,11 +39,11 @@ const ALLOWED: [&str; 7] = [
 pub fn check(headers: &[(String, String)], more: &[String]) -> Result<(), FetchError> {
     for (name, value) in headers {
         let lower = name.to_ascii_lowercase();
+        // Programs behind a gateway read `_` and `-` as one.
+        let joined = lower.replace('_', "-");
         let is_extra = lower.starts_with("x-")
             && !is_credential_name(&lower)
-            && !["x-forwarded", "x-real-ip", "x-original", "x-rewrite", "x-http-method", "x-host"]
-                .iter()
-                .any(|refused| lower.starts_with(refused));
+            && !STEERING.iter().any(|refused| joined.starts_with(refused));
         let is_named = more.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
         if !(ALLOWED.contains(&lower.as_str()) || is_extra || is_named) {
             let message = format!(
@@ -63,6 +81,11 @@ mod tests {
             "Host",
             "Proxy-Authorization",
             "X-Forwarded-For",
+            "X-HTTP-Method-Override",
+            "X-Method-Override",
+            "X-Http_Method",
+            "X-Original-URL",
+            "X-Remote-User",
             "X-Api-Key",
             "X_Auth-Token",
             "x-secret-thing",

@@ -5,29 +5,36 @@ mod connect;
 mod exchange;
 mod headers;
 mod redirects;
+mod shown;
 mod tls;
 
+use std::cell::RefCell;
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use url::Url;
+
 use crate::credentials::Credentials;
-use crate::judge::Hosts;
-use crate::messages::{Fetch, FetchError, Job, Message, Purpose, Search};
+use crate::judge::{Hosts, service_of};
+use crate::messages::{Fetch, FetchError, Found, Job, Message, Page, Purpose, Search};
 use crate::page;
 use crate::search;
+use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::stream;
 
 pub use headers::check as check_headers;
 pub(crate) use tls::Tls;
 
-use body::{Kept, Stored};
+use body::{Body, Kept, Stored};
 use redirects::{Answer, Ask};
 
 /// The longest that a request may take.
 const LONGEST: Duration = Duration::from_secs(300);
+
+/// The status of an answer that is a part of what was asked for.
+const PARTIAL_CONTENT: u16 = 206;
 
 /// The longest answer of a search service.
 const SEARCH_BYTES: u64 = 4 << 20;
@@ -50,7 +57,7 @@ pub(crate) fn run(context: &Context<'_>, mut stream: UnixStream) {
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (Ok(_), Ok(runtime)) = (watcher, runtime) else { return };
-    let output = Output(Mutex::new(stream));
+    let output = Output::new(stream, &context.credentials.secrets);
     let (work, timeout_ms) = match &job {
         Job::Fetch(fetch) => (Work::Fetch(fetch), fetch.timeout_ms),
         Job::Search(search) => (Work::Search(search), search.timeout_ms),
@@ -63,7 +70,7 @@ pub(crate) fn run(context: &Context<'_>, mut stream: UnixStream) {
         }
     });
     if let Err(error) = done {
-        output.send(&Message::Failed(error));
+        output.send(Message::Failed { error, at: output.asked() });
     }
 }
 
@@ -73,7 +80,7 @@ enum Work<'a> {
 }
 
 impl Work<'_> {
-    async fn run(self, context: &Context<'_>, output: &Output) -> Result<(), FetchError> {
+    async fn run(self, context: &Context<'_>, output: &Output<'_>) -> Result<(), FetchError> {
         match self {
             Self::Fetch(fetch) => run_fetch(context, fetch, output).await,
             Self::Search(search) => run_search(context, search, output).await,
@@ -81,19 +88,37 @@ impl Work<'_> {
     }
 }
 
-/// The socket to the tool server.
-pub(crate) struct Output(Mutex<UnixStream>);
+/// The way to the tool server.
+pub(crate) struct Output<'a> {
+    stream: UnixStream,
+    secrets: &'a Secrets,
+    /// The address that is asked.
+    asked: RefCell<Option<Url>>,
+}
 
-impl Output {
-    pub(crate) fn send(&self, message: &Message) {
-        let sent = stream::send(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), message);
-        if sent.is_err() {
+impl<'a> Output<'a> {
+    fn new(stream: UnixStream, secrets: &'a Secrets) -> Self {
+        Self { stream, secrets, asked: RefCell::default() }
+    }
+
+    /// Sends a message without what must not leave this process.
+    pub(crate) fn send(&self, mut message: Message) {
+        shown::clean(&mut message, self.secrets);
+        if stream::send(&mut &self.stream, &message).is_err() {
             process::forked::exit(0);
         }
     }
+
+    fn asks(&self, url: &Url) {
+        *self.asked.borrow_mut() = Some(url.clone());
+    }
+
+    fn asked(&self) -> Option<String> {
+        self.asked.borrow().as_ref().and_then(|url| service_of(url.as_str()))
+    }
 }
 
-async fn run_fetch(context: &Context<'_>, fetch: &Fetch, output: &Output) -> Result<(), FetchError> {
+async fn run_fetch(context: &Context<'_>, fetch: &Fetch, output: &Output<'_>) -> Result<(), FetchError> {
     let credential = |url: &url::Url| {
         fetch.profile.as_ref().map(|name| context.credentials.select(name, &fetch.method, url)).transpose()
     };
@@ -116,41 +141,40 @@ async fn run_fetch(context: &Context<'_>, fetch: &Fetch, output: &Output) -> Res
         allow_private: context.settings.allow_private,
         follows: credential.is_none_or(|credential| credential.profile.follow_redirects),
     };
-    let Answer { mut head, body, base } = redirects::follow(&ask, url, &context.tls).await?;
-    for (_, value) in &mut head.headers {
-        context.credentials.redact(value);
-    }
-    context.credentials.redact(&mut head.final_url);
-    let (content_type, is_success) = (head.content_type.clone(), (200..300).contains(&head.status));
-    output.send(&Message::Head(head));
+    let Answer { head, body, base } =
+        redirects::follow(&ask, url, &context.tls, |url| output.asks(url)).await?;
+    let (content_type, status) = (head.content_type.clone(), head.status);
+    output.send(Message::Head(head));
     match fetch.purpose {
-        Purpose::Store if !is_success => Ok(()),
-        Purpose::Store => {
-            let mut sink = Stored::new(output, fetch.max_bytes, context.credentials.forms());
-            let end = body.read_into(&mut sink, fetch.max_bytes).await?;
-            sink.flush()?;
-            output.send(&Message::End(end));
-            Ok(())
-        }
+        Purpose::Store if !(200..300).contains(&status) => Ok(()),
+        Purpose::Store => store(body, fetch, output).await,
         Purpose::Read(extract) => {
             let content_type = content_type.as_deref();
             let most = page::most_bytes(content_type, fetch.max_bytes);
             let mut sink = Kept::new(most);
-            let end = body.read_into(&mut sink, most).await?;
-            let mut page =
-                page::page(&sink.bytes, sink.is_full, content_type, extract, fetch.max_bytes, &base);
-            context.credentials.redact(&mut page.text);
-            for link in &mut page.links {
-                context.credentials.redact(&mut link.url);
+            let mut end = body.read_into(&mut sink, most).await?;
+            let is_part = sink.is_full || status == PARTIAL_CONTENT;
+            if is_part {
+                end.sha256 = None;
             }
-            output.send(&Message::Page(page));
-            output.send(&Message::End(end));
+            let read = page::Body { bytes: &sink.bytes, is_cut: sink.is_full, content_type, base: &base };
+            let page = page::page(&read, extract, fetch.max_bytes);
+            output.send(Message::Page(Page { is_part, ..page }));
+            output.send(Message::End(end));
             Ok(())
         }
     }
 }
 
-async fn run_search(context: &Context<'_>, search: &Search, output: &Output) -> Result<(), FetchError> {
+async fn store(body: Body, fetch: &Fetch, output: &Output<'_>) -> Result<(), FetchError> {
+    let mut sink = Stored::new(output, fetch.max_bytes, output.secrets);
+    let end = body.read_into(&mut sink, fetch.max_bytes).await?;
+    sink.flush()?;
+    output.send(Message::End(end));
+    Ok(())
+}
+
+async fn run_search(context: &Context<'_>, search: &Search, output: &Output<'_>) -> Result<(), FetchError> {
     let settings = &context.settings.search;
     let provider = search::provider(settings.provider);
     let key = context.credentials.search_key.as_ref();
@@ -168,12 +192,13 @@ async fn run_search(context: &Context<'_>, search: &Search, output: &Output) -> 
         allow_private: settings.is_chosen,
         follows: false,
     };
-    let Answer { head, body, .. } = redirects::follow(&ask, request.url, &context.tls).await?;
+    let Answer { head, body, .. } =
+        redirects::follow(&ask, request.url, &context.tls, |url| output.asks(url)).await?;
     let mut sink = Kept::new(SEARCH_BYTES);
     body.read_into(&mut sink, SEARCH_BYTES).await?;
     let text = String::from_utf8_lossy(&sink.bytes);
-    let mut hits = provider.hits(head.status, &text)?;
+    let (mut hits, left_out) = search::of_the_web(settings.provider, head.status, &text)?;
     hits.truncate(search.max_results);
-    output.send(&Message::Hits(settings.provider, hits));
+    output.send(Message::Found(Found { provider: settings.provider, hits, left_out }));
     Ok(())
 }

@@ -32,9 +32,6 @@ const SHOWN: [&str; 12] = [
 /// Headers that a caller sets for any host, and not for this one.
 const FOR_ALL: [&str; 4] = ["accept", "accept-language", "user-agent", "range"];
 
-/// The longest value of a header that is shown.
-const SHOWN_BYTES: usize = 1000;
-
 /// What is asked.
 pub(super) struct Ask<'a> {
     pub(super) method: &'a str,
@@ -62,14 +59,24 @@ pub(super) struct Answer {
     pub(super) base: Url,
 }
 
-pub(super) async fn follow(ask: &Ask<'_>, first: Url, tls: &Tls) -> Result<Answer, FetchError> {
+/// `asks` is told each address before it is asked.
+pub(super) async fn follow(
+    ask: &Ask<'_>,
+    first: Url,
+    tls: &Tls,
+    asks: impl Fn(&Url),
+) -> Result<Answer, FetchError> {
     let (mut url, mut method, mut body) = (first.clone(), ask.method, ask.body);
+    // Once another has said where to go, the credential stays here: it would send with it what it likes.
+    let mut credential = ask.credential;
     for redirects in 0..=MOST {
         let is_listed = judge_host(ask, &url)?;
+        asks(&url);
+        credential = credential.filter(|credential| credential.is_for(method, &url));
         let hop = Hop {
             method,
             url: &url,
-            headers: headers(ask, &first, method, &url),
+            headers: headers(ask, credential, &first, &url),
             body,
             allow_private: ask.allow_private && is_listed,
         };
@@ -140,23 +147,24 @@ fn same_origin(one: &Url, other: &Url) -> bool {
     one.origin() == other.origin()
 }
 
-/// What goes along with a request to this address: a credential only where its profile lets it, and what the
-/// caller set for one host only to that host.
-fn headers(ask: &Ask<'_>, first: &Url, method: &str, url: &Url) -> Vec<(String, String)> {
+/// What goes along with a request to this address; what the caller set for one host goes only to that host.
+fn headers(
+    ask: &Ask<'_>,
+    credential: Option<Credential<'_>>,
+    first: &Url,
+    url: &Url,
+) -> Vec<(String, String)> {
     let is_first = same_origin(first, url);
     let for_all = |name: &str| FOR_ALL.iter().any(|known| known.eq_ignore_ascii_case(name));
     let mut headers: Vec<(String, String)> =
         ask.headers.iter().filter(|(name, _)| is_first || for_all(name)).cloned().collect();
-    headers.extend(ask.credential.filter(|credential| credential.is_for(method, url)).map(|c| c.header()));
+    headers.extend(credential.map(|credential| credential.header()));
     headers.extend(ask.fixed_header.clone().filter(|_| is_first));
     headers
 }
 
 fn head(url: &Url, status: u16, redirects: usize, headers: &HeaderMap) -> Head {
-    let text = |name: &str| {
-        let value = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
-        Some(value.chars().take(SHOWN_BYTES).collect::<String>())
-    };
+    let text = |name: &str| Some(String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned());
     Head {
         status,
         final_url: shown_url(url.as_str()),

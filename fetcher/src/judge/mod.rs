@@ -8,4 +8,4 @@ pub(crate) use address::judge_addresses;
 pub use hosts::{HostPattern, Hosts};
 pub(crate) use url::is_web_port;
 pub(crate) use url::{check as check_url, is_credential_name, parse};
-pub use url::{host_of, shown_url};
+pub use url::{host_of, service_of, shown_url};

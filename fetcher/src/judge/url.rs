@@ -57,6 +57,10 @@ pub(crate) fn parse(text: &str) -> Result<Url, FetchError> {
 /// The same for an address that a redirect leads to.
 pub(crate) fn check(url: &Url) -> Result<(), FetchError> {
     let refuse = |reason: String| Err(blocked(url.as_str(), reason));
+    if url.as_str().len() > MAX_BYTES {
+        let message = format!("The address has more than {MAX_BYTES} bytes.");
+        return Err(FetchError::Invalid(message));
+    }
     if !matches!(url.scheme(), "http" | "https") {
         return refuse(format!("only http and https are allowed, not {}", url.scheme()));
     }
@@ -86,6 +90,13 @@ fn blocked(url: &str, reason: String) -> FetchError {
 pub fn host_of(text: &str) -> Option<String> {
     let url = Url::parse(text.trim()).ok()?;
     url.host_str().map(|host| host.trim_end_matches('.').to_ascii_lowercase())
+}
+
+/// The host of an address and its port: what works or fails by itself. None of an address that is not asked.
+pub fn service_of(text: &str) -> Option<String> {
+    let url = parse(text).ok()?;
+    let host = url.host_str()?.trim_end_matches('.').to_ascii_lowercase();
+    Some(format!("{host}:{}", url.port_or_known_default()?))
 }
 
 /// An address as it may be shown: without a user, and without the values of credentials in its query.
@@ -131,6 +142,21 @@ mod tests {
         ] {
             let error = parse(bad).unwrap_err().to_string();
             assert!(error.contains(why), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_service_is_a_host_with_its_port_however_it_is_written() {
+        for (text, service) in [
+            ("http://Example.com./a", Some("example.com:80")),
+            ("https://example.com", Some("example.com:443")),
+            ("https://u.example:8443/?q", Some("u.example:8443")),
+            ("http://0x7f.1:81/", Some("127.0.0.1:81")),
+            ("http://[::1]/", Some("[::1]:80")),
+            ("file:///etc/passwd", None),
+            ("no address", None),
+        ] {
+            assert_eq!(service_of(text).as_deref(), service, "{text}");
         }
     }
 

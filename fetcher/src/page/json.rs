@@ -6,10 +6,15 @@ use serde::de::IgnoredAny;
 /// Deeper structures stay as they are.
 const DEEPEST: usize = 100;
 
+/// Indentation of many short values can be most of the text. What would grow more stays as it is.
+const MOST_TIMES: usize = 8;
+const SPARE_BYTES: usize = 64 << 10;
+
 /// The document with one value on each line; none if it is no JSON.
 pub(super) fn indented(text: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     let mut out = String::with_capacity(text.len() * 2);
+    let most = text.len().saturating_mul(MOST_TIMES) + SPARE_BYTES;
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     let mut characters = text.chars().filter(|c| c != &'\u{feff}').peekable();
     while let Some(character) = characters.next() {
@@ -45,6 +50,9 @@ pub(super) fn indented(text: &str) -> Option<String> {
             ',' => {
                 out.push(character);
                 line(&mut out, depth);
+                if out.len() > most {
+                    return None;
+                }
             }
             ':' => out.push_str(": "),
             space if space.is_ascii_whitespace() => {}
@@ -72,5 +80,7 @@ mod tests {
         assert_eq!(indented("{"), None);
         let deep = "[".repeat(120) + &"]".repeat(120);
         assert_eq!(indented(&deep), None);
+        let wide = "[".repeat(99) + &"1,".repeat(100_000) + "1" + &"]".repeat(99);
+        assert_eq!(indented(&wide), None, "it would be a hundred times as long");
     }
 }

@@ -1,9 +1,12 @@
 //! Brave: `GET /res/v1/web/search`, results in `web.results`.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use url::Url;
 
-use super::{Provider, SearchRequest, endpoint, failed, key_for, plain, refused, unknown_layout, words};
+use super::{
+    Provider, SearchRequest, endpoint, failed, has_only, key_for, plain, refused, unknown_layout, words,
+};
 use crate::messages::{FetchError, Recency, Search, SearchHit};
 
 pub(super) struct Brave;
@@ -13,13 +16,26 @@ struct Answer {
     /// `search` in every answer to a question.
     #[serde(rename = "type")]
     kind: String,
+    query: Option<Query>,
     web: Option<Web>,
     error: Option<Problem>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Query {
+    #[serde(rename = "original")]
+    _original: String,
+    #[serde(default)]
+    more_results_available: bool,
 }
 
 #[derive(Deserialize)]
 struct Web {
     results: Vec<Found>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -36,6 +52,23 @@ struct Problem {
     code: String,
     #[serde(default)]
     detail: String,
+}
+
+/// The parts of an answer beside the results of the web.
+const OTHER_PARTS: [&str; 9] =
+    ["mixed", "discussions", "faq", "infobox", "locations", "news", "videos", "summarizer", "rich"];
+
+impl Answer {
+    /// Whether an answer without results is one to a question that has none: without results of the web there
+    /// is no such part, and nothing else says that there are some.
+    fn says_none(&self) -> bool {
+        let order = self.others.get("mixed").and_then(|mixed| mixed["main"].as_array());
+        let names_some = order.is_some_and(|order| order.iter().any(|item| item["type"] == "web"));
+        self.query.as_ref().is_some_and(|query| !query.more_results_available)
+            && !names_some
+            && has_only(&self.others, &OTHER_PARTS)
+            && self.web.as_ref().is_none_or(|web| has_only(&web.others, &["type"]))
+    }
 }
 
 impl Provider for Brave {
@@ -71,7 +104,9 @@ impl Provider for Brave {
         }
         let answer =
             answer.filter(|answer| answer.kind == "search").ok_or_else(|| unknown_layout("Brave"))?;
-        // Without results of the web there is no such part.
+        if answer.web.as_ref().is_none_or(|web| web.results.is_empty()) && !answer.says_none() {
+            return Err(unknown_layout("Brave"));
+        }
         let found = answer.web.map(|web| web.results).unwrap_or_default();
         Ok(found
             .into_iter()

@@ -44,7 +44,7 @@ impl Provider for DuckDuckGo {
         if status != 200 {
             return Err(refused("DuckDuckGo", status, ""));
         }
-        if page.hits.is_empty() && !page.says_none {
+        if page.hits.is_empty() && (!page.says_none || page.leads_out) {
             return Err(unknown_layout("DuckDuckGo"));
         }
         Ok(page.hits)
@@ -56,6 +56,8 @@ struct ResultPage {
     hits: Vec<SearchHit>,
     is_puzzle: bool,
     says_none: bool,
+    /// Whether a link that is no advertisement leads to a result, whatever it looks like.
+    leads_out: bool,
 }
 
 /// Which text of a result is read.
@@ -82,8 +84,9 @@ impl ResultPage {
                 if in_advertisement {
                     return;
                 }
+                let url = attributes.get("href").filter(|_| name == "a").and_then(target);
+                page.leads_out |= attributes.get("href").is_some_and(leads_out);
                 if name == "a" && attributes.has_class("result__a") {
-                    let url = attributes.get("href").and_then(target);
                     part = url.map(|url| {
                         page.hits.push(SearchHit { title: String::new(), url, snippet: String::new() });
                         Part::Title
@@ -107,6 +110,11 @@ impl ResultPage {
         }
         page
     }
+}
+
+/// Whether a link goes to a result by way of the service, which counts what is followed.
+fn leads_out(href: &str) -> bool {
+    href.contains("uddg=")
 }
 
 /// Where a result is: links go through `/l/?uddg=ADDRESS`.

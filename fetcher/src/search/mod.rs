@@ -1,7 +1,8 @@
 //! Search services, behind one trait: what is asked of each, and what its answer says.
 //!
 //! An answer that is no list of results is an error that says what it is, never an empty list: a model would
-//! take that for the truth.
+//! take that for the truth. So no result is believed only from an answer that has nothing else in it than the
+//! service is known to send.
 
 mod brave;
 mod duckduckgo;
@@ -10,6 +11,7 @@ mod tavily;
 #[cfg(test)]
 mod tests;
 
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::messages::{FetchError, ProviderName, Search, SearchHit};
@@ -42,6 +44,53 @@ pub(crate) fn provider(name: ProviderName) -> &'static dyn Provider {
     }
 }
 
+/// A longer address leads nowhere that a reader would go.
+const MOST_URL_BYTES: usize = 2000;
+
+/// The most of a service's own words that an error repeats.
+const MOST_CHARS: usize = 300;
+
+/// The results whose addresses are of the web, and how many others there were.
+pub(crate) fn of_the_web(
+    name: ProviderName,
+    status: u16,
+    body: &str,
+) -> Result<(Vec<SearchHit>, usize), FetchError> {
+    let found = provider(name).hits(status, body)?;
+    let all = found.len();
+    let addresses = found.into_iter().map(|hit| (Url::parse(hit.url.trim()), hit));
+    let addresses: Vec<(Url, SearchHit)> =
+        addresses.filter_map(|(url, hit)| Some((url.ok()?, hit))).collect();
+    if all > 0 && addresses.is_empty() {
+        return Err(unknown_layout(name.as_str()));
+    }
+    let hits: Vec<SearchHit> = addresses
+        .into_iter()
+        .filter_map(|(url, hit)| Some(SearchHit { url: of_a_page(url)?, ..hit }))
+        .collect();
+    let left_out = all - hits.len();
+    Ok((hits, left_out))
+}
+
+/// The address as `url_fetch` takes it; none if it does not.
+fn of_a_page(mut url: Url) -> Option<String> {
+    url.set_username("").ok()?;
+    url.set_password(None).ok()?;
+    crate::judge::check_url(&url).ok()?;
+    Some(String::from(url)).filter(|url| url.len() <= MOST_URL_BYTES)
+}
+
+/// Whether an answer has no more in it than these fields.
+fn has_only(fields: &Map<String, Value>, known: &[&str]) -> bool {
+    let is_empty = |value: &Value| match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    };
+    fields.iter().all(|(name, value)| known.contains(&name.as_str()) || is_empty(value))
+}
+
 /// An address of the service, with a query.
 fn endpoint(base: &Url, path: &str, query: &[(&str, String)]) -> Url {
     let mut url = base.clone();
@@ -71,7 +120,7 @@ fn failed(message: String, retryable: bool) -> FetchError {
 
 /// The error for a status that is no success.
 fn refused(service: &str, status: u16, why: &str) -> FetchError {
-    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    let why = if why.is_empty() { String::new() } else { format!(": {}", in_short(why)) };
     let (what, retryable) = match status {
         401 | 403 => ("refuses the key or the request", false),
         402 | 432 | 433 => ("has no quota left for this key", false),
@@ -80,6 +129,11 @@ fn refused(service: &str, status: u16, why: &str) -> FetchError {
         _ => ("did not accept the request", false),
     };
     failed(format!("{service} {what} (status {status}){why}."), retryable)
+}
+
+/// The beginning of what a service says, in one line.
+fn in_short(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_CHARS).collect()
 }
 
 fn unknown_layout(service: &str) -> FetchError {

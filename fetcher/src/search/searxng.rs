@@ -1,10 +1,12 @@
 //! SearXNG: `GET /search?format=json`, which its settings must allow.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use url::Url;
 
-use super::{Provider, SearchRequest, endpoint, failed, plain, refused, unknown_layout, words};
+use super::{
+    Provider, SearchRequest, endpoint, failed, has_only, in_short, plain, refused, unknown_layout, words,
+};
 use crate::messages::{FetchError, Search, SearchHit};
 
 pub(super) struct SearXng;
@@ -14,12 +16,17 @@ struct Answer {
     results: Vec<Found>,
     #[serde(default)]
     unresponsive_engines: Vec<Value>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
+
+/// The parts of an answer beside the results.
+const OTHER_PARTS: [&str; 6] =
+    ["query", "number_of_results", "answers", "corrections", "infoboxes", "suggestions"];
 
 #[derive(Deserialize)]
 struct Found {
     url: String,
-    #[serde(default)]
     title: String,
     content: Option<String>,
 }
@@ -48,8 +55,11 @@ impl Provider for SearXng {
         let answer: Answer = serde_json::from_str(body).map_err(|_| unknown_layout("SearXNG"))?;
         if answer.results.is_empty() && !answer.unresponsive_engines.is_empty() {
             let engines: Vec<String> = answer.unresponsive_engines.iter().map(engine).collect();
-            let message = format!("None of SearXNG's engines gave results: {}.", engines.join(", "));
-            return Err(failed(message, true));
+            let engines = in_short(&engines.join(", "));
+            return Err(failed(format!("None of SearXNG's engines gave results: {engines}."), true));
+        }
+        if answer.results.is_empty() && !has_only(&answer.others, &OTHER_PARTS) {
+            return Err(unknown_layout("SearXNG"));
         }
         let found = answer.results.into_iter();
         Ok(found

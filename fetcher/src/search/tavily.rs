@@ -1,10 +1,10 @@
 //! Tavily: `POST /search` with JSON.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Provider, SearchRequest, endpoint, key_for, refused, unknown_layout};
+use super::{Provider, SearchRequest, endpoint, has_only, key_for, plain, refused, unknown_layout};
 use crate::messages::{FetchError, Search, SearchHit};
 
 pub(super) struct Tavily;
@@ -12,7 +12,21 @@ pub(super) struct Tavily;
 #[derive(Deserialize)]
 struct Answer {
     results: Vec<Found>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
+
+/// The parts of an answer beside the results.
+const OTHER_PARTS: [&str; 8] = [
+    "query",
+    "follow_up_questions",
+    "answer",
+    "images",
+    "response_time",
+    "auto_parameters",
+    "usage",
+    "request_id",
+];
 
 #[derive(Deserialize)]
 struct Found {
@@ -47,9 +61,16 @@ impl Provider for Tavily {
             return Err(refused("Tavily", status, why.trim_end_matches('.')));
         }
         let answer: Answer = serde_json::from_str(body).map_err(|_| unknown_layout("Tavily"))?;
+        if answer.results.is_empty() && !has_only(&answer.others, &OTHER_PARTS) {
+            return Err(unknown_layout("Tavily"));
+        }
         let found = answer.results.into_iter();
         Ok(found
-            .map(|found| SearchHit { title: found.title, url: found.url, snippet: found.content })
+            .map(|found| SearchHit {
+                title: plain(&found.title),
+                url: found.url,
+                snippet: plain(&found.content),
+            })
             .collect())
     }
 }

@@ -52,6 +52,9 @@ fn duckduckgo_gives_results_none_or_an_error() {
     check_error(name, 403, "Forbidden", "refuses", false);
     check_error(name, 200, "<html><div class=new-layout>x</div></html>", "layout may have changed", false);
     check_error(name, 200, "", "layout may have changed", false);
+    let renamed = "<div class=no-results hidden></div>\
+        <a class=hit href='//duckduckgo.com/l/?uddg=https%3A%2F%2Fa'>A</a>";
+    check_error(name, 200, renamed, "layout may have changed", false);
 }
 
 #[test]
@@ -67,6 +70,17 @@ fn searxng_gives_results_none_or_an_error() {
     check_error(name, 403, "Forbidden", "search.formats", false);
     check_error(name, 429, "Too Many Requests", "too often", true);
     check_error(name, 200, "<!doctype html><html>", "no list of results", false);
+    let others = r#"{"query":"q","number_of_results":0,"results":[],"answers":["a"],"corrections":[],
+        "infoboxes":[],"suggestions":["b"],"unresponsive_engines":[]}"#;
+    assert_eq!(hits(name, 200, others), Ok(Vec::new()));
+    check_error(name, 200, r#"{"results":[],"items":[{"title":"A"}]}"#, "no list of results", false);
+    check_error(
+        name,
+        200,
+        r#"{"results":[{"name":"A","url":"https://a.example/"}]}"#,
+        "no list of results",
+        false,
+    );
 }
 
 #[test]
@@ -90,6 +104,24 @@ fn brave_gives_results_none_or_an_error() {
     check_error(name, 401, "", "refuses the key", false);
     check_error(name, 502, "<html>", "out of order", true);
     check_error(name, 200, r#"{"web":{"results":[]}}"#, "no list of results", false);
+    let none = r#"{"type":"search","query":{"original":"q"},"mixed":{"type":"mixed","main":[]},
+        "web":{"type":"search","results":[]},"news":{"results":[{"title":"A"}]}}"#;
+    assert_eq!(hits(name, 200, none), Ok(Vec::new()));
+    for changed in [
+        r#"{"type":"search"}"#,
+        r#"{"type":"search","query":{"text":"q"}}"#,
+        r#"{"type":"search","query":{"original":"q"},"results":[{"title":"A","url":"https://a.example/"}]}"#,
+        r#"{"type":"search","query":{"original":"q"},"pages":{"results":[{"title":"A"}]}}"#,
+        r#"{"type":"search","query":{"original":"q"},"web":{"items":[{"title":"A"}]}}"#,
+        r#"{"type":"search","query":{"original":"q"},"web":{"results":[],"items":[{"title":"A"}]}}"#,
+        r#"{"type":"search","query":{"original":"q"},
+            "web":{"results":[{"name":"A","link":"https://a.example/"}]}}"#,
+        r#"{"type":"search","query":{"original":"q"},"web":[{"title":"A","url":"https://a.example/"}]}"#,
+        r#"{"type":"search","query":{"original":"q","more_results_available":true}}"#,
+        r#"{"type":"search","query":{"original":"q"},"mixed":{"main":[{"type":"web","index":0}]}}"#,
+    ] {
+        check_error(name, 200, changed, "no list of results", false);
+    }
 }
 
 #[test]
@@ -104,6 +136,59 @@ fn tavily_gives_results_none_or_an_error() {
     check_error(name, 432, "{}", "no quota left", false);
     check_error(name, 429, "{}", "too often", true);
     check_error(name, 200, "{}", "no list of results", false);
+    let others =
+        r#"{"query":"q","answer":"none","images":[],"results":[],"response_time":1,"request_id":"x"}"#;
+    assert_eq!(hits(name, 200, others), Ok(Vec::new()));
+    check_error(name, 200, r#"{"results":[],"pages":[{"title":"A"}]}"#, "no list of results", false);
+    check_error(name, 200, r#"{"results":[{"name":"A","link":"x"}]}"#, "no list of results", false);
+    let long = format!(r#"{{"detail":{{"error":"{}"}}}}"#, "word ".repeat(100_000));
+    assert!(hits(name, 400, &long).unwrap_err().0.len() < 500);
+}
+
+/// An answer of each service with results at these addresses.
+fn answers(urls: &[&str]) -> [(ProviderName, String); 4] {
+    let list = |words: &str| {
+        let items = urls.iter().map(|url| serde_json::json!({"title": "T", "url": url, words: "w"}));
+        serde_json::Value::from(items.collect::<Vec<_>>())
+    };
+    let links = urls.iter().map(|url| {
+        let coded: String = url.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        format!("<div class=result><a class=result__a href='//duckduckgo.com/l/?uddg={coded}'>T</a></div>")
+    });
+    let json = |value: serde_json::Value| value.to_string();
+    [
+        (ProviderName::DuckDuckGo, links.collect()),
+        (ProviderName::SearXng, json(serde_json::json!({"results": list("content")}))),
+        (
+            ProviderName::Brave,
+            json(serde_json::json!({"type": "search", "web": {"results": list("description")}})),
+        ),
+        (ProviderName::Tavily, json(serde_json::json!({"results": list("content")}))),
+    ]
+}
+
+#[test]
+fn results_that_are_not_of_the_web_are_left_out() {
+    let long = format!("https://long.example/{}", "x".repeat(3000));
+    let foreign = [
+        "javascript:alert(1)",
+        "JavaScript:x",
+        "file:///etc/passwd",
+        "data:text/html,x",
+        "ftp://x.example/",
+        "https://",
+        "/relative",
+        long.as_str(),
+    ];
+    for (name, body) in answers(&[&["https://u:p@a.example/x y"], &foreign[..]].concat()) {
+        let (hits, left_out) = super::of_the_web(name, 200, &body).unwrap();
+        let urls: Vec<String> = hits.into_iter().map(|hit| hit.url).collect();
+        assert_eq!((urls, left_out), (vec!["https://a.example/x%20y".to_owned()], foreign.len()), "{name:?}");
+    }
+    for (name, body) in answers(&["/one", "two"]) {
+        let error = super::of_the_web(name, 200, &body).unwrap_err();
+        assert!(error.to_string().contains("no list of results"), "{name:?}: {error}");
+    }
 }
 
 #[test]

@@ -83,6 +83,35 @@ pub struct ModelEntry {
     /// What its tokens cost.
     #[serde(default)]
     pub prices: Option<Prices>,
+    /// How much it is told; by its size and its window if absent.
+    #[serde(default)]
+    pub prompt: Option<PromptForm>,
+}
+
+/// How much a model is told of its rules and its tools with every request, and how it reads results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PromptForm {
+    /// Everything.
+    Full,
+    /// All tools with their usual arguments: for a small window.
+    Compact,
+    /// A few tools, and results without what a model of few parameters misreads.
+    Small,
+}
+
+impl PromptForm {
+    /// All of them, from the longest.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Compact, Self::Small];
+
+    /// As settings call it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Compact => "compact",
+            Self::Small => "small",
+        }
+    }
 }
 
 impl ModelEntry {
@@ -103,6 +132,7 @@ impl ModelEntry {
             extra_body: ExtraBody::default(),
             extra_headers: ExtraHeaders::default(),
             prices: None,
+            prompt: None,
         }
     }
 

@@ -10,7 +10,7 @@ mod provider;
 
 pub use entry::{
     DEFAULT_CONTEXT_TOKENS, Effort, ExtraBody, ExtraHeaders, MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS,
-    ModelEntry, Prices, checked_temperature,
+    ModelEntry, Prices, PromptForm, checked_temperature,
 };
 pub use file::{ModelsError, ModelsFile};
 pub use provider::{Provider, base_url};

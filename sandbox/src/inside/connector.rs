@@ -1,6 +1,7 @@
 //! Makes the connections of a command that may reach public addresses alone.
 //!
-//! The command's filter stops `connect` and `listen` and asks this process, which is inside the command's
+//! The command's filter stops `bind`, `connect` and `listen` and asks this process, which is inside the
+//! command's
 //! namespaces but neither in its filter nor in its Landlock domain. It copies the address once, judges its
 //! copy, and connects a duplicate of the socket itself: nothing that the command changes after the check
 //! matters. Each request is answered by a process of its own, so that a slow connection holds up no other.
@@ -17,10 +18,13 @@ use libc::{seccomp_notif, sock_filter};
 use process::descriptors;
 use process::public_address::is_public;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_domain;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, fchdir, pidfd_getfd, pidfd_open, setsid};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getsockname, socket_with,
+};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, fchdir, pidfd_getfd, pidfd_open, setsid, umask};
 use rustix::thread::set_name;
 
 use super::fd_passing;
@@ -115,14 +119,11 @@ fn answer(
     let [descriptor, address, length, ..] = question.data.args;
     let socket = their_descriptor(question.pid, descriptor)?;
     let domain = socket_domain(&socket)?;
-    if i64::from(question.data.nr) == libc::SYS_listen {
+    let call = i64::from(question.data.nr);
+    if call == libc::SYS_listen {
         still_asking(listener, question)?;
         let backlog = i32::try_from(address).unwrap_or(i32::MAX);
-        return if domain == AddressFamily::UNIX {
-            rustix::net::listen(&socket, backlog)
-        } else {
-            Err(Errno::ACCESS)
-        };
+        return if has_path(&socket) { rustix::net::listen(&socket, backlog) } else { Err(Errno::ACCESS) };
     }
     let length = usize::try_from(length).map_err(|_| Errno::INVAL)?;
     if length > MAX_ADDRESS_BYTES {
@@ -132,6 +133,9 @@ fn answer(
     syscalls::read_memory(question.pid, address, &mut bytes).map_err(errno_of)?;
     // Until here another process could have taken the number of the one that asked.
     still_asking(listener, question)?;
+    if call == libc::SYS_bind {
+        return bind_to(question.pid, domain, &socket, &bytes);
+    }
     match domain {
         AddressFamily::UNIX => connect_to_path(question.pid, &socket, &bytes),
         AddressFamily::INET | AddressFamily::INET6 => {
@@ -159,15 +163,48 @@ fn still_asking(listener: BorrowedFd<'_>, question: &seccomp_notif) -> rustix::i
 /// The mounts here are the command's own, so a path leads only to what the command may reach. Abstract names
 /// are the machine's.
 fn connect_to_path(thread: u32, socket: &OwnedFd, address: &[u8]) -> rustix::io::Result<()> {
+    go_where_it_leads(thread, address)?;
+    syscalls::connect(socket.as_fd(), address).map_err(errno_of)
+}
+
+/// Names a unix socket by a path, or takes part in netlink, which lists interfaces. Other programs of the
+/// machine would find an abstract name, so none is given, nor one that the kernel makes up.
+fn bind_to(thread: u32, domain: AddressFamily, socket: &OwnedFd, address: &[u8]) -> rustix::io::Result<()> {
+    match domain {
+        AddressFamily::UNIX => {
+            go_where_it_leads(thread, address)?;
+            umask(their_umask(thread)?);
+        }
+        AddressFamily::NETLINK => {}
+        _ => return Err(Errno::ACCESS),
+    }
+    syscalls::bind(socket.as_fd(), address).map_err(errno_of)
+}
+
+/// Enters the directory in which a path begins; refuses what is no path.
+fn go_where_it_leads(thread: u32, address: &[u8]) -> rustix::io::Result<()> {
     match address {
-        [_, _, 0, ..] => return Err(Errno::ACCESS),
-        [_, _, b'/', ..] => {}
+        [_, _] | [_, _, 0, ..] => Err(Errno::ACCESS),
+        [_, _, b'/', ..] => Ok(()),
         _ => {
             let theirs = File::open(format!("/proc/{thread}/cwd")).map_err(errno_of)?;
-            fchdir(&theirs)?;
+            fchdir(&theirs)
         }
     }
-    syscalls::connect(socket.as_fd(), address).map_err(errno_of)
+}
+
+fn their_umask(thread: u32) -> rustix::io::Result<Mode> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).map_err(errno_of)?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    let mask = mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
+    mask.map(Mode::from_raw_mode).ok_or(Errno::SRCH)
+}
+
+/// Whether a unix socket has a path for its name. A name stays for ever.
+fn has_path(socket: &OwnedFd) -> bool {
+    getsockname(socket)
+        .and_then(SocketAddrUnix::try_from)
+        .is_ok_and(|name| name.path().is_some_and(|path| !path.is_empty()))
 }
 
 /// The address that the kernel would read from these bytes, for a socket of this family.

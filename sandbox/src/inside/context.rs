@@ -4,6 +4,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use libc::sock_filter;
 
+use super::cgroup::Cgroups;
 use super::private_home::PrivateHome;
 use crate::settings::{Network, SpawnerSettings, Tier};
 
@@ -12,11 +13,15 @@ pub(super) struct SpawnerContext<'a> {
     pub(super) tier: Tier,
     pub(super) settings: &'a SpawnerSettings,
     pub(super) filter: Vec<sock_filter>,
+    /// Where each command gets a cgroup, if this machine lets us make one.
+    pub(super) cgroups: Option<Cgroups>,
 }
 
 /// What belongs to one sandbox.
 pub(super) struct CommandContext<'a> {
     pub(super) spawner: &'a SpawnerContext<'a>,
+    /// Tells it from the others.
+    pub(super) name: String,
     /// User and group ID, as outside.
     pub(super) user: u32,
     pub(super) group: u32,

@@ -17,6 +17,7 @@ use rustix::process::{
 };
 use rustix::thread::set_name;
 
+use super::cgroup::Cgroups;
 use super::context::CommandContext;
 use super::fd_passing::{self, HAND_OVER};
 use super::memory::MemoryWatch;
@@ -68,13 +69,14 @@ struct WaitingCommand {
 /// Sets up the command's surroundings, and forks the process that will be the command.
 fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
     let _ = set_name(c"init");
-    let kept = [context.control, context.leash.as_fd()];
+    let cgroups = context.spawner.cgroups.iter().map(Cgroups::handle);
+    let kept: Vec<_> = [context.control, context.leash.as_fd()].into_iter().chain(cgroups).collect();
     descriptors::close_all_but(&kept).during(Step::Descriptors)?;
     setsid().during(Step::Session)?;
     let hidden_roots = match context.spawner.tier {
         Tier::A => {
             // Now, because /proc will be read-only. If the kernel kills init, the whole command ends.
-            limits::prefer_for_oom_kill();
+            limits::prefer_for_oom_kill()?;
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             namespaces::write_id_maps(context.user, context.group)?;
             namespaces::set_host_name()?;
@@ -111,10 +113,13 @@ fn confirm_signal_scope() -> Result<(), StepError> {
 }
 
 /// Waits for the job, covers what it says, and hands it to the command. None if there will be no job.
-fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option<RunningCommand>, Failure> {
+fn start<'a>(
+    context: &'a CommandContext<'a>,
+    waiting: WaitingCommand,
+) -> Result<Option<RunningCommand<'a>>, Failure> {
     let WaitingCommand { pid, socket, child_signals, hidden_roots } = waiting;
     match Report::receive(&socket).during(Step::Request)? {
-        Some(Report::Started) => {}
+        Some(Report::Started { .. }) => {}
         Some(Report::Failed(failure)) => return Err(failure),
         Some(Report::Done(_)) | None => return Err(StepError::new(Step::Reaper, libc::ECHILD).into()),
     }
@@ -144,7 +149,7 @@ fn start(context: &CommandContext<'_>, waiting: WaitingCommand) -> Result<Option
     fd_passing::send(&socket, descriptors.each_ref().map(OwnedFd::as_fd)).during(Step::Request)?;
     // Only the command's own processes may hold its output open: the server reads it to its end.
     drop((descriptors, socket, hidden_roots));
-    let memory = MemoryWatch::new(context.spawner.tier, job.limits().memory_bytes);
+    let memory = MemoryWatch::new(context, job.limits().memory_bytes);
     Ok(Some(RunningCommand { pid, child_signals, memory, network }))
 }
 
@@ -170,10 +175,10 @@ fn wait_for_job(context: &CommandContext<'_>, command: &OwnedFd) -> Result<bool,
     }
 }
 
-struct RunningCommand {
+struct RunningCommand<'a> {
     pid: i32,
     child_signals: OwnedFd,
-    memory: MemoryWatch,
+    memory: MemoryWatch<'a>,
     network: Option<NetworkWatch>,
 }
 
@@ -184,7 +189,7 @@ enum Left {
     Something,
 }
 
-impl RunningCommand {
+impl RunningCommand<'_> {
     /// Waits for the command, then briefly for its background processes. It checks the leash in every round:
     /// a fork bomb ends so many processes that reaping them all would leave no time for that.
     fn reap_until_done(&mut self, context: &CommandContext<'_>) -> (Outcome, Left) {
@@ -218,17 +223,19 @@ impl RunningCommand {
             }
         }
         let status = ended.map_or(libc::SIGKILL, |(status, _)| status);
-        (Outcome { status, killed: ended.is_none(), ..Outcome::default() }, left_behind)
+        let memory_exceeded = self.memory.was_bounded_by_kernel();
+        (Outcome { status, killed: ended.is_none(), memory_exceeded, ..Outcome::default() }, left_behind)
     }
 
-    /// Waits until a child ends, makes a socket, or the spawner closes the leash; true if it closed.
+    /// Waits until a child ends, makes a socket, has too much memory, or the spawner closes the leash; true
+    /// if it closed.
     fn wait(&mut self, leash: &OwnedFd, timeout: Duration) -> bool {
         let questions = self.network.as_ref().and_then(NetworkWatch::questions);
-        let watched = [Some(&self.child_signals), Some(leash), questions];
+        let watched = [Some(&self.child_signals), Some(leash), questions, self.memory.reached()];
         let mut watched: Vec<_> =
             watched.into_iter().flatten().map(|watched| PollFd::new(watched, PollFlags::IN)).collect();
         let _ = poll(&mut watched, Timespec::try_from(timeout).ok().as_ref());
-        let asked = watched.get(2).map_or(PollFlags::empty(), PollFd::revents);
+        let asked = questions.and_then(|_| watched.get(2)).map_or(PollFlags::empty(), PollFd::revents);
         let pulled = !watched[1].revents().is_empty();
         let _ = rustix::io::read(&self.child_signals, &mut [0_u8; 1024]);
         if let Some(network) = &mut self.network {

@@ -32,7 +32,7 @@ pub(super) fn run(context: &CommandContext<'_>, socket: &OwnedFd) -> ! {
         syscalls::exit(127)
     });
     let _ = set_name(c"waiting");
-    Report::Started.send(socket);
+    Report::Started { has_cgroups: false }.send(socket);
     if let Some(questions) = questions {
         let _ = fd_passing::send(socket, [questions.as_fd()]);
     }
@@ -62,7 +62,7 @@ fn prepare(context: &CommandContext<'_>, socket: &OwnedFd) -> Result<Option<Owne
         Tier::A => confine(context, connector),
         // The files of the machine's own tree may be others by the time that the command runs.
         Tier::B => {
-            limits::prefer_for_oom_kill();
+            limits::prefer_for_oom_kill()?;
             Ok(None)
         }
     }

@@ -2,6 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, getuid, setpriority_process, setrlimit};
 
+use super::namespaces;
 use crate::command::Limits;
 use crate::settings::Tier;
 use crate::step::{During as _, Step, StepError};
@@ -39,8 +40,12 @@ pub(super) fn lower_priority() {
 }
 
 /// Makes the kernel kill this process and its descendants first when memory runs out.
-pub(super) fn prefer_for_oom_kill() {
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+pub(super) fn prefer_for_oom_kill() -> Result<(), StepError> {
+    namespaces::writing_to_itself(|| {
+        // Where the kernel does not let us, the bounds of the command still hold.
+        let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+        Ok(())
+    })
 }
 
 /// Without a namespace the kernel counts all processes of the user, so we add those that already run.

@@ -2,16 +2,21 @@
 //!
 //! Kernel limits are per process, so init looks every so often. The first look is cheap and counts shared
 //! pages too often; only if it finds too much does an exact one follow. Between two looks a command may
-//! exceed the bound for a moment, and what it holds only in messages between its sockets is not found.
+//! exceed the bound for a moment. From its first look on it also has a cgroup, where one can be had; without
+//! one the filter refuses what no look finds.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
 
+use super::cgroup::{Cgroup, Cgroups};
+use super::context::CommandContext;
+use super::socket_memory;
 use crate::command::HOME;
 use crate::settings::Tier;
 
@@ -25,54 +30,105 @@ const SHARE: u32 = 20;
 /// The file systems in memory that belong to one command.
 const PRIVATE_FILES: [&str; 3] = ["/tmp", HOME, "/dev/shm"];
 
-/// How `/proc` names files in memory that are in no directory.
+/// How `/proc` names files in memory that are in no directory, and sockets.
 const MEMFD: &str = "/memfd:";
+const SOCKET: &str = "socket:[";
 const SHARED_ANONYMOUS: &str = "/dev/zero (deleted)";
 
 /// A file by device and inode, with the bytes of memory that it takes.
 type MemoryFiles = HashMap<(u64, u64), u64>;
 
-pub(super) struct MemoryWatch {
+pub(super) struct MemoryWatch<'a> {
     tier: Tier,
+    /// Whether all sockets of its network namespace are the command's.
+    has_own_network: bool,
     most_bytes: u64,
     next: Instant,
+    /// Where it can get a cgroup, under which name, until it has one.
+    place: Option<(&'a Cgroups, &'a str)>,
+    cgroup: Option<Cgroup>,
 }
 
-impl MemoryWatch {
-    pub(super) fn new(tier: Tier, most_bytes: u64) -> Self {
-        Self { tier, most_bytes, next: Instant::now() + FIRST_LOOK }
+impl<'a> MemoryWatch<'a> {
+    pub(super) fn new(context: &'a CommandContext<'a>, most_bytes: u64) -> Self {
+        Self {
+            tier: context.spawner.tier,
+            has_own_network: context.watches_network(),
+            most_bytes,
+            next: Instant::now() + FIRST_LOOK,
+            place: context.spawner.cgroups.as_ref().map(|cgroups| (cgroups, context.name.as_str())),
+            cgroup: None,
+        }
     }
 
+    /// In a cgroup, whether the kernel killed something is asked more often than all processes are.
     pub(super) fn next_look(&self) -> Duration {
-        self.next.saturating_duration_since(Instant::now())
+        let left = self.next.saturating_duration_since(Instant::now());
+        if self.cgroup.is_some() { left.min(INTERVAL) } else { left }
     }
 
     /// Whether the command has more memory than it may. Looks only when it is time to.
     pub(super) fn is_exceeded(&mut self) -> bool {
-        let began = Instant::now();
-        if began < self.next {
-            return false;
+        if Instant::now() < self.next {
+            return self.was_bounded_by_kernel();
         }
-        let processes = processes(self.tier);
-        let files = open_memory_files(&processes);
-        let files_bytes = files.values().sum::<u64>() + private_files(self.tier) + system_v(self.tier);
+        // It waits for the kernel, which takes no processor.
+        self.enter_cgroup();
+        let began = Instant::now();
+        let processes = directories(&processes(self.tier));
+        let Open { files, sockets } = open_files(&processes);
+        let files_bytes = files.values().sum::<u64>()
+            + private_files(self.tier)
+            + system_v(self.tier)
+            + self.socket_bytes(&sockets);
         let mapped: u64 = processes.iter().map(|process| mapped_at_most(process)).sum();
         let exceeded = files_bytes + mapped > self.most_bytes && {
             let mapped: u64 = processes.iter().map(|process| mapped_exactly(process, &files)).sum();
             files_bytes + mapped > self.most_bytes
         };
         self.next = Instant::now() + INTERVAL.max(began.elapsed() * SHARE);
-        exceeded
+        exceeded || self.was_bounded_by_kernel()
+    }
+
+    /// What is readable once the kernel finds that the command has more memory than it may.
+    pub(super) fn reached(&self) -> Option<&OwnedFd> {
+        self.cgroup.as_ref().and_then(Cgroup::reached)
+    }
+
+    /// Whether the kernel killed a process of the command because it had more memory than it may.
+    pub(super) fn was_bounded_by_kernel(&mut self) -> bool {
+        self.cgroup.as_mut().is_some_and(Cgroup::has_killed)
+    }
+
+    /// If there is none after all, the looks remain.
+    fn enter_cgroup(&mut self) {
+        let Some((cgroups, name)) = self.place.take() else { return };
+        let entered = Cgroup::make(cgroups, name, self.most_bytes).and_then(|mut cgroup| {
+            cgroup.admit(|| processes(self.tier))?;
+            Ok(cgroup)
+        });
+        self.cgroup = entered.ok();
+    }
+
+    fn socket_bytes(&self, open: &HashSet<u64>) -> u64 {
+        if open.is_empty() {
+            return 0;
+        }
+        socket_memory::bytes_of(if self.has_own_network { None } else { Some(open) })
     }
 }
 
-/// The directories in `/proc` of the command's processes.
-fn processes(tier: Tier) -> Vec<PathBuf> {
+fn directories(processes: &[u32]) -> Vec<PathBuf> {
+    processes.iter().copied().map(directory).collect()
+}
+
+/// The command's processes.
+fn processes(tier: Tier) -> Vec<u32> {
     match tier {
         Tier::A => {
             let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
             let numbers = names.filter_map(|name| name.to_str()?.parse().ok());
-            numbers.filter(|process: &u32| *process != 1).map(directory).collect()
+            numbers.filter(|process: &u32| *process != 1).collect()
         }
         Tier::B => {
             let mut found = children(std::process::id());
@@ -81,7 +137,7 @@ fn processes(tier: Tier) -> Vec<PathBuf> {
                 found.extend(children(*process));
                 next += 1;
             }
-            found.into_iter().map(directory).collect()
+            found
         }
     }
 }
@@ -98,12 +154,16 @@ fn children(process: u32) -> Vec<u32> {
 
 /// What a process has in memory and in swap, without its programs' files. Each process counts shared pages.
 fn mapped_at_most(process: &Path) -> u64 {
-    sum_of_kib(&process.join("status"), &["RssAnon:", "RssShmem:", "VmSwap:"])
+    sum_of_kib(&process.join("status"), &["RssAnon:", "RssShmem:", "VmSwap:", PAGE_TABLES])
 }
+
+/// What the kernel needs to find a process's pages: as much as they are where only one in each table is used.
+const PAGE_TABLES: &str = "VmPTE:";
 
 /// The process's own part of what it shares with others, except for memory that was counted as a file.
 fn mapped_exactly(process: &Path, counted: &MemoryFiles) -> u64 {
-    let own = sum_of_kib(&process.join("smaps_rollup"), &["Pss_Anon:", "SwapPss:"]);
+    let own = sum_of_kib(&process.join("smaps_rollup"), &["Pss_Anon:", "SwapPss:"])
+        + sum_of_kib(&process.join("status"), &[PAGE_TABLES]);
     own + files_only_mapped(&fs::read_to_string(process.join("smaps")).unwrap_or_default(), counted)
 }
 
@@ -134,16 +194,26 @@ fn files_only_mapped(smaps: &str, counted: &MemoryFiles) -> u64 {
     kib * 1024
 }
 
-/// Files in memory that are open, whether or not a process maps them.
-fn open_memory_files(processes: &[PathBuf]) -> MemoryFiles {
-    let mut found = MemoryFiles::new();
+/// What is open: files in memory, whether or not a process maps them, and sockets by inode.
+#[derive(Default)]
+struct Open {
+    files: MemoryFiles,
+    sockets: HashSet<u64>,
+}
+
+fn open_files(processes: &[PathBuf]) -> Open {
+    let mut found = Open::default();
     for process in processes {
         for descriptor in fs::read_dir(process.join("fd")).into_iter().flatten().flatten() {
             let path = descriptor.path();
-            if fs::read_link(&path).is_ok_and(|target| target.to_string_lossy().starts_with(MEMFD))
+            let Ok(target) = fs::read_link(&path) else { continue };
+            let target = target.to_string_lossy();
+            if let Some(inode) = target.strip_prefix(SOCKET) {
+                found.sockets.extend(inode.trim_end_matches(']').parse::<u64>());
+            } else if target.starts_with(MEMFD)
                 && let Ok(file) = path.metadata()
             {
-                found.insert((file.dev(), file.ino()), file.blocks() * 512);
+                found.files.insert((file.dev(), file.ino()), file.blocks() * 512);
             }
         }
     }
@@ -159,17 +229,26 @@ fn private_files(tier: Tier) -> u64 {
     }
 }
 
-/// Segments of System V shared memory, which exist without a process; tier B has none.
+/// What exists of System V without a process: shared memory, semaphores and messages; tier B has none.
 fn system_v(tier: Tier) -> u64 {
     if tier == Tier::B {
         return 0;
     }
-    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    // The last two of its columns are the bytes in memory and in swap.
-    let bytes = |line: &str| {
-        line.split_ascii_whitespace().skip(14).filter_map(|n| n.parse::<u64>().ok()).sum::<u64>()
+    // Of shared memory, the last two columns are the bytes in memory and in swap.
+    table("shm", |columns| columns.iter().skip(14).sum())
+        + table("sem", |columns| columns.get(3).unwrap_or(&0) * BYTES_PER_ITEM)
+        + table("msg", |columns| columns.get(3).unwrap_or(&0) + columns.get(4).unwrap_or(&0) * BYTES_PER_ITEM)
+}
+
+/// What the kernel takes for a semaphore, and for a message besides its content.
+const BYTES_PER_ITEM: u64 = 64;
+
+fn table(name: &str, bytes: impl Fn(&[u64]) -> u64) -> u64 {
+    let table = fs::read_to_string(Path::new("/proc/sysvipc").join(name)).unwrap_or_default();
+    let columns = |line: &str| -> Vec<u64> {
+        line.split_ascii_whitespace().map(|column| column.parse().unwrap_or(0)).collect()
     };
-    table.lines().skip(1).map(bytes).sum()
+    table.lines().skip(1).map(|line| bytes(&columns(line))).sum()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! All are forks of one small single-threaded process, so they may allocate. None has a secret, a
 //! listening socket or a descriptor of the server.
 
+mod cgroup;
 mod command_mounts;
 mod connector;
 mod context;
@@ -34,6 +35,7 @@ mod privileges;
 pub(crate) mod probe;
 mod sandboxes;
 mod serve;
+mod socket_memory;
 mod system_mounts;
 
 pub(crate) use serve::serve;

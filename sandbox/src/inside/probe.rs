@@ -71,6 +71,7 @@ const ATTEMPTS: &[Attempt] = &[
         let null = File::open("/dev/null")?;
         unless_denied(probe_calls::push_into_terminal(null.as_fd()))
     }),
+    attack("vmsplice", "keep memory in a pipe that no process maps", |_| probe_calls::vmsplice()),
     attack("core_pattern", "change where the kernel sends core dumps", |_| {
         File::options().write(true).open("/proc/sys/kernel/core_pattern").map(drop)
     }),

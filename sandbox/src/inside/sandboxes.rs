@@ -42,6 +42,8 @@ struct Sandbox {
 
 struct InitProcess {
     pid: i32,
+    /// What its cgroup is called, if it has one.
+    name: String,
     handle: OwnedFd,
     /// Init ends when this is closed.
     leash: Option<OwnedFd>,
@@ -83,12 +85,21 @@ impl<'a> Sandboxes<'a> {
                 let handle = Pid::from_raw(pid).ok_or(Errno::SRCH);
                 let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
                 let handle = handle.during(Step::Reaper)?;
-                Ok(InitProcess { pid, handle, leash: Some(held), kill_at: None, network, home })
+                let name = self.count.to_string();
+                Ok(InitProcess { pid, handle, name, leash: Some(held), kill_at: None, network, home })
             }
             // It closes what it inherited of the other sandboxes.
             ForkResult::Child => {
-                let home = home.as_ref();
-                init::run(&CommandContext { spawner, user, group, home, control: control.as_fd(), leash })
+                let (home, name) = (home.as_ref(), self.count.to_string());
+                init::run(&CommandContext {
+                    spawner,
+                    name,
+                    user,
+                    group,
+                    home,
+                    control: control.as_fd(),
+                    leash,
+                })
             }
         }
     }
@@ -148,7 +159,7 @@ impl<'a> Sandboxes<'a> {
 
     /// Reaps the init process of one, and keeps of it what serves another one.
     fn end(&mut self, sandbox: Sandbox) {
-        let Sandbox { control, init: InitProcess { pid, leash, network, home, .. } } = sandbox;
+        let Sandbox { control, init: InitProcess { pid, name, leash, network, home, .. } } = sandbox;
         let outcome = match syscalls::wait_for(pid).during(Step::Reaper) {
             Err(error) => Err(Failure::from(error)),
             Ok((status, usage)) => {
@@ -163,6 +174,9 @@ impl<'a> Sandboxes<'a> {
                 Ok(Outcome { status: libc::SIGKILL, killed, cpu_micros, peak_kib, ..Outcome::default() })
             }
         };
+        if let Some(cgroups) = &self.spawner.cgroups {
+            cgroups.remove(&name);
+        }
         // If init reported, this comes too late and is not read.
         outcome.map_or_else(Report::Failed, Report::Done).send(&control);
         if let Some(home) = home.filter(PrivateHome::exists) {

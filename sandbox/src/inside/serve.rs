@@ -5,14 +5,18 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use process::descriptors;
-use rustix::process::{Signal, getuid, set_parent_process_death_signal, setsid};
+use process::sign_of_life::{self, ASKED};
+use process::{descriptors, fd_passing};
+use rustix::process::{
+    DumpableBehavior, Signal, getuid, set_dumpable_behavior, set_parent_process_death_signal, setsid,
+};
 use rustix::thread::set_name;
 
+use super::cgroup::Cgroups;
 use super::context::SpawnerContext;
 use super::private_home::PrivateHome;
 use super::sandboxes::Sandboxes;
-use super::{fd_passing, landlock_rules, namespaces, system_mounts};
+use super::{landlock_rules, namespaces, system_mounts};
 use crate::capabilities::LANDLOCK_WITH_SCOPES;
 use crate::messages::Report;
 use crate::seccomp;
@@ -25,13 +29,17 @@ pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> 
     match prepare(settings, tier, &socket) {
         Err(error) => Report::Failed(error.into()).send(&socket),
         Ok(context) => {
-            Report::Started.send(&socket);
+            Report::Started { has_cgroups: context.cgroups.is_some() }.send(&socket);
             syscalls::tidy_heap();
             let mut sandboxes = Sandboxes::of(&context);
             while sandboxes.until_readable(&socket).is_ok()
-                && let Ok(Some([control])) = fd_passing::receive(&socket)
+                && let Ok(Some((kind, descriptors))) = fd_passing::receive(&socket)
             {
-                sandboxes.start(control);
+                match <[OwnedFd; 1]>::try_from(descriptors) {
+                    Ok([asking]) if kind == ASKED => sign_of_life::answer(&asking),
+                    Ok([control]) => sandboxes.start(control),
+                    Err(_) => {}
+                }
             }
         }
     }
@@ -52,6 +60,7 @@ fn prepare<'a>(
     // This closes the server's lifeline, its listener and its journal, among others.
     descriptors::silence().and_then(|()| descriptors::close_all_but(&kept)).during(Step::Descriptors)?;
     syscalls::erase_environment();
+    let cgroups = Cgroups::make();
     match tier {
         Tier::A => {
             if settings.network != Network::Off {
@@ -67,11 +76,13 @@ fn prepare<'a>(
                 return Err(StepError::new(Step::NotAsRoot, libc::EPERM));
             }
             require_scopes()?;
+            // In tier A it is closed as it enters its namespaces.
+            set_dumpable_behavior(DumpableBehavior::NotDumpable).during(Step::Dumpable)?;
             PrivateHome::sweep(&settings.scratch);
         }
     }
-    let filter = seccomp::filter(tier, settings.network).during(Step::FilterBuild)?;
-    Ok(SpawnerContext { tier, settings, filter })
+    let filter = seccomp::filter(tier, settings.network, cgroups.is_some()).during(Step::FilterBuild)?;
+    Ok(SpawnerContext { tier, settings, filter, cgroups })
 }
 
 /// Without scoped signals, one command could end another's processes.

@@ -15,6 +15,8 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
         rules.push(Rule { number, cases: Vec::new(), otherwise: ABSENT });
     }
     rules.push(only(libc::SYS_clone, vec![vec![(0, Test::Without(NAMESPACES))]]));
+    // It keeps memory in pipes that no process maps any more.
+    rules.extend(deny(&[libc::SYS_vmsplice]));
     let denied = TERMINAL_INPUT.iter().map(|request| (vec![(1, Test::Is(*request))], DENY));
     let unsupported = RESERVE_SPACE.iter().map(|request| (vec![(1, Test::Is(*request))], UNSUPPORTED));
     let cases = denied.chain(unsupported).collect();
@@ -33,7 +35,8 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
             });
             if network == Network::Public {
                 rules.extend(without_fast_open());
-                rules.extend([libc::SYS_connect, libc::SYS_listen].map(ask));
+                rules.extend([libc::SYS_bind, libc::SYS_connect, libc::SYS_listen].map(ask));
+                rules.push(without_automatic_names());
             }
             rules.push(only(libc::SYS_prlimit64, vec![vec![(0, Test::Is(0))]]));
         }
@@ -45,6 +48,16 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
         }
     }
     rules
+}
+
+/// Files in memory that are in no directory: in a message between sockets, nobody finds them. Programs have
+/// another way, because old kernels lack this one.
+pub(super) fn uncounted_memory() -> impl Iterator<Item = Rule> {
+    [libc::SYS_memfd_create, libc::SYS_memfd_secret].into_iter().map(|number| Rule {
+        number,
+        cases: Vec::new(),
+        otherwise: ABSENT,
+    })
 }
 
 /// A single call could take the whole disk before anybody sees it. The C library writes instead, which can
@@ -73,6 +86,17 @@ fn set_id_files() -> impl Iterator<Item = Rule> {
 
 /// `S_ISUID` and `S_ISGID`.
 const SET_ID: u32 = 0o6000;
+
+/// With these options a unix socket gets an abstract name by itself as soon as it sends.
+fn without_automatic_names() -> Rule {
+    let is_socket_level = (1, Test::Is(libc::SOL_SOCKET.cast_unsigned()));
+    let options = [libc::SO_PASSCRED, libc::SO_PASSSEC, SO_PASSPIDFD];
+    let cases = options.map(|option| (vec![is_socket_level, (2, Test::Is(option.cast_unsigned()))], DENY));
+    Rule { number: libc::SYS_setsockopt, cases: cases.into(), otherwise: Verdict::Allow }
+}
+
+/// Which `libc` does not name everywhere.
+const SO_PASSPIDFD: i32 = 76;
 
 fn ask(number: i64) -> Rule {
     Rule { number, cases: Vec::new(), otherwise: Verdict::Ask }

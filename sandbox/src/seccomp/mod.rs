@@ -9,8 +9,13 @@ use process::seccomp::assemble;
 
 use crate::settings::{Network, Tier};
 
-pub(crate) fn filter(tier: Tier, network: Network) -> io::Result<Vec<sock_filter>> {
-    assemble(&denied::rules(tier, network))
+/// `counts_all`: whether the kernel counts all memory of a command.
+pub(crate) fn filter(tier: Tier, network: Network, counts_all: bool) -> io::Result<Vec<sock_filter>> {
+    let mut rules = denied::rules(tier, network);
+    if !counts_all {
+        rules.extend(denied::uncounted_memory());
+    }
+    assemble(&rules)
 }
 
 #[cfg(test)]
@@ -28,7 +33,7 @@ mod tests {
     }
 
     fn check_with(network: Network, tier: Tier, call: i64, arguments: [u32; 3], expected: u32) {
-        let filter = filter(tier, network).unwrap();
+        let filter = filter(tier, network, false).unwrap();
         let [first, second, third] = arguments;
         let got = verdict_on(&filter, call, [first, second, third, 0, 0, 0]);
         assert_eq!(got, expected, "{tier}: call {call} with {arguments:?}");
@@ -46,6 +51,10 @@ mod tests {
                 check(tier, call, [0; 3], EPERM);
             }
             check(tier, libc::SYS_clone3, [0; 3], ENOSYS);
+            check(tier, libc::SYS_vmsplice, [0; 3], EPERM);
+            check(tier, libc::SYS_memfd_create, [0; 3], ENOSYS);
+            let counted = filter(tier, Network::Off, true).unwrap();
+            assert_eq!(verdict_on(&counted, libc::SYS_memfd_create, [0; 6]), ALLOW);
             check(tier, 5000, [0; 3], ENOSYS);
         }
         check(Tier::A, libc::SYS_clone, [17, 0, 0], ALLOW);
@@ -83,12 +92,14 @@ mod tests {
         let check = |call, arguments, expected| {
             check_with(Network::Public, Tier::A, call, arguments, expected);
         };
-        for call in [libc::SYS_connect, libc::SYS_listen] {
+        for call in [libc::SYS_bind, libc::SYS_connect, libc::SYS_listen] {
             check(call, [0; 3], SECCOMP_RET_USER_NOTIF);
             check_with(Network::Off, Tier::A, call, [0; 3], SECCOMP_RET_ALLOW);
             check_with(Network::All, Tier::A, call, [0; 3], SECCOMP_RET_ALLOW);
         }
         check(libc::SYS_socket, [2, 1 | 0o2_000_000, 6], SECCOMP_RET_ALLOW);
+        check(libc::SYS_setsockopt, [3, 1, 16], EPERM);
+        check(libc::SYS_setsockopt, [3, 1, 2], SECCOMP_RET_ALLOW);
         check(libc::SYS_socket, [1, 2, 0], SECCOMP_RET_ALLOW);
         for socket in [[2, 2, 0], [10, 2, 17], [2, 1, 262], [2, 1, 132], [2, 5, 0], [2, 3, 1]] {
             check(libc::SYS_socket, socket, EPERM);

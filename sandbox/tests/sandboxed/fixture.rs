@@ -178,7 +178,9 @@ fn example() -> PathBuf {
 
 /// A lock for tests that measure time or load the machine, so that they run one at a time.
 pub(crate) fn exclusive() -> fs::File {
-    let path = std::env::temp_dir().join("autonous-sandbox-tests.lock");
+    // A user's own: another one could not open it.
+    let user = rustix::process::geteuid().as_raw();
+    let path = std::env::temp_dir().join(format!("autonous-sandbox-tests-{user}.lock"));
     let file = fs::File::create(path).unwrap();
     file.lock().unwrap();
     file

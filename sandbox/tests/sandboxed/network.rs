@@ -166,6 +166,37 @@ fn no_other_way_leads_to_the_network() {
 }
 
 #[test]
+fn no_name_of_the_machine_is_taken() {
+    let script = "/usr/bin/python3 - <<'PYTHON'
+import os, socket
+def attempt(name, act):
+    try:
+        act()
+        print(name, 'done')
+    except OSError as error:
+        print(name, error.errno)
+unix = lambda kind: socket.socket(socket.AF_UNIX, kind)
+stream, datagram = socket.SOCK_STREAM, socket.SOCK_DGRAM
+attempt('stream', lambda: unix(stream).bind('\\0taken'))
+attempt('datagram', lambda: unix(datagram).bind('\\0taken'))
+attempt('made up', lambda: unix(stream).bind(''))
+attempt('by sending', lambda: unix(datagram).setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1))
+attempt('unbound', lambda: unix(stream).listen())
+os.umask(0o027)
+server = unix(stream)
+attempt('path', lambda: (server.bind('here.sock'), server.listen()))
+print(oct(os.stat('here.sock').st_mode & 0o777))
+attempt('interfaces', lambda: socket.if_nameindex() and socket.getaddrinfo('127.0.0.1', 80))
+PYTHON";
+    let (all, public) = (run("--network", script), run("--public-network", script));
+    let path = "path done\n0o750\ninterfaces done\n";
+    let taken = "stream done\ndatagram done\nmade up done\nby sending done\nunbound 22\n";
+    assert_eq!(all, format!("{taken}{path}"));
+    let refused = "stream 13\ndatagram 13\nmade up 13\nby sending 1\nunbound 13\n";
+    assert_eq!(public, format!("{refused}{path}"));
+}
+
+#[test]
 fn an_address_that_changes_while_it_is_judged_gains_nothing() {
     let script = r#"
 import ctypes, socket, struct, threading

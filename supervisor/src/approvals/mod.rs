@@ -36,6 +36,9 @@ pub(crate) struct Approval {
     /// Why somebody is asked.
     #[serde(default)]
     pub reason: String,
+    /// What further calls a yes for the task or the chat lets run; none if it can be for this call alone.
+    #[serde(default)]
+    pub covers: Option<String>,
     pub session: SessionId,
     #[serde(default)]
     pub task_id: Option<TaskId>,
@@ -52,6 +55,11 @@ pub(crate) struct Decided {
     pub decision: String,
     #[serde(default)]
     pub scope: Option<String>,
+    /// Until when a yes for the chat holds.
+    #[serde(default)]
+    pub until_ms: Option<i64>,
+    #[serde(default)]
+    pub decided_at_ms: i64,
     #[serde(default)]
     pub reason: Option<String>,
     #[serde(default)]

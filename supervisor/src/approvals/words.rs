@@ -1,8 +1,9 @@
 //! Approvals in words: the question with the whole call, and what was decided.
 
 use serde_json::Value;
+use toolkit::HIDDEN;
 
-use super::Approval;
+use super::{Approval, Decided};
 use crate::channel::content::{Button, Content, File, FileBody};
 use crate::formatting::{Entity, FormattedText, Style, units};
 pub(crate) use crate::store::decisions::Choice;
@@ -13,6 +14,18 @@ pub(crate) const PREFIX: &str = "ask:";
 impl Choice {
     pub(crate) const ALL: [(Self, &'static str); 4] =
         [(Self::Once, "Once"), (Self::Task, "This task"), (Self::Chat, "This chat"), (Self::Deny, "Deny")];
+
+    /// The choices about an approval: a yes for a task needs a task, and some calls can be allowed one by one
+    /// alone.
+    pub(crate) fn offered(approval: &Approval) -> impl Iterator<Item = (Self, &'static str)> {
+        let lasts = approval.covers.is_some();
+        let has_task = approval.task_id.is_some();
+        Self::ALL.into_iter().filter(move |(choice, _)| match choice {
+            Self::Once | Self::Deny => true,
+            Self::Task => lasts && has_task,
+            Self::Chat => lasts,
+        })
+    }
 
     /// The choice and the approval of a button's data.
     pub(crate) fn of(data: &str) -> Option<(Self, &str)> {
@@ -34,10 +47,7 @@ pub(crate) fn question(approval: &Approval) -> Vec<Content> {
     let button = |(choice, label): (Choice, &str)| {
         Button::new(label, format!("{PREFIX}{}:{}", approval.id, choice.letter()))
     };
-    // A scope of a task needs a task.
-    let choices =
-        Choice::ALL.into_iter().filter(|(choice, _)| *choice != Choice::Task || approval.task_id.is_some());
-    let buttons = vec![choices.map(button).collect()];
+    let buttons = vec![Choice::offered(approval).map(button).collect()];
     if units(&head) + units(&whole) < MAX_UNITS {
         return vec![Content::Question { text: with_code(&head, &whole), buttons }];
     }
@@ -61,10 +71,34 @@ fn head(approval: &Approval) -> String {
     let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty());
     let reason = reason.map(|reason| format!("\n{}", visible(reason))).unwrap_or_default();
     let by = format!("\nAsked for by {}.", visible(approval.session.as_str()));
-    format!("May I call {}{risk}?{reason}{by}", visible(&approval.tool))
+    let by = format!("{by}{}", how_to_reveal(approval));
+    format!("May I call {}{risk}?{reason}{by}\n{}", visible(&approval.tool), extent(approval))
 }
 
-/// The arguments and what they would do, without anything hidden.
+/// What each yes would let run.
+fn extent(approval: &Approval) -> String {
+    let Some(covers) = &approval.covers else {
+        return "It can be allowed for this call alone: not all that it runs can be known before.".to_owned();
+    };
+    let scopes =
+        if approval.task_id.is_some() { "“This task” or “This chat”" } else { "“This chat”" };
+    format!(
+        "“Once” is for this call. After {scopes}, these run there without a question: {}.",
+        visible(covers)
+    )
+}
+
+/// How the approver sees what the question hides: no chat should have it.
+fn how_to_reveal(approval: &Approval) -> String {
+    if !whole(approval).contains(HIDDEN) {
+        return String::new();
+    }
+    let id = approval.id.as_str();
+    let short = &id[id.len().saturating_sub(8)..];
+    format!("\nWhat is hidden is shown by `supervisor approvals {short} --reveal`.")
+}
+
+/// The arguments and what they would do.
 fn whole(approval: &Approval) -> String {
     let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
     let preview = approval.preview.trim_end();
@@ -94,16 +128,28 @@ pub(crate) fn outcome(approval: &Approval) -> String {
             format!("Denied{}{}", by(&decided.by), reason.unwrap_or_default())
         }
         Some(decided) => {
-            let scope = match decided.scope.as_deref() {
-                Some("task") => "for this task",
-                Some("chat") => "for this chat",
-                Some(_) | None => "once",
+            let (scope, end) = match decided.scope.as_deref() {
+                Some("task") => ("for this task", "until it ends".to_owned()),
+                Some("chat") => ("for this chat", until(decided)),
+                Some(_) | None => return format!("Allowed once{}.\n\n{call}", by(&decided.by)),
             };
-            format!("Allowed {scope}{}", by(&decided.by))
+            let covers = approval.covers.as_deref().map(visible).unwrap_or_default();
+            let from_now = format!("These now run there without a question, {end}: {covers}");
+            format!("Allowed {scope}{}. {from_now}", by(&decided.by))
         }
         None => "Nobody decided in time, so it was not done".to_owned(),
     };
     format!("{decided}.\n\n{call}")
+}
+
+/// How long a yes for a chat holds.
+fn until(decided: &Decided) -> String {
+    let minutes = decided.until_ms.map_or(0, |until| (until - decided.decided_at_ms) / 60_000);
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("for {minutes} min"),
+        (hours, 0) => format!("for {hours} h"),
+        (hours, minutes) => format!("for {hours} h {minutes} min"),
+    }
 }
 
 /// A call in one short line.
@@ -133,6 +179,7 @@ mod tests {
         let mut approval = json!({
             "id": "0197a2a0-0000-7000-8000-000000000001", "state": "pending", "tool": "bash", "risk": "high",
             "arguments": arguments, "preview": "git *push*", "reason": "It sends data out.",
+            "covers": "calls of `bash` with commands that begin with `git push` (policy.toml, line 1)",
             "session": "telegram:7", "task_id": "0197a2a0-0000-7000-8000-000000000002", "created_at_ms": 1,
         });
         approval.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -143,7 +190,14 @@ mod tests {
     fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
         let asked = question(&approval(json!({"cmd": "git push\u{202e}"}), json!({})));
         let [Content::Question { text, buttons }] = asked.as_slice() else { panic!("{asked:?}") };
-        for part in ["May I call bash (risk high)?", "It sends data out.", "git push", "git *push*"] {
+        for part in [
+            "May I call bash (risk high)?",
+            "It sends data out.",
+            "git push",
+            "git *push*",
+            "After “This task” or “This chat”, these run there without a question: calls of `bash` with \
+             commands that begin with `git push` (policy.toml, line 1).",
+        ] {
             assert!(text.text.contains(part), "{part}: {text:?}");
         }
         assert!(!text.text.contains('\u{202e}'), "{text:?}");
@@ -156,8 +210,15 @@ mod tests {
         assert_eq!(Choice::of("ask:x:y"), None);
 
         let alone = question(&approval(json!({}), json!({"task_id": null})));
-        let [Content::Question { buttons, .. }] = alone.as_slice() else { panic!("{alone:?}") };
+        let [Content::Question { text, buttons }] = alone.as_slice() else { panic!("{alone:?}") };
         assert_eq!(buttons[0].len(), 3, "without a task, none can be chosen");
+        assert!(!text.text.contains("This task"), "{text:?}");
+
+        let single = question(&approval(json!({}), json!({"covers": null})));
+        let [Content::Question { text, buttons }] = single.as_slice() else { panic!("{single:?}") };
+        let labels: Vec<&str> = buttons[0].iter().map(|button| button.label.as_str()).collect();
+        assert_eq!(labels, ["Once", "Deny"]);
+        assert!(text.text.contains("for this call alone"), "{text:?}");
     }
 
     #[test]
@@ -178,7 +239,21 @@ mod tests {
             outcome(&approval(json!({"cmd": "x"}), json!({"decision": decision, "state": state})))
         };
         let granted = json!({"decision": "grant", "scope": "task", "by": "Ada"});
-        assert!(decided(granted, "granted").starts_with("Allowed for this task by Ada.\n\nbash {\"cmd\""));
+        let told = decided(granted, "granted");
+        assert!(
+            told.starts_with("Allowed for this task by Ada. These now run there without a question"),
+            "{told}"
+        );
+        assert!(
+            told.contains("until it ends: calls of `bash` with commands that begin with `git push`"),
+            "{told}"
+        );
+        assert!(told.contains(").\n\nbash {\"cmd\""), "{told}");
+        let once = json!({"decision": "grant", "scope": "call", "by": "Ada"});
+        assert!(decided(once, "granted").starts_with("Allowed once by Ada.\n\nbash {\"cmd\""));
+        let (at, hours) = (1_000, 2 * 3_600_000 + 60_000);
+        let chat = json!({"decision": "grant", "scope": "chat", "decided_at_ms": at, "until_ms": at + hours});
+        assert!(decided(chat, "granted").contains("without a question, for 2 h 1 min: calls of"));
         let denied = json!({"decision": "deny", "scope": "call", "by": "Ada", "reason": "no"});
         assert!(decided(denied, "denied").starts_with("Denied by Ada: no.\n\nbash"));
         assert!(decided(Value::Null, "expired").starts_with("Nobody decided in time"));

@@ -61,9 +61,14 @@ impl Chat {
         Self { channel, id: id.to_string() }
     }
 
-    /// The session that the tool server keeps reads and locks for: `<channel>:<chat ID>`.
+    /// Where it is, in one text: `<channel>:<chat ID>`.
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.channel, self.id)
+    }
+
+    /// The session that the tool server keeps reads and locks for, which has the chat's address as its name.
     pub fn session(&self) -> SessionId {
-        format!("{}:{}", self.channel, self.id).parse().unwrap_or_else(|_| SessionId::default_session())
+        self.address().parse().unwrap_or_else(|_| SessionId::default_session())
     }
 }
 

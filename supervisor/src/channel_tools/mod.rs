@@ -23,7 +23,7 @@ use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, Request, Runner,
 
 use crate::channel::ChannelName;
 use crate::journal::Journal;
-use crate::store::{Store, tool_calls};
+use crate::store::{Store, inbox, tool_calls};
 use recorder::EventRecorder;
 
 /// How long a call may take, unless its tool has a limit of its own. Nothing is sent meanwhile.
@@ -132,11 +132,11 @@ impl ChannelTools {
         let has = |runner: &Runner| runner.registry().names().any(|name| name == request.tool);
         let own = self.runners.iter().find(|(name, runner)| name.as_str() == channel && has(runner));
         if let Some((_, runner)) = own {
-            return match self.allowed_tools(&request).await {
-                Ok(allowed_tools) => {
+            return match self.known_of_task(&request).await {
+                Ok((allowed_tools, is_scheduled)) => {
                     // Whoever calls has the control token, or a pipe that only our worker has.
                     let token_sha256 = Some(sha256(OWN_CALLER));
-                    runner.run(Request { allowed_tools, token_sha256, ..request }).await
+                    runner.run(Request { allowed_tools, is_scheduled, token_sha256, ..request }).await
                 }
                 Err(error) => refusal(&request.tool, error),
             };
@@ -165,11 +165,17 @@ impl ChannelTools {
 }
 
 impl ChannelTools {
-    /// What the skills allow that the task has read, as the tool server has recorded it until now.
-    async fn allowed_tools(&self, request: &Request) -> Result<Option<Vec<String>>, ToolError> {
-        let Some(task) = request.task.clone() else { return Ok(None) };
+    /// What the skills allow that the task has read, as the tool server has recorded it until now, and
+    /// whether
+    /// a schedule began it.
+    async fn known_of_task(&self, request: &Request) -> Result<(Option<Vec<String>>, bool), ToolError> {
+        let Some(task) = request.task.clone() else { return Ok((None, request.is_scheduled)) };
         self.journal.drain().await;
-        let known = self.store.write(move |tx| tool_calls::allowed_tools(tx, &task)).await;
+        let known = self.store.write(move |tx| {
+            let is_scheduled = inbox::origin(tx, &task)?.is_some_and(|origin| origin.scheduled.is_some());
+            Ok((tool_calls::allowed_tools(tx, &task)?, is_scheduled))
+        });
+        let known = known.await;
         known.map_err(|error| {
             tracing::error!(%error, "could not read which tools a task may call");
             let message = "What the task may call could not be read, so the call was not run.";

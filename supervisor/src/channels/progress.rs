@@ -40,9 +40,6 @@ const MAX_ARGUMENT_CHARS: usize = 120;
 
 /// Shows signs of life until `stop`, and takes them away.
 pub(crate) async fn show(channel: Arc<dyn Channel>, store: Store, pace: SharedPace, stop: CancellationToken) {
-    if !channel.shows_signs() {
-        return;
-    }
     let mut changes = store.changes();
     let mut signs = Signs { channel, store, pace, tasks: HashMap::new(), under_way: JoinSet::new() };
     signs.load().await;

@@ -1,6 +1,10 @@
 //! Checks the data directory, its free disk space, and whether a supervisor uses it.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::io::Errno;
 
 use super::Finding;
 use crate::data_dir::DataDir;
@@ -25,6 +29,13 @@ pub(super) fn data_directory(data: &DataDir) -> Finding {
             return Finding::fail(NAME, format!("{shown}: {error}"), remedy);
         }
     };
+    if let Some((path, errno)) = not_writable(data) {
+        let what = format!("{} cannot be written: {errno}", path.display());
+        let remedy = "Make it writable for the user who runs the supervisor; a disk that became read-only \
+        has \
+                      failed or is full: see the kernel's log.";
+        return Finding::fail(NAME, what, remedy);
+    }
     let mode = metadata.permissions().mode() & 0o777;
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         let what = format!("{shown} belongs to user {}, not to you", metadata.uid());
@@ -35,6 +46,16 @@ pub(super) fn data_directory(data: &DataDir) -> Finding {
         return Finding::warn(NAME, what, format!("chmod 700 {shown}"));
     }
     Finding::ok(NAME, format!("{shown}, private"))
+}
+
+/// The first of what a supervisor writes that this user cannot write; what does not exist yet is made.
+fn not_writable(data: &DataDir) -> Option<(PathBuf, Errno)> {
+    data.written().into_iter().find_map(|path| {
+        match accessat(CWD, &path, Access::WRITE_OK, AtFlags::EACCESS) {
+            Ok(()) | Err(Errno::NOENT) => None,
+            Err(errno) => Some((path, errno)),
+        }
+    })
 }
 
 pub(super) fn running(data: &DataDir) -> Finding {

@@ -5,12 +5,23 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::Finding;
+use crate::data_dir::DataDir;
 use crate::queries::{self, QueryError, tasks};
 use crate::store::open;
 
 const NAME: &str = "database";
 
-pub(super) fn database(path: &Path) -> Finding {
+pub(super) fn database(data: &DataDir) -> Finding {
+    match data.require_database(data.trace_of_earlier_runs()) {
+        Ok(()) => of_file(&data.database()),
+        Err(error) => {
+            let remedy = "Restore a backup, or mount the disk that has it; see docs/operations.md.";
+            Finding::fail(NAME, error.to_string(), remedy)
+        }
+    }
+}
+
+fn of_file(path: &Path) -> Finding {
     let connection = match queries::open(path) {
         Ok(connection) => connection,
         Err(QueryError::Missing(_)) => {
@@ -68,15 +79,15 @@ mod tests {
     fn a_database_is_missing_good_too_new_or_damaged() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
-        assert_eq!(database(&path).verdict, Verdict::Warn);
+        assert_eq!(of_file(&path).verdict, Verdict::Warn);
         let connection = open::for_writing(&path).unwrap();
-        assert_eq!(database(&path).verdict, Verdict::Ok);
+        assert_eq!(of_file(&path).verdict, Verdict::Ok);
         connection.pragma_update(None, "user_version", 99).unwrap();
-        let newer = database(&path);
+        let newer = of_file(&path);
         assert!(newer.verdict == Verdict::Fail && newer.what.contains("99"), "{newer:?}");
         drop(connection);
         std::fs::write(&path, "x".repeat(5000)).unwrap();
-        let damaged = database(&path);
+        let damaged = of_file(&path);
         assert!(damaged.verdict == Verdict::Fail && damaged.what.contains("damaged"), "{damaged:?}");
     }
 }

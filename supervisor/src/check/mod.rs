@@ -45,7 +45,7 @@ pub(crate) async fn check(
         data_dir::data_directory(data),
         data_dir::running(data),
         data_dir::disk(data),
-        database::database(&data.database()),
+        database::database(data),
         journal::journal(data),
     ];
     match (service, config) {

@@ -50,6 +50,8 @@ fn finding(part: &Part) -> Finding {
         PartName::Telegram => "Telegram",
         PartName::Model => "model",
         PartName::Disk => "disk",
+        PartName::Log => "log",
+        PartName::Supervisor => "tasks",
     };
     let remedy = || part.remedy.clone().unwrap_or_else(|| "See its log.".to_owned());
     let since = || format!("{} (since {})", part.detail, age::since(part.since_ms, now_ms()));

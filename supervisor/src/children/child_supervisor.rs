@@ -84,7 +84,7 @@ impl ChildSupervisor {
         while !stop.is_cancelled() {
             let began = Instant::now();
             let ExitReport { status, rejected_settings } = self.run_once(&mut child, &stop).await;
-            let was_ready = *self.state.borrow() == ChildState::Ready;
+            let was_ready = self.state.borrow().is_ready();
             was_ever_ready |= was_ready;
             self.state.send_replace(ChildState::Restarting);
             if rejected_settings && !was_ever_ready {
@@ -104,7 +104,10 @@ impl ChildSupervisor {
         self.state.send_replace(ChildState::Starting);
         let began = Instant::now();
         let started = match managed.given() {
-            Ok(given) => self.launcher.launch(A::NAME, given).await,
+            Ok(given) => tokio::select! {
+                () = stop.cancelled() => return ExitReport::never_started(),
+                started = self.launcher.launch(A::NAME, given) => started,
+            },
             Err(error) => Err(error),
         };
         let mut child = match started {

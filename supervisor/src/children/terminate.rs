@@ -12,6 +12,8 @@ use super::child::Child;
 const AFTER_STDIN: Duration = Duration::from_secs(3);
 /// How long it may take to exit after SIGTERM.
 const AFTER_TERM: Duration = Duration::from_secs(2);
+/// How long its end may take to be reported after SIGKILL, which the launcher sends.
+const AFTER_KILL: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExitReport {
@@ -32,10 +34,19 @@ pub(crate) async fn terminate(child: &mut Child) -> ExitReport {
             tracing::warn!(%error, "could not signal a child");
         }
     }
-    ExitReport::of(child.wait().await.ok())
+    match tokio::time::timeout(AFTER_KILL, child.wait()).await {
+        Ok(waited) => ExitReport::of(waited.ok()),
+        Err(_) => ExitReport::unknown(),
+    }
 }
 
 impl ExitReport {
+    /// The launcher said nothing. It ends the child as soon as it can, and is watched itself.
+    fn unknown() -> Self {
+        tracing::error!("the launcher does not report the end of a child");
+        Self { status: "its end was not reported".to_owned(), rejected_settings: false }
+    }
+
     pub(crate) fn never_started() -> Self {
         Self { status: "it could not be started".to_owned(), rejected_settings: false }
     }

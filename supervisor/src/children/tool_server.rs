@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use process::Secret;
 use process::lifeline::FINISH;
+use serde::Deserialize;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -26,6 +27,10 @@ use crate::store::{Store, tool_calls};
 const READY_PATIENCE: Duration = Duration::from_secs(2);
 /// The pause before the next readiness check.
 const READY_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a start may take before the server counts as one that stands still.
+pub(crate) const FIRST_START: Duration = Duration::from_secs(30);
+const LONGEST_START: Duration = Duration::from_secs(480);
 
 /// How often a ready server is asked whether it lives.
 const ASK_EVERY: Duration = Duration::from_secs(5);
@@ -58,8 +63,27 @@ pub(crate) struct ToolServer {
     pub runs_no_commands: bool,
     /// Until when its running calls may end, once the run is to end.
     pub stop_by: StopBy,
+    /// Why it cannot write its journal, as it says itself.
+    pub journal_trouble: watch::Sender<Option<String>>,
+    /// Whether it said lately that commands hang.
+    pub commands_hang: bool,
+    /// How long its next start may take.
+    pub start_patience: Duration,
     /// Its stdin, while it runs: when it closes, as when this process exits, the server exits.
     pub lifeline: Option<pipe::Sender>,
+}
+
+/// The part of the server's `/readyz` that is used here.
+#[derive(Debug, Deserialize)]
+struct Readiness {
+    checks: Vec<Check>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Check {
+    name: String,
+    ok: bool,
+    detail: String,
 }
 
 impl ManagedChild for ToolServer {
@@ -84,13 +108,22 @@ impl ManagedChild for ToolServer {
         tokio::select! {
             _ = child.wait() => return,
             () = self.until_ready() => {}
+            () = sleep(self.start_patience) => {
+                let seconds = self.start_patience.as_secs();
+                tracing::error!("the tool server was not ready within {seconds} s; killing it");
+                // One that only takes long gets longer.
+                self.start_patience = (self.start_patience * 2).min(LONGEST_START);
+                let _ = child.kill();
+                return;
+            }
         }
+        self.start_patience = FIRST_START;
         self.report_commands().await;
-        state.send_replace(ChildState::Ready);
+        state.send_replace(ChildState::ready());
         self.settle("the tool server exited during the call").await;
         tokio::select! {
             _ = child.wait() => {}
-            () = self.until_silent() => {
+            () = self.until_silent(state) => {
                 tracing::error!("the tool server gave no answer for {} s; killing it", SILENCE.as_secs());
                 let _ = child.kill();
             }
@@ -108,6 +141,7 @@ impl ManagedChild for ToolServer {
 
     async fn after_exit(&mut self, status: &str) {
         self.lifeline = None;
+        self.journal_trouble.send_replace(None);
         self.journal.drain().await;
         if let Ok(newest) = self.store.write_until_done(|tx| tool_calls::newest_event(tx)).await {
             self.settled_until = newest;
@@ -139,17 +173,40 @@ impl ToolServer {
     async fn until_ready(&self) {
         let address = format!("{}/readyz", self.url);
         loop {
-            let answer = self.client.get(&address).timeout(READY_PATIENCE).send().await;
-            if answer.is_ok_and(|answer| answer.status().is_success()) {
+            // Any answer: health says what it lacks after its start, and another start would not help.
+            if self.client.get(&address).timeout(READY_PATIENCE).send().await.is_ok() {
                 return;
             }
             tokio::time::sleep(READY_PAUSE).await;
         }
     }
 
+    /// Asks how the parts are that can fail while it runs.
+    async fn report_checks(&mut self) {
+        let asked = self.client.get(format!("{}/readyz", self.url)).timeout(READY_PATIENCE).send().await;
+        let Ok(answer) = asked else { return };
+        let Ok(Readiness { checks }) = answer.json().await else { return };
+        let trouble = |name: &str| {
+            checks.iter().find(|check| check.name == name && !check.ok).map(|check| check.detail.clone())
+        };
+        self.journal_trouble.send_replace(trouble("journal"));
+        match trouble("spawner") {
+            Some(trouble) => {
+                let remedy = "Wait; the tool server is started again if it stays so.";
+                self.board.set(PartName::Commands, Reading::failed(trouble, remedy));
+                self.commands_hang = true;
+            }
+            None if self.commands_hang => {
+                self.report_commands().await;
+                self.commands_hang = false;
+            }
+            None => {}
+        }
+    }
+
     /// Resolves when it gave no answer for [`SILENCE`]. `/livez` is answered by the event loop that serves
     /// calls, also while all connections are at work.
-    async fn until_silent(&self) {
+    async fn until_silent(&mut self, state: &watch::Sender<ChildState>) {
         let address = format!("{}/livez", self.url);
         let mut give_up = Instant::now() + SILENCE;
         loop {
@@ -158,6 +215,12 @@ impl ToolServer {
                 let patience = give_up.saturating_duration_since(Instant::now()).max(LEAST_PATIENCE);
                 if self.client.get(&address).timeout(patience).send().await.is_ok() {
                     give_up = Instant::now() + SILENCE;
+                    ChildState::note_heard(state);
+                    self.report_checks().await;
+                    // What is in the roots can keep all commands from running, as a spawner can that hangs.
+                    if !self.commands_hang {
+                        self.report_commands().await;
+                    }
                     break;
                 }
                 if Instant::now() >= give_up {

@@ -21,6 +21,9 @@ pub(crate) struct ApprovalsArguments {
     /// One of them with its whole call, by the beginning or end of its ID.
     #[arg(value_name = "ID")]
     pub id: Option<String>,
+    /// With an ID: show what the question hides of secrets.
+    #[arg(long, requires = "id")]
+    pub reveal: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -73,8 +76,12 @@ pub(super) async fn show(
     let path = if arguments.all || arguments.id.is_some() { "" } else { "?state=pending" };
     let List { approvals } = client.send(client.get(&format!("/approvals{path}"))).await?;
     if let Some(id) = &arguments.id {
-        let found = resolve(&approvals, id)?;
-        let text = match (arguments.json, parsed(found)) {
+        let mut found = resolve(&approvals, id)?.clone();
+        if arguments.reveal {
+            let id = found["id"].as_str().unwrap_or_default();
+            found = client.send(client.get(&format!("/approvals/{id}?reveal=true"))).await?;
+        }
+        let text = match (arguments.json, parsed(&found)) {
             (false, Some(approval)) => words::described(&approval),
             (true, _) | (_, None) => found.to_string(),
         };

@@ -17,9 +17,14 @@ pub(crate) struct BackupArguments {
     pub json: bool,
 }
 
-/// The text to print; `file` is where the copy goes, absolute.
-pub(super) fn run(data: &DataDir, arguments: &BackupArguments, file: &Path) -> Result<String, BackupError> {
-    let made = backup(&data.database(), file)?;
+/// The text to print; `file` is where the copy goes, absolute, and `roots` what tools reach.
+pub(super) fn run(
+    data: &DataDir,
+    arguments: &BackupArguments,
+    roots: &[PathBuf],
+    file: &Path,
+) -> Result<String, BackupError> {
+    let made = backup(data, roots, file)?;
     if arguments.json {
         return Ok(super::pretty(&json!(made)));
     }

@@ -4,8 +4,9 @@
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
 
 use crate::children::launcher;
 use crate::cli::audit::AuditArguments;
@@ -14,7 +15,7 @@ use crate::cli::chat::{self, Terminals};
 use crate::cli::next_steps::next_steps;
 use crate::cli::queue::CommandOutput;
 use crate::cli::{self, Arguments, Command, RunArguments, TokenArguments, WhichToken, print};
-use crate::config::{Config, data_dir_from, secret_variables};
+use crate::config::{Config, data_dir_from, roots, secret_variables};
 use crate::data_dir::DataDir;
 use crate::run::RunError;
 use crate::startup_resources::StartupResources;
@@ -33,7 +34,7 @@ const THREADS: usize = 2;
 
 /// Runs the command that the command line names.
 pub fn main() -> ExitCode {
-    run_command().unwrap_or_else(|error| process::exit::report("supervisor", &error))
+    process::exit::end("supervisor", run_command())
 }
 
 fn run_command() -> anyhow::Result<ExitCode> {
@@ -81,7 +82,7 @@ fn run_command() -> anyhow::Result<ExitCode> {
         Command::Deny(deny) => exit_with(runtime()?.block_on(cli::approvals::deny(&data, &deny))?),
         Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(&data, pair))?),
         Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(&data, unpair))?),
-        Command::Backup(backup) => make_backup(&data, &backup),
+        Command::Backup(backup) => make_backup(&variables, &data, &backup),
         Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(&data, &prune))),
         Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(&data, &command))),
         Command::Tree(tree) => print_output(cli::tree::run(&data, &tree, screen(&variables))),
@@ -108,11 +109,17 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
         } else {
             format!("ready: control {} tools {}", tokens.control_url, tokens.tool_url)
         };
-        print(&text);
+        // Whatever reads stdout may have stopped reading.
+        let printing = thread::Builder::new().name("announce".to_owned()).spawn(move || print(&text));
+        if let Err(error) = printing {
+            tracing::warn!(%error, "could not print that the supervisor is ready");
+        }
     };
     let resources = StartupResources::acquire(&config)?;
     confine_self(&config.data)?;
-    runtime()?.block_on(async {
+    process::log_queue::begin_writing().context("could not start the thread of the log")?;
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
         let stop = CancellationToken::new();
         // Before anybody is told that it is ready: a request to stop could follow at once.
         let requests = Requests::catch().context("could not catch signals")?;
@@ -123,7 +130,10 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
             }
             ended => Ok(ended?),
         }
-    })?;
+    });
+    // What hangs on a disk must not delay the exit.
+    runtime.shutdown_background();
+    ended?;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
@@ -152,8 +162,8 @@ fn confine_self(data: &DataDir) -> anyhow::Result<()> {
 
 async fn cancel_on_request(mut requests: Requests, stop: CancellationToken) {
     let signal = requests.next().await;
-    tracing::info!(signal, "stopping");
     stop.cancel();
+    tracing::info!(signal, "stopping");
 }
 
 fn print_output<E: std::error::Error + Send + Sync + 'static>(
@@ -173,9 +183,14 @@ fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> any
     print_output(cli::audit::run(data, arguments, &paths, screen))
 }
 
-fn make_backup(data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
+fn make_backup(
+    variables: &Variables,
+    data: &DataDir,
+    arguments: &BackupArguments,
+) -> anyhow::Result<ExitCode> {
     let file = std::path::absolute(&arguments.file).context("the backup's file has no absolute path")?;
-    print_output(cli::backup::run(data, arguments, &file))
+    let roots: Vec<PathBuf> = roots(variables, data)?.into_iter().map(PathBuf::from).collect();
+    print_output(cli::backup::run(data, arguments, &roots, &file))
 }
 
 /// Prints a command's output; the exit code shows whether it succeeded.

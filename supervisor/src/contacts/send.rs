@@ -107,17 +107,24 @@ impl Tool for ContactsSend {
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        let contact_id = arguments["contact_id"].as_str().unwrap_or_default().to_owned();
-        let session = session.clone();
-        let known =
-            wait(self.0.sending.store.write(move |tx| contact_messages::has_met(tx, &session, &contact_id)));
         // Who cannot be looked up is new.
-        let is_new = !known.unwrap_or_else(|error| {
-            tracing::error!(%error, "could not read whom a chat has written to");
-            false
-        });
-        let circumstances = if is_new { vec![Circumstance::NewContact] } else { Vec::new() };
-        Touches { circumstances, ..Touches::default() }
+        let new = Touches { circumstances: vec![Circumstance::NewContact], ..Touches::nothing() };
+        let Ok((contact, route)) = self.reached(arguments, session) else { return new };
+        let (session, address) = (session.clone(), route.chat());
+        let recipients = vec![address.address()];
+        let known = self
+            .0
+            .sending
+            .store
+            .write(move |tx| contact_messages::has_met(tx, &session, &contact.contact_id, &address));
+        match wait(known) {
+            Ok(true) => Touches { recipients, ..Touches::nothing() },
+            Ok(false) => Touches { recipients, ..new },
+            Err(error) => {
+                tracing::error!(%error, "could not read whom a chat has written to");
+                Touches { recipients, ..new }
+            }
+        }
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
@@ -132,9 +139,7 @@ impl Tool for ContactsSend {
         arguments: &Value,
         session: &SessionId,
     ) -> Result<BTreeMap<String, String>, ToolError> {
-        let arguments = parsed(arguments)?;
-        let contact = wait(self.0.book.active(&arguments.contact_id, session))?;
-        let route = self.route(&contact, &arguments)?;
+        let (contact, route) = self.reached(arguments, session)?;
         let bound = json!([contact.nickname, route.channel().as_str(), route.chat_id()]).to_string();
         Ok(BTreeMap::from([(format!("{ACTIVE}#{}", contact.contact_id), sha256(bound.as_bytes()))]))
     }
@@ -197,6 +202,14 @@ impl ContactsSend {
             )
         });
         Ok(Message { contact, route, envelope, notice })
+    }
+
+    /// Whom the files name by now, and where.
+    fn reached(&self, arguments: &Value, session: &SessionId) -> Result<(Contact, Route), ToolError> {
+        let arguments = parsed(arguments)?;
+        let contact = wait(self.0.book.active(&arguments.contact_id, session))?;
+        let route = self.route(&contact, &arguments)?;
+        Ok((contact, route))
     }
 
     fn route(&self, contact: &Contact, arguments: &ContactsSendArguments) -> Result<Route, ToolError> {

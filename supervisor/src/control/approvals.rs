@@ -27,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const HINT: &str = "Send {\"decision\": \"grant\" or \"deny\"}, and perhaps scope, until_ms, reason and by.";
 
+/// The query that shows what a question hides.
+const REVEAL: &str = "reveal=true";
+
 /// Who decided, if the caller does not say.
 const BY: &str = "the control port";
 
@@ -61,11 +64,17 @@ pub(super) async fn list(
 pub(super) async fn one(
     State(control): State<Arc<Control>>,
     Path(id): Path<String>,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, ControlError> {
+    let reveals = query.as_deref() == Some(REVEAL);
     if let Some(own) = id.parse().ok().and_then(|id| control.approvals.own().get(&id)) {
-        return Ok(Json(&*own).into_response());
+        return Ok(match if reveals { own.revealed() } else { Ok(own.as_ref().clone()) } {
+            Ok(own) => Json(own).into_response(),
+            Err(error) => refused(toolkit::runner::refusal("", error)),
+        });
     }
     let request = control.approvals.about(Method::GET, &id).ok_or(ControlError::NoSuchApproval)?;
+    let request = if reveals { request.query(&[("reveal", "true")]) } else { request };
     send(request.timeout(PATIENCE)).await.map(pass_on)
 }
 

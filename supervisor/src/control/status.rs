@@ -2,17 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::Control;
 use super::error::ControlError;
 use crate::config::Settings;
 use crate::health::Report;
+use crate::queries::{self, QueryError};
 use crate::store::StoreError;
+
+/// How long counting may take; without counts the rest is sent all the same.
+const PATIENCE: Duration = Duration::from_millis(800);
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Status {
@@ -32,8 +39,14 @@ pub(crate) struct Counts {
 }
 
 pub(crate) async fn get_status(State(control): State<Arc<Control>>) -> Result<Json<Status>, ControlError> {
-    let report = control.monitor.report().await;
-    let counts = control.store.write(|tx| count(tx)).await?;
+    let database = control.monitor.database_path();
+    // Read past the writer, which another program may keep waiting; the parts tell of that.
+    let counted = spawn_blocking(move || count(&queries::open(&database)?).map_err(QueryError::from));
+    let (report, counted) = tokio::join!(control.monitor.report(), timeout(PATIENCE, counted));
+    let counts = match counted {
+        Ok(Ok(counts)) => counts.unwrap_or_default(),
+        Ok(Err(_)) | Err(_) => Counts::default(),
+    };
     Ok(Json(Status { report, settings: control.settings.clone(), counts }))
 }
 

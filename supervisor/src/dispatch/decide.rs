@@ -12,14 +12,26 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause that a worker may ask for.
 const LONGEST_ASKED_PAUSE: Duration = Duration::from_secs(300);
 
-/// What becomes of a task whose attempt ended so, counted from 1 since it was put into the queue. `jitter`
-/// lies between 0 and 1.
-pub(crate) fn ending(outcome: Outcome, attempt: u32, settings: &TaskSettings, jitter: f64) -> Ending {
+/// A try of a task that ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Try {
+    /// Counted from 1 since the task was put into the queue.
+    pub(crate) number: u32,
+    /// How long its tries have failed by what they need, such as the model; none if the task itself may have
+    /// ended its worker: such tries are only counted.
+    pub(crate) failing_for: Option<Duration>,
+}
+
+/// What becomes of a task whose try ended so. `jitter` lies between 0 and 1.
+pub(crate) fn ending(outcome: Outcome, tried: Try, settings: &TaskSettings, jitter: f64) -> Ending {
+    let attempt = tried.number;
+    let again = attempt < settings.max_attempts
+        || tried.failing_for.is_some_and(|failing_for| failing_for < settings.retry_for);
     match outcome {
         Outcome::Done { reply, format } => Ending::Done { reply, format },
         Outcome::Cancelled { reply } => Ending::Cancelled { reply },
         Outcome::Parked(parked) => Ending::Parked(parked),
-        Outcome::Failed { error, retryable: true, retry_after_ms } if attempt < settings.max_attempts => {
+        Outcome::Failed { error, retryable: true, retry_after_ms } if again => {
             let asked = Duration::from_millis(retry_after_ms.unwrap_or(0)).min(LONGEST_ASKED_PAUSE);
             Ending::Retry { error, after: pause(settings.retry_base, attempt, jitter).max(asked) }
         }
@@ -65,10 +77,11 @@ fn pause(base: Duration, attempt: u32, jitter: f64) -> Duration {
 }
 
 fn failure_reply(error: &str, attempts: u32) -> String {
-    match attempts {
+    let told = match attempts {
         1 => format!("I could not do this: {error}"),
         _ => format!("I could not do this, and tried {attempts} times. The last time: {error}"),
-    }
+    };
+    format!("{told}\n\nTo have it tried again, send /retry.")
 }
 
 #[cfg(test)]
@@ -80,6 +93,7 @@ mod tests {
 
     const SETTINGS: TaskSettings = TaskSettings {
         max_attempts: 3,
+        retry_for: Duration::ZERO,
         retry_base: Duration::from_secs(2),
         max_wall_time: Duration::from_secs(600),
     };
@@ -88,16 +102,35 @@ mod tests {
         Outcome::Failed { error: "no luck".to_owned(), retryable, retry_after_ms: None }
     }
 
+    fn counted(number: u32) -> Try {
+        Try { number, failing_for: None }
+    }
+
     #[test]
     fn a_failure_is_retried_until_no_attempt_is_left() {
         for (attempt, expected) in [(1, "retry"), (2, "retry"), (3, "dead"), (4, "dead")] {
-            assert_eq!(name(&ending(failed(true), attempt, &SETTINGS, 0.5)), expected, "{attempt}");
+            assert_eq!(name(&ending(failed(true), counted(attempt), &SETTINGS, 0.5)), expected, "{attempt}");
+        }
+    }
+
+    #[test]
+    fn what_a_task_needs_may_fail_for_a_while_and_a_task_that_ends_its_worker_is_counted() {
+        let settings = TaskSettings { retry_for: Duration::from_secs(900), ..SETTINGS };
+        for (number, failing_for, expected) in [
+            (1, Some(5000), "retry"),
+            (3, Some(0), "retry"),
+            (30, Some(899), "retry"),
+            (30, Some(900), "dead"),
+            (3, None, "dead"),
+        ] {
+            let tried = Try { number, failing_for: failing_for.map(Duration::from_secs) };
+            assert_eq!(name(&ending(failed(true), tried, &settings, 0.5)), expected, "{tried:?}");
         }
     }
 
     #[test]
     fn a_failure_that_another_attempt_cannot_help_is_final_at_once() {
-        assert_eq!(name(&ending(failed(false), 1, &SETTINGS, 0.5)), "dead");
+        assert_eq!(name(&ending(failed(false), counted(1), &SETTINGS, 0.5)), "dead");
     }
 
     #[test]
@@ -105,7 +138,7 @@ mod tests {
         let after = |retry_after_ms| {
             let error = "paused".to_owned();
             let outcome = Outcome::Failed { error, retryable: true, retry_after_ms };
-            match ending(outcome, 1, &SETTINGS, 0.5) {
+            match ending(outcome, counted(1), &SETTINGS, 0.5) {
                 Ending::Retry { after, .. } => after.as_millis(),
                 other => panic!("no retry but {}", name(&other)),
             }
@@ -156,7 +189,9 @@ mod tests {
 
     #[test]
     fn the_user_is_told_what_went_wrong_and_how_often() {
-        let Ending::Dead { reply, .. } = ending(failed(true), 3, &SETTINGS, 0.5) else { panic!("not dead") };
+        let Ending::Dead { reply, .. } = ending(failed(true), counted(3), &SETTINGS, 0.5) else {
+            panic!("not dead")
+        };
         assert!(reply.contains("no luck") && reply.contains("3 times"), "{reply}");
     }
 }

@@ -147,6 +147,7 @@ impl Dispatcher {
                     Ok(Some(Err(error))) => return error.into(),
                     Ok(Some(Ok(messages))) => {
                         patience.heard();
+                        ChildState::note_heard(child_state);
                         self.handle(state, messages, child_state, &link.sender()).await;
                     }
                 },

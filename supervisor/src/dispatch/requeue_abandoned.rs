@@ -5,6 +5,7 @@ use std::time::Duration;
 use protocol::Outcome;
 use rusqlite::Connection;
 
+use super::decide::Try;
 use super::{Dispatcher, decide, jitter};
 use crate::store::StoreError;
 use crate::store::attempt::{self, Ending};
@@ -14,7 +15,7 @@ impl Dispatcher {
     /// Requeues a task whose worker exited, as a failed attempt.
     pub(super) async fn requeue(&self, task: Claimed, why: &str) {
         let outcome = Outcome::Failed { error: why.to_owned(), retryable: true, retry_after_ms: None };
-        let ending = decide::ending(outcome, task.tries, &self.settings, jitter());
+        let ending = decide::ending(outcome, counted(&task), &self.settings, jitter());
         self.end_all(move |_| Ok(vec![(task.clone(), ending.clone())])).await;
     }
 
@@ -24,7 +25,7 @@ impl Dispatcher {
         self.end_all(move |tx| {
             let error = "The supervisor was restarted during the task.".to_owned();
             let outcome = Outcome::Failed { error, retryable: true, retry_after_ms: None };
-            let ending = |task: &Claimed| decide::ending(outcome.clone(), task.tries, &settings, jitter);
+            let ending = |task: &Claimed| decide::ending(outcome.clone(), counted(task), &settings, jitter);
             Ok(claim::in_progress(tx)?.into_iter().map(|task| (task.clone(), ending(&task))).collect())
         })
         .await;
@@ -55,4 +56,9 @@ impl Dispatcher {
             tracing::error!(%error, "could not requeue the tasks in progress");
         }
     }
+}
+
+/// A try whose task may be why its worker ended.
+fn counted(task: &Claimed) -> Try {
+    Try { number: task.tries, failing_for: None }
 }

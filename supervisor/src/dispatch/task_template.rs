@@ -34,13 +34,16 @@ pub(crate) struct PriorContext {
 impl PriorContext {
     /// Reads the history of the chat, what earlier attempts did, and which images came with the message.
     pub(crate) fn of(connection: &Connection, task: &Claimed) -> Result<Self, StoreError> {
-        let earlier = match task.attempt {
-            0 | 1 => EarlierAttempts::default(),
+        let parked = parked::of(connection, &task.id)?.map(Box::new);
+        let earlier = match (task.attempt, &parked) {
+            (0 | 1, _) => EarlierAttempts::default(),
+            (_, Some(parked)) if parked.conversation.is_some() => {
+                prior_context::attempts_after_a_wait(connection, &task.id)?
+            }
             _ => prior_context::earlier_attempts(connection, &task.id)?,
         };
         let images = attachments::images(connection, &task.id)?;
         let model = conversation::model(connection, &task.chat)?;
-        let parked = parked::of(connection, &task.id)?.map(Box::new);
         Ok(Self { history: history::of_chat(connection, &task.chat)?, earlier, parked, images, model })
     }
 }

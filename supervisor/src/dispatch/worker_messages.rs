@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{Event, FromWorker, TaskResult};
+use protocol::{Event, FromWorker, TaskResult, now_ms};
 use rusqlite::Transaction;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::decide::Try;
 use super::state::{DispatchState, Running};
 use super::{Dispatcher, LEASE, decide, jitter};
 use crate::children::ChildState;
@@ -40,7 +41,7 @@ impl Dispatcher {
                     if !state.ready {
                         state.ready = true;
                         self.introduce(model);
-                        child_state.send_replace(ChildState::Ready);
+                        child_state.send_replace(ChildState::ready());
                     }
                     self.renew(state).await;
                 }
@@ -120,7 +121,10 @@ impl Dispatcher {
         }
         let Some(Running { task, unfinished, .. }) = state.running.take() else { return };
         self.journal.drain().await;
-        let ending = decide::ending(result.outcome, task.tries, &self.settings, jitter());
+        let failing = task.failing_since_ms.map_or(0, |since| now_ms().saturating_sub(since));
+        let failing_for = Some(Duration::from_millis(u64::try_from(failing).unwrap_or(0)));
+        let tried = Try { number: task.tries, failing_for };
+        let ending = decide::ending(result.outcome, tried, &self.settings, jitter());
         tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task ended");
         let is_done = matches!(ending, Ending::Done { .. });
         let (channels, ended) = (self.channels.clone(), task.clone());

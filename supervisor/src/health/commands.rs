@@ -10,6 +10,10 @@ const REMEDY: &str = "`tool-server check` says what tier A needs; see docs/sandb
 pub(crate) fn reading(capabilities: &Value, is_disabled: bool) -> Reading {
     let commands = &capabilities["commands"];
     let text = |field: &str| commands[field].as_str().map(str::to_owned);
+    if let (Some(obstacle), false) = (text("obstacle"), is_disabled) {
+        let remedy = text("remedy").unwrap_or_else(|| REMEDY.to_owned());
+        return Reading::failed(format!("cannot run: {obstacle}"), remedy);
+    }
     match text("tier") {
         _ if is_disabled => Reading::off("off: AUTONOUS_TOOL_DISABLE_EXEC is set"),
         Some(tier) if tier == "A" => Reading::ok("run in sandbox tier A"),
@@ -37,6 +41,8 @@ mod tests {
             (json!({"commands": {"tier": "B"}}), false, PartState::Degraded),
             (json!({"commands": {"tier": null, "reason": "no Landlock"}}), false, PartState::Failed),
             (json!({"commands": {"tier": null}}), true, PartState::Off),
+            (json!({"commands": {"tier": "A", "obstacle": "a closed root"}}), false, PartState::Failed),
+            (json!({"commands": {"tier": "A", "obstacle": "a closed root"}}), true, PartState::Off),
         ] {
             let board = Board::default();
             board.set(PartName::Commands, reading(&capabilities, is_disabled));

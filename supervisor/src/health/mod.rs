@@ -4,9 +4,12 @@
 //! child supervisor of the tool server. [`crate::monitor`] looks at the rest. A part that is said to be well
 //! is one that did its work lately, not one whose process lives.
 
+pub(crate) mod asking;
 mod board;
 pub(crate) mod commands;
+pub(crate) mod database_file;
 pub(crate) mod disk;
+pub(crate) mod log;
 pub(crate) mod model;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +28,9 @@ pub(crate) enum PartName {
     Telegram,
     Model,
     Disk,
+    Log,
+    /// This process itself, and the launcher without which it cannot go on.
+    Supervisor,
 }
 
 impl PartName {
@@ -37,7 +43,9 @@ impl PartName {
             | Self::ToolServer
             | Self::Commands
             | Self::Workers
-            | Self::Disk => false,
+            | Self::Disk
+            | Self::Log
+            | Self::Supervisor => false,
         }
     }
 
@@ -49,8 +57,9 @@ impl PartName {
             | Self::ToolServer
             | Self::Workers
             | Self::Telegram
-            | Self::Model => true,
-            Self::Commands | Self::Disk => false,
+            | Self::Model
+            | Self::Supervisor => true,
+            Self::Commands | Self::Disk | Self::Log => false,
         }
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use protocol::EventId;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinError, spawn_blocking};
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::chain::{Batch, Position};
@@ -28,6 +28,10 @@ const COMPARE_EVERY: Duration = Duration::from_secs(5);
 
 /// How often all of the current file is compared; the full ones are read again when they change.
 const COMPARE_WHOLE_EVERY: Duration = Duration::from_secs(600);
+
+/// How long a start waits for the first comparison: a journal that somebody changed is known from the start,
+/// unless it is huge.
+const START_PATIENCE: Duration = Duration::from_millis(300);
 
 /// The pause after a failure of the disk or the database.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -84,16 +88,27 @@ impl Follower {
         let mut ticks = interval_at(Instant::now() + COMPARE_EVERY, COMPARE_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.catch_up(&stop).await;
-        self.compare(Depth::Whole).await;
+        // A journal of many years takes minutes, and the start waits for what was read of it.
+        let mut comparing = self.begin_to_compare(Depth::Whole).await;
+        if let Some(running) = &mut comparing
+            && let Ok(compared) = timeout(START_PATIENCE, running).await
+        {
+            comparing = None;
+            self.take_comparison(compared).await;
+        }
         let mut whole = Instant::now();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
+                compared = ended(&mut comparing) => {
+                    comparing = None;
+                    self.take_comparison(compared).await;
+                }
                 () = changed(watch.as_ref()) => self.catch_up(&stop).await,
-                _ = ticks.tick() => {
+                _ = ticks.tick(), if comparing.is_none() => {
                     self.catch_up(&stop).await;
                     let is_due = whole.elapsed() >= COMPARE_WHOLE_EVERY;
-                    self.compare(if is_due { Depth::Whole } else { Depth::Head }).await;
+                    comparing = self.begin_to_compare(if is_due { Depth::Whole } else { Depth::Head }).await;
                     whole = if is_due { Instant::now() } else { whole };
                 }
                 request = requests.recv() => match request {
@@ -127,24 +142,33 @@ impl Follower {
         }
     }
 
-    async fn compare(&mut self, depth: Depth) {
-        if let Err(error) = self.find_mismatch(depth).await {
+    /// Begins to compare what was read with what is there, unless a difference is known already.
+    async fn begin_to_compare(&mut self, depth: Depth) -> Option<JoinHandle<Compared>> {
+        let known = |tx: &rusqlite::Transaction<'_>| Ok((tampering::base(tx)?, tampering::open_finding(tx)?));
+        let base = match self.store.write(known).await {
+            Ok((base, None)) => base?,
+            Ok((_, Some(_))) => return None,
+            Err(error) => {
+                tracing::error!(%error, "could not compare the journal with what was read of it");
+                return None;
+            }
+        };
+        let head = self.position.clone()?;
+        let (path, mut comparison) = (self.path.clone(), std::mem::take(&mut self.comparison));
+        Some(spawn_blocking(move || {
+            let found = comparison.first_mismatch(&path, &base.position, &head, depth);
+            Compared { comparison, base, head, found }
+        }))
+    }
+
+    async fn take_comparison(&mut self, compared: Result<Compared, JoinError>) {
+        if let Err(error) = self.report_comparison(compared).await {
             tracing::error!(%error, "could not compare the journal with what was read of it");
         }
     }
 
-    /// Compares what was read with what is there, unless a difference is known already.
-    async fn find_mismatch(&mut self, depth: Depth) -> Result<(), FollowError> {
-        let known = |tx: &rusqlite::Transaction<'_>| Ok((tampering::base(tx)?, tampering::open_finding(tx)?));
-        let (Some(base), None) = self.store.write(known).await? else { return Ok(()) };
-        let Some(head) = self.position.clone() else { return Ok(()) };
-        let (path, mut comparison) = (self.path.clone(), std::mem::take(&mut self.comparison));
-        let (from, until) = (base.position.clone(), head.clone());
-        let compared = spawn_blocking(move || {
-            let found = comparison.first_mismatch(&path, &from, &until, depth);
-            (comparison, found)
-        });
-        let (comparison, found) = compared.await?;
+    async fn report_comparison(&mut self, compared: Result<Compared, JoinError>) -> Result<(), FollowError> {
+        let Compared { comparison, base, head, found } = compared?;
         self.comparison = comparison;
         match found? {
             Some(mismatch) => self.report(mismatch, head, base, None).await,
@@ -267,6 +291,22 @@ impl Follower {
             kv::set(tx, kv::JOURNAL_POSITION, &position)
         });
         commit.await
+    }
+}
+
+/// A comparison that has ended, with what it compared.
+struct Compared {
+    comparison: Comparison,
+    base: Base,
+    head: Position,
+    found: io::Result<Option<Mismatch>>,
+}
+
+/// The end of the running comparison; never resolves when there is none.
+async fn ended(comparing: &mut Option<JoinHandle<Compared>>) -> Result<Compared, JoinError> {
+    match comparing {
+        Some(running) => running.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -22,6 +22,11 @@ use crate::store::{StoreError, open};
 pub(crate) enum QueryError {
     #[error("no database at {}; `supervisor run` creates it", .0.display())]
     Missing(PathBuf),
+    #[error(
+        "the database {} is empty: `supervisor run` says what to do, or docs/operations.md",
+        .0.display()
+    )]
+    Empty(PathBuf),
     #[error("cannot read the database {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, io::Error),
     #[error(
@@ -54,6 +59,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, QueryError> {
             return Err(QueryError::Missing(path.to_owned()));
         }
         Err(error) => return Err(QueryError::Unreadable(path.to_owned(), error)),
+        Ok(file) if file.len() == 0 => return Err(QueryError::Empty(path.to_owned())),
         Ok(_) => {}
     }
     let connection = open::for_reading(path)?;

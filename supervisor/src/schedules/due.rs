@@ -46,9 +46,10 @@ pub(crate) async fn keep(schedules: Schedules, run: EventId, stop: CancellationT
 async fn look(schedules: &Schedules, run: &EventId) -> Result<Option<i64>, StoreError> {
     loop {
         let (run, channels) = (run.clone(), schedules.channels.clone());
+        let least_pause_ms = schedules.limits.least_pause_ms();
         let looked = schedules.store.write(move |tx| {
             let may_run = |chat: &_| refusal(&channels, chat).is_none();
-            let Due { missed, has_more } = schedules::make_due(tx, now_ms(), &run, may_run)?;
+            let Due { missed, has_more } = schedules::make_due(tx, now_ms(), least_pause_ms, &run, may_run)?;
             for (schedule, reason) in missed {
                 tell(tx, &channels, &schedule, &reason, &run)?;
             }

@@ -19,13 +19,35 @@ use crate::store::Store;
 pub(crate) struct Schedules {
     pub(crate) store: Store,
     pub(crate) channels: Channels,
+    pub(crate) limits: ScheduleLimits,
     /// Notified when a schedule was added.
     pub(crate) changed: Arc<Notify>,
 }
 
 impl Schedules {
-    pub(crate) fn new(store: &Store, channels: &Channels) -> Self {
-        Self { store: store.clone(), channels: channels.clone(), changed: Arc::default() }
+    pub(crate) fn new(store: &Store, channels: &Channels, limits: ScheduleLimits) -> Self {
+        Self { store: store.clone(), channels: channels.clone(), limits, changed: Arc::default() }
+    }
+}
+
+/// How much a chat may set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScheduleLimits {
+    /// The most schedules of a chat that are open.
+    pub(crate) most_of_chat: u32,
+    /// The shortest pause between two times of one, in minutes.
+    pub(crate) least_minutes: u32,
+}
+
+impl Default for ScheduleLimits {
+    fn default() -> Self {
+        Self { most_of_chat: 20, least_minutes: 5 }
+    }
+}
+
+impl ScheduleLimits {
+    pub(crate) fn least_pause_ms(self) -> i64 {
+        i64::from(self.least_minutes) * 60_000
     }
 }
 

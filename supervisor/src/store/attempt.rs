@@ -109,9 +109,12 @@ fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> R
         Ending::Dead { error, .. } => ("dead", Some(error), now, Some(now)),
     };
     let is_no_try = matches!(ending, Ending::Parked(_));
+    // What a shutdown interrupted runs again at once, and has not failed.
+    let fails = matches!(ending, Ending::Retry { after: pause, .. } if !pause.is_zero());
     let sql = "update inbox
                set state = ?3, error = ?4, available_at_ms = ?5, finished_at_ms = ?6, lease_until_ms = null,
-                   updated_at_ms = ?7, attempt_base = attempt_base + ?8
+                   updated_at_ms = ?7, attempt_base = attempt_base + ?8,
+                   failing_since_ms = iif(?9, coalesce(failing_since_ms, ?7), null)
                where id = ?1 and attempt = ?2 and state = 'in_progress'";
     let changed = connection.prepare_cached(sql)?.execute(params![
         task.id.as_str(),
@@ -121,7 +124,8 @@ fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> R
         available_at,
         finished_at,
         now,
-        is_no_try
+        is_no_try,
+        fails
     ])?;
     Ok(changed == 1)
 }

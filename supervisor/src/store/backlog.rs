@@ -1,7 +1,8 @@
 //! Messages that arrived while the supervisor was down: only the newest ones of each chat are run, and each
 //! chat is told how many were not.
 //!
-//! They come in several transactions, so the counts are stored until the chats are told.
+//! They come in several transactions, so the counts are stored until the chats are told, and no message runs
+//! before all have come: which ones are the newest is known only then.
 
 use protocol::event::TaskSkipped;
 use protocol::{EventId, TaskId, now_ms};
@@ -11,7 +12,48 @@ use super::columns::{chat, task_id};
 use super::{StoreError, events, kv};
 use crate::channel::{ChannelName, Chat};
 
-/// Skips all but the newest `most` of each chat's queued tasks after `since_seq`, and counts them.
+/// How long messages wait for the rest of the backlog, should the rest not come.
+const HELD_MS: i64 = 30_000;
+
+/// Where the backlog of a channel begins: at the newest task before it, also after a restart in its midst.
+pub(crate) fn begin(connection: &Connection, channel: &ChannelName) -> Result<i64, StoreError> {
+    let key = begin_key(channel);
+    if let Some(since) = kv::get(connection, &key)?.and_then(|since| since.parse().ok()) {
+        return Ok(since);
+    }
+    let since = newest_seq(connection)?;
+    kv::set(connection, &key, &since.to_string())?;
+    Ok(since)
+}
+
+/// Keeps the queued tasks after `since_seq` from running for a while.
+pub(crate) fn hold(connection: &Connection, channel: &ChannelName, since_seq: i64) -> Result<(), StoreError> {
+    set_due(connection, channel, since_seq, now_ms() + HELD_MS)
+}
+
+/// All have come: what is left of them runs.
+pub(crate) fn end(connection: &Connection, channel: &ChannelName, since_seq: i64) -> Result<(), StoreError> {
+    set_due(connection, channel, since_seq, now_ms())?;
+    kv::remove(connection, &begin_key(channel))
+}
+
+/// Those that wait for their files are left alone.
+fn set_due(
+    connection: &Connection,
+    channel: &ChannelName,
+    since_seq: i64,
+    due_ms: i64,
+) -> Result<(), StoreError> {
+    let sql = "update inbox set available_at_ms = ?3, updated_at_ms = ?4
+               where state = 'queued' and channel = ?1 and seq > ?2 and attempt = 0
+                   and not exists (select 1 from attachments
+                                   where task_id = inbox.id and attachments.state = 'waiting')";
+    connection.prepare_cached(sql)?.execute(params![channel.as_str(), since_seq, due_ms, now_ms()])?;
+    Ok(())
+}
+
+/// Skips all but the newest `most` of each chat's tasks after `since_seq`, and counts them. What runs already
+/// is one of the `most`.
 pub(crate) fn keep_newest(
     connection: &Connection,
     channel: &ChannelName,
@@ -20,11 +62,14 @@ pub(crate) fn keep_newest(
     run: &EventId,
 ) -> Result<usize, StoreError> {
     let reason = format!("more than {most} messages waited at start; this one is not among the newest");
-    let sql = "select id, channel, chat_id from (
+    let sql = "with begun as (select chat_id, count(*) as number from inbox
+                              where channel = ?1 and seq > ?2 and attempt > 0 group by chat_id)
+               select id, channel, waiting.chat_id from (
                    select id, channel, chat_id, seq,
                           row_number() over (partition by chat_id order by seq desc) as place
-                   from inbox where state = 'queued' and channel = ?1 and seq > ?2 and attempt = 0)
-               where place > ?3 order by seq";
+                   from inbox where state = 'queued' and channel = ?1 and seq > ?2 and attempt = 0) as waiting
+               left join begun on begun.chat_id = waiting.chat_id
+               where place + coalesce(number, 0) > ?3 order by seq";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query
         .query_map(params![channel.as_str(), since_seq, most], |row| Ok((task_id(row, 0)?, chat(row, 1)?)))?;
@@ -61,12 +106,16 @@ pub(crate) fn take_skipped(
     counts.into_iter().map(of_chat).collect()
 }
 
+fn begin_key(channel: &ChannelName) -> String {
+    format!("backlog.begin.{channel}")
+}
+
 fn prefix(channel: &ChannelName) -> String {
     format!("backlog.skipped.{channel}.")
 }
 
 /// The newest row of the inbox; later rows have higher numbers.
-pub(crate) fn newest_seq(connection: &Connection) -> Result<i64, StoreError> {
+fn newest_seq(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("select coalesce(max(seq), 0) from inbox", [], |row| row.get(0))?)
 }
 
@@ -90,5 +139,26 @@ mod tests {
         let counts = take_skipped(&database, &CHANNEL).unwrap();
         assert_eq!(counts, [(test_chat(1), 3), (test_chat(2), 1)]);
         assert_eq!(take_skipped(&database, &CHANNEL).unwrap(), []);
+    }
+
+    #[test]
+    fn what_has_begun_counts_and_nothing_begins_before_all_have_come() {
+        let database = TestDatabase::new();
+        let since = begin(&database, &CHANNEL).unwrap();
+        for text in ["1", "2", "3", "4"] {
+            database.enqueue(test_chat(1), text);
+        }
+        assert_eq!(database.claim().text, "1");
+        assert_eq!(begin(&database, &CHANNEL).unwrap(), since, "a restart goes on with the same backlog");
+        hold(&database, &CHANNEL, since).unwrap();
+        assert_eq!(keep_newest(&database, &CHANNEL, since, 2, &database.run).unwrap(), 2);
+        assert_eq!(database.texts("select text from inbox where state = 'queued'"), ["4"]);
+        let held = database.column::<i64>("select available_at_ms from inbox where state = 'queued'");
+        assert!(held[0] > now_ms() + HELD_MS / 2);
+        end(&database, &CHANNEL, since).unwrap();
+        let due = database.column::<i64>("select available_at_ms from inbox where state = 'queued'");
+        assert!(due[0] <= now_ms());
+        database.enqueue(test_chat(1), "later");
+        assert!(begin(&database, &CHANNEL).unwrap() > since);
     }
 }

@@ -35,6 +35,8 @@ pub struct Claimed {
     pub date: String,
     /// Who wrote it, as `<channel>:<ID>`.
     pub user: Option<String>,
+    /// When its attempts began to fail, in milliseconds since the epoch; none if the last did not.
+    pub failing_since_ms: Option<i64>,
     /// What it may use of the limits of the day.
     pub quota: Option<Quota>,
 }
@@ -80,7 +82,7 @@ pub(crate) fn claim_within(
     let now = now_ms();
     // A row that was updated in the future was delayed before the clock was set back: it is due.
     let sql = "select seq, id, attempt + 1, task.channel, task.chat_id, text, date(?1 / 1000, 'unixepoch'),
-                      attempt + 1 - attempt_base, origin, user_id
+                      attempt + 1 - attempt_base, origin, user_id, failing_since_ms
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
                where turn.next_seq is not null and (available_at_ms <= ?1 or updated_at_ms > ?1)
                order by turn.last_turn, turn.next_seq limit ?2";
@@ -109,8 +111,8 @@ pub(crate) fn claim_within(
 
 pub(crate) fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
     let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
-                      attempt - attempt_base, origin, user_id
-               from inbox where state = 'in_progress' order by seq";
+                      attempt - attempt_base, origin, user_id, failing_since_ms
+               from inbox indexed by inbox_in_progress where state = 'in_progress' order by seq";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([], claimed)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -151,6 +153,7 @@ fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
         tries: row.get(7)?,
         origin: json(row, 8)?,
         user: row.get(9)?,
+        failing_since_ms: row.get(10)?,
         quota: None,
     })
 }

@@ -40,27 +40,31 @@ pub(crate) fn queue(
     }
     let rows = outbox::queue(connection, None, chat, contents, delivery, Some(call))?;
     let (first, last) = (rows.first().copied().unwrap_or_default(), rows.last().copied().unwrap_or_default());
-    let sql =
-        "insert into contact_messages (call_id, session_id, contact_id, first_outbox_seq, last_outbox_seq)
-               values (?1, ?2, ?3, ?4, ?5)";
+    let sql = "insert into contact_messages
+           (call_id, session_id, contact_id, first_outbox_seq, last_outbox_seq, address)
+               values (?1, ?2, ?3, ?4, ?5, ?6)";
     connection.prepare_cached(sql)?.execute(params![
         call.as_str(),
         session.as_str(),
         contact_id,
         first,
-        last
+        last,
+        chat.address(),
     ])?;
     Ok(first)
 }
 
-/// Whether a session has written to a contact before.
+/// Whether a session has written to a contact before, at this address.
 pub(crate) fn has_met(
     connection: &Connection,
     session: &SessionId,
     contact_id: &str,
+    address: &Chat,
 ) -> Result<bool, StoreError> {
-    let sql = "select exists (select 1 from contact_messages where session_id = ?1 and contact_id = ?2)";
-    Ok(connection.prepare_cached(sql)?.query_row([session.as_str(), contact_id], |row| row.get(0))?)
+    let sql = "select exists (select 1 from contact_messages
+                              where session_id = ?1 and contact_id = ?2 and address = ?3)";
+    let known = [session.as_str(), contact_id, &address.address()];
+    Ok(connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))?)
 }
 
 /// The messages whose end is not settled yet, the oldest first.
@@ -108,13 +112,16 @@ mod tests {
             chat: test_chat(9),
         };
         let contents = || vec![Content::Text("one".to_owned()), Content::Text("two".to_owned())];
-        assert!(!has_met(&database, &session, "anna").unwrap());
+        let met = |session: &SessionId, contact: &str, chat: usize| {
+            has_met(&database, session, contact, &test_chat(chat)).unwrap()
+        };
+        assert!(!met(&session, "anna", 9));
         let first = queue(&database, &message, contents(), Delivery::Push).unwrap();
         assert_eq!(queue(&database, &message, contents(), Delivery::Push).unwrap(), first);
         assert_eq!(database.texts("select text from outbox order by seq"), ["one", "two"]);
-        assert!(
-            has_met(&database, &session, "anna").unwrap() && !has_met(&database, &other, "anna").unwrap()
-        );
+        assert!(met(&session, "anna", 9) && !met(&other, "anna", 9));
+        assert!(!met(&session, "anna", 8), "another address is another person");
+        assert!(!met(&session, "bert", 9), "and another name may be, too");
 
         let sent = "update outbox set state = 'sent', finished_at_ms = 1 where text = ?1";
         database.execute(sent, ["one"]).unwrap();
@@ -125,6 +132,6 @@ mod tests {
         assert_eq!((end.contact_id.as_str(), &end.session, end.is_sent), ("anna", &session, false));
         settle(&database, &end.call).unwrap();
         assert_eq!(ended(&database).unwrap(), []);
-        assert!(has_met(&database, &session, "anna").unwrap());
+        assert!(met(&session, "anna", 9));
     }
 }

@@ -44,6 +44,12 @@ pub(crate) fn newest_of<T: EventPayload>(
     newest(connection, sql, params![task.as_str(), T::TYPE])
 }
 
+/// The time of the newest event.
+pub(crate) fn newest_time(connection: &Connection) -> Result<Option<i64>, StoreError> {
+    let sql = "select time_ms from events order by seq desc limit 1";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
+}
+
 /// The newest `process.started`: what commands do while no supervisor runs is recorded under the last run.
 pub(crate) fn newest_run(connection: &Connection) -> Result<Option<EventId>, StoreError> {
     let sql = "select id from events where type = ?1 order by seq desc limit 1";

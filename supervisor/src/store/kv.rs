@@ -10,11 +10,15 @@ pub(crate) const JOURNAL_POSITION: &str = "journal.position";
 pub(crate) const JOURNAL_BASE: &str = "journal.base";
 /// That the journal was tampered with; there until somebody accepts it.
 pub(crate) const JOURNAL_TAMPERED: &str = "journal.tampered";
-/// The event up to which every tool call has an end.
-pub(crate) const SETTLED_EVENTS: &str = "tool_calls.settled";
 
 /// When housekeeping was last begun, in milliseconds since the epoch.
 pub(crate) const LAST_HOUSEKEEPING: &str = "housekeeping.last";
+
+/// How far the clock has jumped ahead, and to when.
+pub(crate) const CLOCK_JUMP: &str = "clock.jump";
+
+/// What the tools of the last run reach: one directory a line.
+pub(crate) const ROOTS: &str = "tools.roots";
 
 /// When the supervisor last tried whether the database takes changes again.
 pub(crate) const LAST_PROBE: &str = "store.last_probe";

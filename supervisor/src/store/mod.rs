@@ -32,6 +32,7 @@ pub(crate) mod kv;
 pub(crate) mod open;
 pub(crate) mod outbox;
 pub(crate) mod outgoing_files;
+pub(crate) mod outside;
 pub(crate) mod pairing;
 pub(crate) mod parked;
 pub(crate) mod prior_context;
@@ -49,6 +50,7 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -169,6 +171,8 @@ pub struct Store {
     // Also held here: a dropped sender would wake everybody who waits for a change, again and again.
     changed: Arc<watch::Sender<u64>>,
     trouble: watch::Receiver<Option<String>>,
+    /// Whether the writer ended because the file is damaged.
+    is_damaged: Arc<AtomicBool>,
 }
 
 impl Store {
@@ -178,12 +182,14 @@ impl Store {
         let (jobs, queue) = mpsc::channel(QUEUE_LENGTH);
         let changed = Arc::new(watch::Sender::new(0));
         let (troubled, trouble) = watch::channel(None);
-        let notices = Notices { changed: Arc::clone(&changed), trouble: troubled };
+        let is_damaged = Arc::<AtomicBool>::default();
+        let notices =
+            Notices { changed: Arc::clone(&changed), trouble: troubled, is_damaged: Arc::clone(&is_damaged) };
         thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || work_off(connection, queue, &notices))
             .map_err(StoreError::Thread)?;
-        Ok(Self { jobs, changed, trouble })
+        Ok(Self { jobs, changed, trouble, is_damaged })
     }
 
     /// Runs `work` in a transaction and commits it if it succeeds. Once this returns, the changes are on
@@ -215,9 +221,10 @@ impl Store {
         }
     }
 
-    /// Resolves when the writer has stopped because the database is damaged.
-    pub async fn given_up(&self) {
+    /// Resolves when the writer has ended, with whether that is because the database is damaged.
+    pub async fn given_up(&self) -> bool {
         self.jobs.closed().await;
+        self.is_damaged.load(Ordering::Acquire)
     }
 
     /// A counter that increments with every commit.
@@ -225,13 +232,27 @@ impl Store {
         self.changed.subscribe()
     }
 
-    /// Why the database takes no changes, such as a full disk. After a failure this tries a small change, so
-    /// that recovery is noticed even if nobody else writes.
-    pub async fn trouble(&self) -> Option<String> {
-        if self.trouble.borrow().is_some() {
-            let now = protocol::now_ms().to_string();
-            let _ = self.write(move |tx| kv::set(tx, kv::LAST_PROBE, &now)).await;
+    /// Why the database takes no changes, such as a full disk or the lock of another program. Tries it, which
+    /// takes as long as a change would; after a failure with a small change, so that recovery is noticed even
+    /// if nothing else is written.
+    pub async fn trouble(&self) -> Option<Trouble> {
+        let was_well = self.trouble.borrow().is_none();
+        let now = protocol::now_ms().to_string();
+        let try_it =
+            move |tx: &Transaction<'_>| if was_well { Ok(()) } else { kv::set(tx, kv::LAST_PROBE, &now) };
+        match self.write(try_it).await {
+            Err(error) if error.is_locked() => Some(Trouble::Locked),
+            Err(error) => Some(Trouble::Other(error.to_string())),
+            Ok(()) => self.trouble.borrow().clone().map(Trouble::Other),
         }
-        self.trouble.borrow().clone()
     }
+}
+
+/// Why the database takes no changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// Another program holds SQLite's write lock.
+    Locked,
+    /// What SQLite says.
+    Other(String),
 }

@@ -1,6 +1,7 @@
 //! Opens the database file, for the one writer and for read-only commands.
 
 use std::fs::{self, OpenOptions, Permissions};
+use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,7 +36,7 @@ pub fn for_writing(path: &Path) -> Result<Connection, StoreError> {
     })
 }
 
-pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
@@ -73,6 +74,21 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// In what way there is no database here, or none with anything in it; none if there is one, or if it cannot
+/// be read, which opening it explains.
+pub(crate) fn blank(path: &Path) -> Option<&'static str> {
+    match path.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Some("missing"),
+        Err(_) => return None,
+        Ok(file) if file.len() == 0 => return Some("empty"),
+        Ok(_) => {}
+    }
+    let tables = for_reading(path).and_then(|connection| {
+        Ok(connection.query_row("select count(*) from sqlite_schema", [], |row| row.get::<_, i64>(0))?)
+    });
+    matches!(tables, Ok(0)).then_some("empty")
 }
 
 /// Returns the space of deleted rows to the disk. This rewrites the whole file, so nobody else may use it.

@@ -105,7 +105,7 @@ mod tests {
             },
         };
         let calls = approvals.iter().map(call).collect();
-        Parked { text: String::new(), reasoning: None, calls, spent: Spent { turns: 3, ..Spent::default() } }
+        Parked { calls, spent: Spent { turns: 3, ..Spent::default() }, ..Parked::default() }
     }
 
     fn park(database: &TestDatabase, approvals: &[&EventId]) {

@@ -4,6 +4,8 @@
 //! Number and length are bounded here, because a task must fit in one line of the protocol. The worker
 //! decides what of it the model sees.
 
+use protocol::event::EventPayload;
+use protocol::event::{TaskDone, TaskParked};
 use protocol::{EarlierAttempts, PastCall, PastCallStatus, Plan, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -14,12 +16,17 @@ struct Bounds {
     calls: u32,
     argument_chars: u16,
     output_chars: u16,
+    /// Whether the calls of a turn that an attempt went on with are left out: they hang under the attempt.
+    new_turns_alone: bool,
 }
 
 /// Enough to know what was done with what result, without the full results.
-const EARLIER: Bounds = Bounds { calls: 100, argument_chars: 400, output_chars: 1000 };
+const EARLIER: Bounds =
+    Bounds { calls: 100, argument_chars: 400, output_chars: 1000, new_turns_alone: false };
+/// The turn that waited is kept with its calls, so they are not told twice.
+const AFTER_A_WAIT: Bounds = Bounds { new_turns_alone: true, ..EARLIER };
 /// A trace has what was called and how it ended; a model that needs the result calls again.
-const TRACE: Bounds = Bounds { calls: 30, argument_chars: 200, output_chars: 200 };
+const TRACE: Bounds = Bounds { calls: 30, argument_chars: 200, output_chars: 200, new_turns_alone: false };
 
 /// A long path still ends within it.
 const SUBJECT_CHARS: u16 = 200;
@@ -33,8 +40,28 @@ pub(crate) fn earlier_attempts(
     task: &TaskId,
 ) -> Result<EarlierAttempts, StoreError> {
     let since = newest_end(connection, task)?;
-    let calls = calls_of(connection, task, since, &EARLIER)?;
-    let (summary, plan) = (summary_of(connection, task, since)?, plan_since(connection, task, since)?);
+    told_since(connection, task, since, &EARLIER)
+}
+
+/// What attempts did that went on after the task had waited for a person: the calls of the turn that waited
+/// are known with it, and all before is in the conversation that was kept.
+pub(crate) fn attempts_after_a_wait(
+    connection: &Connection,
+    task: &TaskId,
+) -> Result<EarlierAttempts, StoreError> {
+    let since = newest_of_type(connection, task, TaskParked::TYPE)?;
+    told_since(connection, task, since, &AFTER_A_WAIT)
+}
+
+fn told_since(
+    connection: &Connection,
+    task: &TaskId,
+    since: i64,
+    bounds: &Bounds,
+) -> Result<EarlierAttempts, StoreError> {
+    let calls = calls_of(connection, task, since, bounds)?;
+    let plan = plan_of(connection, task)?;
+    let summary = summary_of(connection, task, since)?;
     let allowed_tools = tool_calls::allowed_tools(connection, task)?;
     Ok(EarlierAttempts { calls, summary, plan, allowed_tools })
 }
@@ -46,9 +73,13 @@ pub(crate) fn trace(connection: &Connection, task: &TaskId) -> Result<Vec<PastCa
 
 /// The event of the task's newest `task.done`.
 fn newest_end(connection: &Connection, task: &TaskId) -> Result<i64, StoreError> {
+    newest_of_type(connection, task, TaskDone::TYPE)
+}
+
+fn newest_of_type(connection: &Connection, task: &TaskId, event_type: &str) -> Result<i64, StoreError> {
     let sql = "select coalesce(max(seq), 0) from events indexed by events_task
-               where task_id = ?1 and type = 'task.done'";
-    Ok(connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get(0))?)
+               where task_id = ?1 and type = ?2";
+    Ok(connection.prepare_cached(sql)?.query_row([task.as_str(), event_type], |row| row.get(0))?)
 }
 
 fn calls_of(
@@ -70,7 +101,9 @@ fn calls_of(
                from events as begun indexed by events_task join tool_calls as call on call.id = begun.id
                where begun.task_id = ?1 and begun.type = 'tool_call.started' and begun.seq > ?5
                    and not exists (select 1 from events as outer
-                                   where outer.id = begun.parent_id and outer.type = 'tool_call.started')
+                                   where outer.id = begun.parent_id
+                                       and (outer.type = 'tool_call.started'
+                                            or ?7 and outer.type = 'agent.started'))
                order by begun.seq desc limit ?2";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(
@@ -80,7 +113,8 @@ fn calls_of(
             bounds.argument_chars,
             bounds.output_chars,
             since_seq,
-            SUBJECT_CHARS
+            SUBJECT_CHARS,
+            bounds.new_turns_alone
         ],
         |row| past_call(row, bounds),
     )?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use protocol::{CallState, EventId, Parked, ParkedCall, ReplyFormat, Spent};
+use protocol::{CallState, EventId, Parked, ParkedCall, ReplyFormat};
 use rusqlite::Connection;
 
 use super::attempt::{self, Ending};
@@ -43,7 +43,7 @@ fn parked() -> Parked {
         CallState::Waits { approval_id: EventId::new(), expires_at_ms: i64::MIN, key: "key".to_owned() };
     let (id, tool_name, arguments) = ("1".to_owned(), "write".to_owned(), "{}".to_owned());
     let calls = vec![ParkedCall { id, tool_name, arguments, state }];
-    Parked { text: String::new(), reasoning: None, calls, spent: Spent::default() }
+    Parked { calls, ..Parked::default() }
 }
 
 fn steps() -> impl Strategy<Value = Step> {

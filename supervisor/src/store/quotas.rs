@@ -248,7 +248,7 @@ mod tests {
 
     fn from_ada(database: &TestDatabase, chat: i64) {
         let from = "Ada (@ada, ID 7)".to_owned();
-        let origin = Some(Origin { from, chat: None, topic: None, forwarded_from: None, scheduled: None });
+        let origin = Some(Origin { from, ..Origin::default() });
         let (chat, text) = (test_chat(chat), "hello".to_owned());
         let message = IncomingMessage { chat, update_id: None, message_id: None, text, origin };
         enqueue(database, &message, &database.run).unwrap();

@@ -140,7 +140,8 @@ impl Ended {
 fn requeue(connection: &Connection, id: &TaskId, by: &str, run: &EventId) -> Result<(), StoreError> {
     let sql = "update inbox
                set state = 'queued', attempt_base = attempt, requeues = requeues + 1,
-                   cancel_requested_by = null, available_at_ms = ?2, updated_at_ms = ?2, finished_at_ms = null
+                   cancel_requested_by = null, failing_since_ms = null,
+                   available_at_ms = ?2, updated_at_ms = ?2, finished_at_ms = null
                where id = ?1 and state in ('done', 'dead', 'cancelled', 'skipped')
                returning channel, chat_id, text, requeues, attempt";
     let queued = connection.prepare_cached(sql)?.query_row(params![id.as_str(), now_ms()], |row| {

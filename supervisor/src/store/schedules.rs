@@ -200,6 +200,7 @@ pub(crate) fn next_due(connection: &Connection) -> Result<Option<i64>, StoreErro
 pub(crate) fn make_due(
     connection: &Connection,
     now_ms: i64,
+    least_pause_ms: i64,
     run: &EventId,
     may_run: impl Fn(&Chat) -> bool,
 ) -> Result<Due, StoreError> {
@@ -220,7 +221,9 @@ pub(crate) fn make_due(
         } else {
             None
         };
-        let next_at_ms = following(&schedule, now_ms);
+        // One that was set when more was allowed comes less often from now on.
+        let not_before = schedule.next_at_ms + least_pause_ms - 1;
+        let next_at_ms = following(&schedule, now_ms.max(not_before));
         match &reason {
             None => queue(connection, &schedule, late_ms, next_at_ms, run)?,
             Some(reason) => {
@@ -280,9 +283,9 @@ fn queue(
     events::record(connection, event, Some(run), &task).map(|_| ())
 }
 
-/// When a schedule is due after now: what was due several times meanwhile is run once.
-fn following(schedule: &Schedule, now_ms: i64) -> Option<i64> {
-    let next = next_of(schedule, now_ms).ok().flatten()?;
+/// When a schedule is due after a time: what was due several times meanwhile is run once.
+fn following(schedule: &Schedule, after_ms: i64) -> Option<i64> {
+    let next = next_of(schedule, after_ms).ok().flatten()?;
     schedule.until_ms.is_none_or(|until| next <= until).then_some(next)
 }
 
@@ -374,7 +377,7 @@ mod tests {
     }
 
     fn due(database: &TestDatabase, now: i64) -> Due {
-        make_due(database, now, &database.run, |_| true).unwrap()
+        make_due(database, now, 5 * 60_000, &database.run, |_| true).unwrap()
     }
 
     fn queued(database: &TestDatabase) -> i64 {
@@ -421,6 +424,15 @@ mod tests {
     }
 
     #[test]
+    fn one_of_every_minute_comes_every_five() {
+        let database = stored([Schedule { every: Some("* * * * *".to_owned()), ..hourly(1) }]);
+        for minute in 0..=10 {
+            due(&database, NINE + minute * 60_000);
+        }
+        assert_eq!((queued(&database), next_due(&database).unwrap()), (3, Some(NINE + 15 * 60_000)));
+    }
+
+    #[test]
     fn a_clock_that_jumps_ahead_and_back_does_not_silence_a_schedule() {
         let database = stored([hourly(1)]);
         due(&database, NINE);
@@ -433,7 +445,7 @@ mod tests {
     #[test]
     fn a_chat_that_may_no_longer_be_worked_for_gets_nothing() {
         let database = stored([Schedule { every: None, ..hourly(1) }]);
-        let missed = make_due(&database, NINE, &database.run, |_| false).unwrap().missed;
+        let missed = make_due(&database, NINE, 0, &database.run, |_| false).unwrap().missed;
         assert_eq!((missed.len(), queued(&database)), (1, 0));
     }
 

@@ -2,30 +2,23 @@
 
 use protocol::event::ToolCallInterrupted;
 use protocol::{Event, EventId, TaskId};
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
-use super::{StoreError, events, kv};
+use super::{StoreError, events};
 
 /// The number of the newest event; later ones have higher numbers.
 pub(crate) fn newest_event(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.query_row("select coalesce(max(seq), 0) from events", [], |row| row.get(0))?)
 }
 
-/// Marks unsettled calls up to `until_seq` that have no end as interrupted, and counts them.
+/// Marks the calls up to `until_seq` that have no end as interrupted, and counts them.
 pub(crate) fn mark_interrupted(
     connection: &Connection,
     until_seq: i64,
     reason: &str,
 ) -> Result<usize, StoreError> {
-    let settled: i64 = kv::get(connection, kv::SETTLED_EVENTS)?.and_then(|seq| seq.parse().ok()).unwrap_or(0);
-    let sql = "select started.id, started.task_id, started.payload ->> 'tool_name' from events as started
-               where started.type = 'tool_call.started' and started.seq > ?1 and started.seq <= ?2
-               and not exists (
-                   select 1 from events as ended
-                   where ended.parent_id = started.id and ended.type in
-                       ('tool_call.completed', 'tool_call.failed', 'tool_call.interrupted'))";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![settled, until_seq], |row| {
+    let mut query = connection.prepare_cached(OPEN)?;
+    let rows = query.query_map([until_seq], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
     })?;
     let open = rows.collect::<Result<Vec<_>, _>>()?;
@@ -36,9 +29,14 @@ pub(crate) fn mark_interrupted(
         let interrupted = ToolCallInterrupted { tool_name, error: reason.to_owned() };
         events::append(connection, &Event::now(interrupted, call.as_ref(), task.as_ref()))?;
     }
-    kv::set(connection, kv::SETTLED_EVENTS, &settled.max(until_seq).to_string())?;
     Ok(marked)
 }
+
+/// The calls without an end up to an event. Triggers keep the table, so that this costs the same however many
+/// calls have ended.
+const OPEN: &str = "select started.id, started.task_id, started.payload ->> 'tool_name'
+    from open_calls cross join events as started on started.id = open_calls.call_id
+    where started.seq <= ?1 order by started.seq";
 
 /// What the skills that a task has read allow it together; none if it has read none that says.
 pub(crate) fn allowed_tools(
@@ -63,6 +61,8 @@ pub(crate) fn allowed_tools(
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::StatementStatus;
+
     use super::*;
     use crate::store::fixture::{TestDatabase, call_completed, call_started, test_chat};
 
@@ -79,6 +79,23 @@ mod tests {
         }
         let states = database.texts("select status from tool_calls order by started_at, id");
         assert_eq!(states, ["done", "interrupted", "running"]);
+    }
+
+    #[test]
+    fn settling_costs_the_same_however_many_calls_have_ended() {
+        let database = TestDatabase::new();
+        for _ in 0..500 {
+            let ended = database.append(call_started("ls", "."), None, None);
+            database.append(call_completed(""), Some(&ended), None);
+        }
+        database.append(call_started("ls", "."), None, None);
+        let mut statement = database.prepare(OPEN).unwrap();
+        assert_eq!(statement.query_map([i64::MAX], |_| Ok(())).unwrap().count(), 1);
+        let steps = statement.get_status(StatementStatus::VmStep);
+        assert!(steps < 100, "{steps} steps");
+        drop(statement);
+        assert_eq!(mark_interrupted(&database, i64::MAX, "cut off").unwrap(), 1);
+        assert_eq!(mark_interrupted(&database, i64::MAX, "cut off").unwrap(), 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! commit, so each change is as durable as with a commit of its own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -72,6 +73,8 @@ pub(super) struct Notices {
     pub(super) changed: Arc<watch::Sender<u64>>,
     /// Why changes currently fail.
     pub(super) trouble: watch::Sender<Option<String>>,
+    /// Set before the writer ends because the file is damaged.
+    pub(super) is_damaged: Arc<AtomicBool>,
 }
 
 impl Notices {
@@ -110,6 +113,7 @@ pub(super) fn work_off(
         rows_changed = connection.total_changes();
         let mut failures = jobs.iter().filter_map(|job| job.failure());
         let is_damaged = failures.any(StoreError::is_damage) || committed.as_ref().is_err_and(is_damage);
+        notices.is_damaged.store(is_damaged, Ordering::Release);
         for job in jobs {
             job.end(committed.as_ref().copied().map_err(|error| StoreError::Sqlite(copy_of(error))));
         }

@@ -131,6 +131,8 @@ fn listed(id: &str) -> Evidence {
         "ksys-017" => OutputAsRoot(|out, _| !out.contains("CapEff:\t0000000000000000")),
         "ksys-018" => NotTried("it is no attack: it asks whether the sandbox is there"),
         "pers-008" => NotTried("what appears is reported, not stopped"),
+        "ctrl-007" => ChecksFail,
+        id if id.starts_with("ctrl-") => NotTried("what it leaves is taken back; the tests of git plant it"),
         "pers-012" | "pers-013" | "pers-018" | "pers-020" | "pers-022" => {
             NotTried("it would leave something on the machine that other programs run or read")
         }

@@ -13,7 +13,7 @@ mod messages;
 mod responses;
 mod stream;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use axum::Router;
 use axum::extract::State;
@@ -164,6 +164,8 @@ struct Shared {
     requests: Mutex<Vec<(HeaderMap, Value)>>,
     usage: Option<Usage>,
     memory: Mutex<Memory>,
+    /// How many parameters its list of models says it has.
+    parameters: OnceLock<u64>,
 }
 
 pub struct FakeModel {
@@ -198,7 +200,8 @@ impl FakeModel {
 
     fn start_with(script: Script, usage: Option<Usage>, house: House) -> Self {
         let (script, memory) = (Mutex::new(script), Mutex::new(Memory::new(house)));
-        let shared = Arc::new(Shared { script, requests: Mutex::default(), usage, memory });
+        let (requests, parameters) = (Mutex::default(), OnceLock::new());
+        let shared = Arc::new(Shared { script, requests, usage, memory, parameters });
         let chat = post(|state, headers, body| reply(state, headers, body, &chat::DIALECT));
         let messages = post(|state, headers, body| reply(state, headers, body, &messages::DIALECT));
         let responses = post(|state, headers, body| reply(state, headers, body, &responses::DIALECT));
@@ -212,6 +215,11 @@ impl FakeModel {
             .route("/openai/deployments/{deployment}/chat/completions", post(azure::reply))
             .with_state(Arc::clone(&shared));
         Self { shared, serving: Serving::start(router) }
+    }
+
+    /// Says in its list of models how many parameters it has, as llama.cpp does.
+    pub fn say_parameters(&self, number: u64) {
+        self.shared.parameters.get_or_init(|| number);
     }
 
     pub fn base_url(&self) -> String {
@@ -264,14 +272,18 @@ fn in_turn(replies: Vec<ModelReply>) -> Script {
 }
 
 /// The list of models; not recorded as a request.
-async fn models(headers: HeaderMap) -> Response {
+async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     if !has_the_key(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
     if headers.contains_key("x-goog-api-key") {
         return axum::Json(json!({"models": [{"name": format!("models/{NAME}")}]})).into_response();
     }
-    axum::Json(json!({"object": "list", "data": [{"id": NAME, "object": "model"}]})).into_response()
+    let mut model = json!({"id": NAME, "object": "model"});
+    if let Some(parameters) = shared.parameters.get() {
+        model["meta"] = json!({"n_params": parameters});
+    }
+    axum::Json(json!({"object": "list", "data": [model]})).into_response()
 }
 
 fn has_the_key(headers: &HeaderMap) -> bool {

@@ -1,5 +1,8 @@
 //! Sets up a whole system.
 
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
 use super::System;
 use crate::fake_telegram::TOKEN;
 use crate::program::Launch;
@@ -60,6 +63,13 @@ impl SystemBuilder {
     pub fn allowing_all(self) -> Self {
         let config = self.dir.write_policy(ALLOW_ALL);
         self.variable("AUTONOUS_CONFIG_DIR", &config)
+    }
+
+    /// Sends stdout and stderr of the supervisor, and the logs of its children, to this descriptor.
+    #[must_use]
+    pub fn output_into(mut self, output: impl Into<OwnedFd>) -> Self {
+        self.launch.output = Some(Arc::new(output.into()));
+        self
     }
 
     /// How many tasks run at once.

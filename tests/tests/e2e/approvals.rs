@@ -492,3 +492,42 @@ fn the_commands_of_the_document_tell_the_whole_story() {
     assert!(!server.root().join("old.txt").exists());
     assert_eq!(recorded(&server), ["requested", "granted", "used"]);
 }
+
+/// What a question hides is noted with its length and place; the approver alone can see it, and only while
+/// the request waits.
+#[test]
+fn the_approver_sees_what_is_hidden_and_no_file_has_it() {
+    const SECRET: &str = "FAKEx1y2z3a4b5c6d7e8";
+    let rules = "[[rule]]\ntools = [\"bash\", \"url_fetch\"]\ndecision = \"ask\"\nreason = \"it acts\"\n";
+    let builder = ToolServer::builder().token(CALLER).variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER);
+    let builder = builder.variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "a.example");
+    let mut server = builder.policy(rules).start();
+    let fetch = json!({"url": format!("https://a.example/x?q=1&token={SECRET}")});
+    let command = json!({"cmd": format!("API_KEY={SECRET} true")});
+    let at = |server: &ToolServer, id: &str| {
+        as_approver(server, Request::get(&format!("/approvals/{id}?reveal=true")))
+    };
+    let mut ids = Vec::new();
+    for (tool, arguments, note) in
+        [("url_fetch", &fetch, "query parameter `token`]"), ("bash", &command, "value of `API_KEY`]")]
+    {
+        let id = id_of(&server.call(tool, arguments));
+        let shown = as_approver(&server, Request::get(&format!("/approvals/{id}"))).text();
+        assert!(!shown.contains(SECRET), "{shown}");
+        assert!(shown.contains(&format!("[hidden: 20 characters, {note}")), "{note}: {shown}");
+        let revealed = at(&server, &id).json();
+        assert_eq!(revealed["arguments"], *arguments, "{revealed}");
+        let as_caller = server.send(Request::get(&format!("/approvals/{id}?reveal=true")));
+        assert!(as_caller.status >= 400 && !as_caller.text().contains(SECRET), "{}", as_caller.text());
+        ids.push(id);
+    }
+    // It is nowhere but in memory.
+    let files = Command::new("grep").args(["-rl", SECRET]).arg(server.dir().data()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&files.stdout), "");
+    server.crash(|_| {});
+    assert_eq!(at(&server, &ids[1]).status, 409);
+    assert_eq!(id_of(&server.call("bash", &command)), ids[1], "the same call asks nobody a second time");
+    assert_eq!(at(&server, &ids[1]).json()["arguments"], command);
+    grant(&server, &ids[1]);
+    assert_eq!(at(&server, &ids[1]).status, 409, "what was decided is not kept");
+}

@@ -44,10 +44,8 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 fn metadata() -> serde_json::Value {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = std::process::Command::new(cargo)
+    let output = harness::binaries::cargo()
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
-        .current_dir(project_copy::workspace())
         .output()
         .expect("cargo runs this test, so it is there");
     serde_json::from_slice(&output.stdout)

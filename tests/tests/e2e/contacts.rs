@@ -220,6 +220,54 @@ fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
     wait::until_true("both arrive", || texts_to(&telegram, ANNA).len() == 2);
 }
 
+/// A yes to one address is none to another that the file of contacts names later.
+#[test]
+fn a_contact_that_was_met_has_been_met_at_one_address() {
+    let telegram = FakeTelegram::start();
+    let system = system(&telegram, None, None);
+    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
+    assert_eq!(code(&send(&system, &hello)), "APPROVAL_REQUIRED");
+    let (shown, buttons) = telegram.question(ADA, 0);
+    telegram.press_answered(ADA, ADA.id, shown.number, &buttons[0]);
+    assert_eq!(send(&system, &hello)["ok"], true);
+    assert_eq!(send(&system, &hello)["ok"], true, "they have met");
+    let group = json!({"contact_id": "tg:@anna", "message_text": "Hello", "chat_id": "tg:-77"});
+    assert_eq!(code(&send(&system, &group)), "APPROVAL_REQUIRED", "in a group others read it, too");
+
+    let moved = ACTIVE.replacen("tg_private_chat_id: 12 # hers", "tg_private_chat_id: 4711", 1);
+    for changed in [
+        moved.clone(),
+        ACTIVE
+            .replacen(
+                "tg_private_chat_id: 12 # hers",
+                "tg_private_chat_id: 4711\ntg_group_chat_ids: [-77]",
+                1,
+            )
+            .replacen("tg_group_chat_ids: [-77]\ncooldown_until: null", "cooldown_until: null", 1),
+        ACTIVE.replacen("tg:@anna", "tg:@other", 1).replacen(
+            "contact_id: bert\ntg_group",
+            "contact_id: \"tg:@anna\"\ntg_private_chat_id: 4711\ntg_group",
+            1,
+        ),
+    ] {
+        fs::write(active(&system), &changed).unwrap();
+        let asked = send(&system, &hello);
+        assert_eq!(code(&asked), "APPROVAL_REQUIRED", "{changed}: {asked}");
+    }
+    // A yes for the whole chat is one to this address, too.
+    fs::write(active(&system), &moved).unwrap();
+    let (asked, buttons) = telegram.question(ADA, 2);
+    assert_says(&asked.text, &["chat tg:4711"]);
+    telegram.press_answered(ADA, ADA.id, asked.number, &buttons[1]);
+    assert_eq!(send(&system, &hello)["ok"], true);
+    let private = json!({"contact_id": "ida", "message_text": "Hi"});
+    assert_eq!(code(&send(&system, &private)), "APPROVAL_REQUIRED", "ida is at another address");
+    fs::write(active(&system), ACTIVE).unwrap();
+    assert_eq!(send(&system, &hello)["ok"], true, "where they have met, nothing is asked");
+    assert_eq!(code(&send(&system, &group)), "APPROVAL_REQUIRED");
+    wait::until_true("all arrive", || texts_to(&telegram, ANNA).len() == 3);
+}
+
 #[test]
 fn a_call_sends_once_over_repetitions_and_kills() {
     let telegram = FakeTelegram::start();

@@ -17,7 +17,18 @@ const ALONE: &str = "#!/bin/sh\ncase $1 in info) ;; *) exit 1 ;; esac\n";
 
 /// Runs a script of `image/` where only these engines exist; returns its output and the engines' calls.
 fn run(script: &str, arguments: &[&str], engines: &[(&str, &str)]) -> (Output, String) {
+    run_with_groups(script, arguments, engines, "cgroup.procs")
+}
+
+/// The same where this name is in the directory of control groups.
+fn run_with_groups(
+    script: &str,
+    arguments: &[&str],
+    engines: &[(&str, &str)],
+    groups: &str,
+) -> (Output, String) {
     let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("cgroup").join(groups)).unwrap();
     let bin = directory.path().join("bin");
     fs::create_dir(&bin).unwrap();
     for name in ["dirname", "sed", "date", "sh"] {
@@ -29,7 +40,7 @@ fn run(script: &str, arguments: &[&str], engines: &[(&str, &str)]) -> (Output, S
     }
     let mut command = Command::new("/bin/sh");
     command.arg(workspace().join("image").join(script)).args(arguments).env_clear().env("PATH", &bin);
-    let output = command.output().unwrap();
+    let output = command.env("CGROUPS", directory.path().join("cgroup")).output().unwrap();
     (output, fs::read_to_string(directory.path().join("calls")).unwrap_or_default())
 }
 
@@ -55,6 +66,22 @@ fn the_first_engine_that_works_is_taken() {
         assert_eq!(output.status.code(), Some(1));
         assert!(said(&output.stderr).starts_with("No container engine works here. Install one of: docker"));
     }
+}
+
+#[test]
+fn an_engine_whose_runtime_refuses_hybrid_control_groups_gets_another_or_says_what_to_install() {
+    let [docker, podman, buildah, runc] = ["docker", "podman", "buildah", "runc"].map(|name| (name, ENGINE));
+    for (what, engines, expected) in [
+        ("run", &[docker, podman][..], "docker"),
+        ("run", &[podman, runc], "podman --runtime runc"),
+        ("build", &[buildah, runc], "buildah"),
+    ] {
+        let (output, _) = run_with_groups("engine.sh", &[what], engines, "unified");
+        assert_eq!(said(&output.stdout).trim(), expected, "{output:?}");
+    }
+    let (output, _) = run_with_groups("engine.sh", &["run"], &[podman], "unified");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output.stderr).contains("apt-get install runc"), "{output:?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn full_refuses_the_start_where_namespaces_are_forbidden() {
 #[test]
 fn auto_serves_the_file_tools_and_says_why_no_command_runs() {
     let dir = TestDir::new();
-    let mut server = Ended(without_namespaces(&dir, "auto").spawn().unwrap());
+    let mut server = Ended(dir.spawn(&mut without_namespaces(&dir, "auto")).unwrap());
     let lines = BufReader::new(server.0.stderr.take().unwrap()).lines();
     let line = lines.map(Result::unwrap).find(|line| line.contains("listening on")).unwrap();
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();

@@ -7,10 +7,10 @@ use std::process::Command;
 use harness::{TestDir, leftovers, wait};
 
 #[test]
-fn a_process_that_stays_is_found_by_its_environment_and_fails_the_test() {
+fn a_process_that_stays_is_found_in_a_session_of_its_own_and_fails_the_test() {
     let dir = TestDir::new();
     assert!(leftovers::processes_of(&dir).is_empty());
-    let mut child = Command::new("sleep").arg("600").env_clear().envs(dir.variables()).spawn().unwrap();
+    let mut child = dir.spawn(Command::new("setsid").args(["sleep", "600"]).env_clear()).unwrap();
     let found = wait::until("the process is found", || leftovers::processes_of(&dir).pop());
     assert_eq!((found.pid, found.parent), (child.id(), std::process::id()));
     assert!(catch_unwind(|| leftovers::assert_no_process(&dir)).is_err());

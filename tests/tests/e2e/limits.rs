@@ -45,6 +45,36 @@ fn a_provider_that_asks_to_wait_an_hour_ends_the_task() {
 }
 
 #[test]
+fn a_model_that_is_away_for_a_while_is_asked_until_it_is_back() {
+    const FAILURES: usize = 4;
+    let mut asked = 0;
+    let model = FakeModel::start(move |_| {
+        asked += 1;
+        if asked <= FAILURES { ModelReply::Broken } else { ModelReply::Text("back again".to_owned()) }
+    });
+    let system = System::builder().model(&model).variable("AUTONOUS_CONTROL_MAX_RETRIES", "0").start();
+    let task = system.say("go");
+    assert_eq!(system.reply(&task), "back again");
+    assert_eq!(system.database().count("select attempt from inbox"), 5);
+    assert_eq!(system.database().count("select count(*) from inbox where failing_since_ms is null"), 1);
+}
+
+#[test]
+fn a_task_that_is_given_up_says_how_to_try_it_again() {
+    let model = FakeModel::answering(vec![ModelReply::Broken]);
+    let system = System::builder()
+        .model(&model)
+        .variable("AUTONOUS_CONTROL_MAX_RETRIES", "0")
+        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "2")
+        .variable("AUTONOUS_TASK_RETRY_SECONDS", "1")
+        .start();
+    let reply = system.reply(&system.say("go"));
+    assert!(reply.contains("/retry"), "{reply}");
+    assert_eq!(system.database().task_states(), ["dead"]);
+    assert!(system.database().count("select attempt from inbox") > 2);
+}
+
+#[test]
 fn a_model_that_always_fails_leads_to_one_reply() {
     let model = FakeModel::answering(vec![ModelReply::Broken]);
     let system = System::builder()

@@ -7,6 +7,7 @@ mod channel_tool_rules;
 mod channel_tools;
 mod columns;
 mod contacts;
+mod floods;
 mod formatted;
 mod incoming;
 mod local;
@@ -32,6 +33,7 @@ mod loop_and_tools;
 mod plans;
 mod providers;
 mod reasoning;
+mod small_model;
 mod three_sources;
 mod todo;
 mod tokens;
@@ -71,35 +73,46 @@ mod approvals;
 mod corpus;
 mod git;
 mod hidden;
+mod hidden_removal;
 mod layers;
 mod load;
+mod parked;
 mod policy;
 mod policy_cases;
+mod policy_reach;
 mod powers;
 mod waiting;
 mod workspaces;
+mod yes;
 
 // Crashes and full disks.
 mod bugfix;
 mod crash;
+mod database_faults;
 mod full_disk;
 mod health;
 mod interrupted;
 mod kill;
 mod killed_changes;
+mod killed_upkeep;
+mod lost_logs;
 mod misbehaving_children;
 mod reserve;
+mod standstill;
 mod workers;
 
 // Start, settings and self-checks.
 mod bad_settings;
 mod check;
+mod data_dir;
 mod operation;
 mod start_up;
 mod stopping;
 
 // The project itself: documents, map, and the harness.
 mod architecture;
+mod build_context;
+mod doc_examples;
 mod docs;
 mod fake_servers;
 mod image;

@@ -8,8 +8,20 @@ use std::process::{Command, Output};
 use harness::project_copy::workspace;
 
 const RUN: [&str; 4] = ["cargo", "make", "cc", "bash"];
-const TEST: [&str; 10] =
-    ["cargo", "make", "cc", "bash", "git", "curl", "python3", "perl", "fdfind", "google-chrome"];
+const TEST: [&str; 12] = [
+    "cargo",
+    "make",
+    "cc",
+    "bash",
+    "git",
+    "curl",
+    "python3",
+    "perl",
+    "fdfind",
+    "google-chrome",
+    "ip",
+    "less",
+];
 
 /// Records its name and arguments; `sudo` also runs them, and a package manager creates the program.
 const STUB: &str = r#"#!/bin/sh

@@ -1,6 +1,7 @@
 //! Telegram from update to reply, over its own protocol.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -231,4 +232,62 @@ fn an_api_that_is_down_at_the_start_is_waited_for() {
     let telegram = FakeTelegram::start_at(free);
     telegram.push(ADA.text("ls path=."));
     telegram.wait_for_sent(1);
+}
+
+#[test]
+fn of_a_long_backlog_only_the_newest_run_however_many_batches_it_came_in() {
+    let telegram = FakeTelegram::start();
+    for number in 0..350 {
+        telegram.push(ADA.text(&format!("ls path=missing-{number}")));
+    }
+    let system = System::builder()
+        .telegram(&telegram, "4711")
+        .variable("AUTONOUS_TG_PENDING_MAX_MESSAGES", "20")
+        .variable("AUTONOUS_TG_PENDING_WINDOW_SECONDS", "86400")
+        .start();
+    wait::until_true("all have come", || system.database().count("select count(*) from inbox") == 350);
+    let left = "select count(*) from inbox where state in ('queued', 'in_progress')";
+    wait::until_true("what runs has run", || system.database().count(left) == 0);
+    let ran = system.database().texts("select text from inbox where state = 'done' order by seq");
+    let newest: Vec<String> = (330..350).map(|number| format!("ls path=missing-{number}")).collect();
+    assert_eq!(ran, newest);
+    wait::until_true("the chat is told", || {
+        telegram.sent().iter().any(|sent| sent.text.contains("330 messages came that I did not run"))
+    });
+}
+
+/// Answers every request with a response that does not end for a long time.
+fn endless_telegram(megabytes: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            std::thread::spawn(move || {
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request);
+                let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"ok\":true,";
+                let _ = stream.write_all(head.as_bytes());
+                for _ in 0..megabytes {
+                    if stream.write_all(&[b' '; 1 << 20]).is_err() {
+                        return;
+                    }
+                }
+                let _ = stream.write_all(b"\"result\":[]}");
+            });
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn what_telegrams_address_answers_takes_bounded_memory() {
+    let url = endless_telegram(60);
+    let system = System::builder().telegram_at(&url, "4711").start();
+    let refused = "the response has more than 8 MiB";
+    wait::until_true("several are refused", || system.log().matches(refused).count() >= 3);
+    let status = fs::read_to_string(format!("/proc/{}/status", system.supervisor_pid())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak_kb: u64 = peak.trim().trim_end_matches("kB").trim().parse().unwrap();
+    assert!(peak_kb < 80 * 1024, "the supervisor took {peak_kb} kB");
 }

@@ -24,7 +24,7 @@ const LONG: &str = r#"/bash {"cmd": "sleep 300", "timeout_seconds": 300}"#;
 fn terminal(system: &System, arguments: &[&str], columns: u16) -> Terminal {
     let variables = system.dir().variables();
     let program: PathBuf = binaries::path_of("supervisor");
-    Terminal::start(&program, arguments, &variables, system.dir().path(), columns)
+    Terminal::start(&program, arguments, &variables, system.dir(), columns)
 }
 
 fn conversation(system: &System) -> Terminal {

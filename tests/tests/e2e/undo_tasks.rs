@@ -127,7 +127,7 @@ fn undo_in_the_terminal_takes_back_what_the_conversation_changed() {
     let system = System::start();
     let variables = system.dir().variables();
     let binary = binaries::path_of("supervisor");
-    let mut terminal = Terminal::start(&binary, &["chat"], &variables, system.dir().path(), 100);
+    let mut terminal = Terminal::start(&binary, &["chat"], &variables, system.dir(), 100);
     terminal.wait_for("> ", 0);
     let mut answer = |line: &str, reply: &str| {
         let before = terminal.shown().len();

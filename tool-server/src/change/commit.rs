@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{
     AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags, fchmod, fchown, fgetxattr,
@@ -12,12 +13,12 @@ use rustix::io::Errno;
 use toolkit::{Call, Fingerprint};
 
 use super::changer::Changer;
-use super::current_file::{CurrentFile, read_whole, size_and_mtime};
+use super::current_file::{CurrentFile, read_whole, size_and_mtime, size_bytes};
 use super::error::CommitError;
 use super::file_hash::sha256_of_file;
 use super::temp_files::{PathLock, TempFileRecord};
 use super::undo::{AppendedFile, Change, KeptChange, KeptContent, Undoable};
-use crate::roots::Target;
+use crate::roots::{GitChange, Target};
 
 /// The most bytes that a file's attributes can have together on Linux.
 const MAX_XATTR_BYTES: usize = 64 * 1024;
@@ -123,6 +124,7 @@ impl Changer {
         sha256: &str,
     ) -> Result<Undoable, CommitError> {
         let (parent, new, sha256) = (temp.parent, &temp.record.name, sha256.to_owned());
+        let held = self.permit_now(&[&target.path])?;
         let kept = match current {
             Some(current) => {
                 let kept =
@@ -141,9 +143,16 @@ impl Changer {
             }
         };
         temp.renamed = true;
+        drop(held);
         let undoable = kept.made();
         self.sync(&File::from(parent.try_clone()?))?;
         Ok(undoable)
+    }
+
+    /// Judges once more, just before it is made, what a change does for git. Nothing else may come between.
+    pub(super) fn permit_now(&self, paths: &[&Path]) -> Result<GitChange<'_>, CommitError> {
+        let permitted = self.workspaces.whole().permit_together(paths);
+        permitted.map_err(|error| CommitError::Refused(Box::new(error)))
     }
 
     /// Keeps a file that is about to be replaced or removed, and is unchanged since it was read.
@@ -204,13 +213,14 @@ impl Changer {
     ) -> Result<File, CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let _held = self.permit_now(&[&target.path])?;
         let mut file = File::from(openat(parent, &target.name, flags, Mode::empty())?);
         let stat = fstat(&file)?;
         if (stat.st_dev, stat.st_ino, stat.st_nlink) != (current.stat.st_dev, current.stat.st_ino, 1) {
             return Err(CommitError::Changed);
         }
         if let Err(error) = file.write_all(tail) {
-            file.set_len(u64::try_from(stat.st_size).unwrap_or(0))?;
+            file.set_len(size_bytes(&stat))?;
             return Err(error.into());
         }
         Ok(file)

@@ -31,7 +31,7 @@ impl CurrentFile {
         let content = read_whole(file, max_bytes)?;
         let size_bytes = match &content {
             Some(content) => u64::try_from(content.len()).unwrap_or(u64::MAX),
-            None => u64::try_from(stat.st_size).unwrap_or(0),
+            None => size_bytes(&stat),
         };
         let known = content.as_deref().and_then(|content| cache.get(content));
         let hashed = known.map_or_else(OnceLock::new, OnceLock::from);
@@ -98,7 +98,7 @@ impl<'a> NewFile<'a> {
 
 /// Reads a whole file, or nothing when it has more than `max_bytes`. The size in its metadata is only a hint.
 pub fn read_whole(file: &OwnedFd, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
-    let claimed = u64::try_from(fstat(file)?.st_size).unwrap_or(0);
+    let claimed = size_bytes(&fstat(file)?);
     if claimed > max_bytes {
         return Ok(None);
     }
@@ -120,9 +120,14 @@ pub(super) fn sha256_of(fingerprint: &Fingerprint) -> Option<String> {
 /// The fingerprint of a file that is too large to hash.
 pub(crate) fn size_and_mtime(stat: &Stat) -> Fingerprint {
     Fingerprint::SizeAndMtime {
-        size_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        size_bytes: size_bytes(stat),
         mtime_ns: i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec),
     }
+}
+
+/// How long a file is; for a directory, what the file system reports.
+pub(crate) fn size_bytes(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
 }
 
 /// When a file last changed, in milliseconds since the Unix epoch.

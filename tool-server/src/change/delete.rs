@@ -1,4 +1,4 @@
-//! Deleting: a file that the session has read, a link itself, or an empty directory.
+//! Deleting: a file that the session has read, a link itself, an empty directory, or something hidden.
 
 use std::fs::File;
 use std::mem::MaybeUninit;
@@ -24,7 +24,11 @@ impl Changer {
         call: &Call,
         request: &ChangeRequest<'_>,
     ) -> Result<Success<ChangeData>, ToolError> {
-        let entry = self.workspaces.of(&call.session)?.entry(request.path)?;
+        let roots = self.workspaces.of(&call.session)?;
+        if let Some(hidden) = roots.hidden_entry(request.path)? {
+            return self.delete_hidden(call, request, &hidden);
+        }
+        let entry = roots.entry(request.path)?;
         match entry.file_type {
             FileType::RegularFile => self.delete_file(call, request),
             FileType::Directory => self.delete_entry(call, request, &entry, AtFlags::REMOVEDIR),

@@ -13,6 +13,8 @@ pub(super) enum CommitError {
     Changed,
     Appeared,
     TooLarge,
+    /// It would make other programs run something.
+    Refused(Box<ToolError>),
     Io(io::Error),
 }
 
@@ -31,6 +33,7 @@ impl CommitError {
                 ErrorCode::FileTooLarge,
                 "The file has several names (hard links) and is too large to be rewritten.",
             ),
+            Self::Refused(error) => return *error,
             Self::Io(error) => return io_error(path, "written", &error),
         };
         ToolError::new(code, message)

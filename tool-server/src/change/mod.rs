@@ -16,6 +16,7 @@ pub mod diff;
 pub mod edits;
 mod error;
 mod file_hash;
+mod hidden;
 mod request;
 mod several;
 mod temp_files;
@@ -27,7 +28,7 @@ pub use current_file::read_whole;
 pub use undo::DEFAULT_MAX_BYTES as DEFAULT_MAX_UNDO_BYTES;
 
 pub(crate) use changer::Changer;
-pub(crate) use current_file::{CurrentFile, mtime_ms, size_and_mtime};
+pub(crate) use current_file::{CurrentFile, mtime_ms, size_and_mtime, size_bytes};
 pub(crate) use error::{io_error, refuse_placeholder};
 pub(crate) use file_hash::{FileHashes, hash_file};
 pub(crate) use request::{ChangeData, ChangeRequest, ExpectedSha256, NewContent, Operation, PlannedChange};

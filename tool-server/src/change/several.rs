@@ -200,6 +200,8 @@ impl Changer {
     /// Puts the new files into their places. An error takes back what was done.
     fn replace_all(&self, files: &mut [Prepared<'_>], at: &mut dyn FnMut(Step)) -> Result<(), CommitError> {
         let intent = Intent { files: files.iter().map(|file| file.intended.clone()).collect() };
+        let paths: Vec<&Path> = files.iter().map(|file| file.target.path.as_path()).collect();
+        let held = self.permit_now(&paths)?;
         let recorded = self.intents.record(&intent)?;
         at(Step::Intended);
         for index in 0..files.len() {
@@ -210,6 +212,7 @@ impl Changer {
             }
             at(Step::Replaced(index + 1));
         }
+        drop(held);
         for file in &*files {
             self.sync(&File::from(file.temp.parent.try_clone()?))?;
         }

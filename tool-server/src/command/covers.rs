@@ -8,11 +8,15 @@ use sandbox::{Cover, CoverKind};
 use crate::control_files::{Keep, Kept};
 use crate::watch::{Entry, EntryKind, Snapshot};
 
-/// What to hide from a command, to protect and to pin: a directory before what is in it, and each path once,
-/// since a second mount would find the first instead of the file.
-pub(super) fn of(snapshot: &Snapshot, kept: Vec<Kept>) -> Vec<Cover> {
-    let hidden = snapshot.entries.iter().filter_map(|entry| cover(snapshot, entry));
-    let mut covers: Vec<Cover> = hidden.chain(kept.into_iter().map(protection)).collect();
+/// What to hide from a command and to pin for that.
+pub(super) fn hidden(snapshot: &Snapshot) -> Vec<Cover> {
+    snapshot.entries.iter().filter_map(|entry| cover(snapshot, entry)).collect()
+}
+
+/// The same with what is to protect: a directory before what is in it, and each path once, since a second
+/// mount would find the first instead of the file.
+pub(super) fn with_protection(hidden: Vec<Cover>, kept: Vec<Kept>) -> Vec<Cover> {
+    let mut covers: Vec<Cover> = hidden.into_iter().chain(kept.into_iter().map(protection)).collect();
     covers.sort_by(|a, b| (&a.path, Reverse(strength(a.kind))).cmp(&(&b.path, Reverse(strength(b.kind)))));
     covers.dedup_by(|later, earlier| later.path == earlier.path);
     let mut hidden: Option<PathBuf> = None;
@@ -34,7 +38,7 @@ fn cover(snapshot: &Snapshot, entry: &Entry) -> Option<Cover> {
         return None;
     }
     let kind = match entry.kind {
-        EntryKind::Denied | EntryKind::Unreadable | EntryKind::Socket => CoverKind::Hide,
+        EntryKind::Denied | EntryKind::Unreadable | EntryKind::TooDeep | EntryKind::Socket => CoverKind::Hide,
         // Under another name, the next command would see what is hidden.
         EntryKind::NamesDenied => CoverKind::Pin,
         EntryKind::Control | EntryKind::DotGit | EntryKind::GitDirectory => return None,
@@ -88,7 +92,8 @@ mod tests {
         ];
         let roots = vec![PathBuf::from("/r"), PathBuf::from("/r/sub")];
         let keep = |how| Kept { path: "/r/.git".into(), device: 1, inode: 2, how };
-        let covers = of(&Snapshot { entries, roots }, vec![keep(Keep::Name), keep(Keep::Content)]);
+        let hidden = hidden(&Snapshot { entries, roots });
+        let covers = with_protection(hidden, vec![keep(Keep::Name), keep(Keep::Content)]);
         let found: Vec<_> = covers.iter().map(|cover| (cover.path.to_str().unwrap(), cover.kind)).collect();
         let expected = [
             ("/r/.git", CoverKind::ReadOnly),

@@ -3,20 +3,33 @@
 //! What to cover is looked up just before, and the sandbox covers exactly the files that were seen. If one of
 //! them moved in between, nothing runs and we look again. A cover stays on its file wherever that moves.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use protocol::{ErrorCode, ToolError};
-use sandbox::{CommandSpec, Running, SandboxError, Spawner};
+use sandbox::{CommandSpec, Cover, Running, SandboxError, Spawner, Tier};
 use toolkit::Call;
 
+use super::grouped::{Crowd, MOST_COVERS, grouped};
 use super::{covers, error_chain, sandbox_failed};
 use crate::control_files::{ControlGuard, Found, FoundKind, GuardError, GuardedCall, Leaving, LeftBehind};
+use crate::obstacle::Obstacle;
 use crate::roots::{Roots, Workspaces};
-use crate::watch::{EntryKind, Rules, Snapshot, Watch, WatchError, WatchedRoot};
+use crate::watch::{Entry, EntryKind, Rules, Snapshot, Watch, WatchError, WatchedRoot};
 
 /// How often a command is tried whose files to cover moved in between.
 const MAX_TRIES: u32 = 10;
+
+/// How often we look again into directories that commands have closed, each of which may hide another one.
+const MAX_OPENINGS: usize = 20;
+
+/// How many hidden names are asked whether a command could not remove them.
+const MOST_STRANDED: usize = 256;
+
+/// The ticks of the clocks of file systems.
+const CLOCK_TICK: Duration = Duration::from_millis(10);
 
 /// The spawner, and the index that says what to cover.
 #[derive(Debug)]
@@ -25,12 +38,15 @@ pub(crate) struct GuardedSpawner {
     workspaces: Arc<Workspaces>,
     watch: Watch,
     guard: ControlGuard,
+    /// Why the last command could not start.
+    obstacle: Mutex<Option<Obstacle>>,
 }
 
 /// Why a command was not started.
 #[derive(Debug)]
 pub(super) enum StartError {
     Watch(WatchError),
+    Crowd(Crowd),
     Guard(GuardError),
     Sandbox(SandboxError),
 }
@@ -48,7 +64,37 @@ impl GuardedSpawner {
         let writable = workspaces.whole().for_sandbox()?.into_iter().map(|root| as_watched(root, true));
         let watched = writable.chain(readonly.into_iter().map(|root| as_watched(root, false))).collect();
         let watch = Watch::new(watched, rules(&workspaces));
-        Ok(Self { spawner, workspaces, watch, guard })
+        Ok(Self { spawner, workspaces, watch, guard, obstacle: Mutex::default() })
+    }
+
+    /// Why the last command could not start because of what is in the roots, if that still holds.
+    pub(super) fn obstacle(&self) -> Option<Obstacle> {
+        self.obstacle_of_last()?;
+        let whole = self.workspaces.whole();
+        let now = self.watch.refresh().map_err(StartError::Watch);
+        let now = now.and_then(|snapshot| self.hidden(&snapshot, whole)).err();
+        self.note(now.as_ref());
+        self.obstacle_of_last()
+    }
+
+    fn obstacle_of_last(&self) -> Option<Obstacle> {
+        self.obstacle.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, error: Option<&StartError>) {
+        let obstacle = error.and_then(StartError::obstacle);
+        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) = obstacle;
+    }
+
+    /// What to hide from a command that sees these roots.
+    fn hidden(&self, snapshot: &Snapshot, roots: &Roots) -> Result<Vec<Cover>, StartError> {
+        let mut hidden = covers::hidden(snapshot);
+        // The rest is not there.
+        if self.workspaces.are_divided() {
+            hidden.retain(|cover| self.is_seen(roots, &cover.path));
+        }
+        let tops: Vec<PathBuf> = snapshot.roots.iter().cloned().chain(roots.to_paths()).collect();
+        grouped(hidden, &tops).map_err(StartError::Crowd)
     }
 
     pub(super) fn watch_roots(&self) -> std::io::Result<()> {
@@ -57,10 +103,9 @@ impl GuardedSpawner {
 
     /// Checks what the commands of a killed server left; the first command waits for it.
     pub(super) fn recover(&self) {
-        let recovered =
-            self.watch.refresh().map_err(|error| error_chain(&error)).and_then(|snapshot| {
-                self.guard.recover(found(&snapshot)).map_err(|error| error_chain(&error))
-            });
+        let recovered = self.look().map_err(|error| error_chain(&error)).and_then(|(snapshot, _)| {
+            self.guard.recover(found(&snapshot)).map_err(|error| error_chain(&error))
+        });
         if let Err(error) = recovered {
             tracing::error!(error, "could not check what the commands of a killed server left");
         }
@@ -78,27 +123,70 @@ impl GuardedSpawner {
         let call =
             GuardedCall { call_id: call.id.clone(), session_id: call.session.clone(), tool: tool.to_owned() };
         self.guard.admit(&call, leaving, is_wanted).map_err(StartError::Guard)?;
-        let guarded = GuardedCommand { spawner: self, call, leaving };
+        let mut guarded =
+            GuardedCommand { spawner: self, call, leaving, before: None, since: SystemTime::now() };
+        let started = self.start_guarded(roots, &mut guarded, command);
+        self.note(started.as_ref().err());
+        started.map(|running| (running, guarded))
+    }
+
+    fn start_guarded(
+        &self,
+        roots: &Roots,
+        guarded: &mut GuardedCommand<'_>,
+        command: &mut CommandSpec,
+    ) -> Result<Running, StartError> {
+        let leaving = guarded.leaving;
         let mut tries = 1;
         loop {
-            let snapshot = self.watch.refresh().map_err(StartError::Watch)?;
+            let (snapshot, _) = self.look().map_err(StartError::Watch)?;
+            let hidden = self.hidden(&snapshot, roots)?;
+            // A directory that is hidden whole must still have what was found in it.
+            if snapshot.entries.len() > MOST_COVERS
+                && !Arc::ptr_eq(&snapshot, &self.watch.refresh().map_err(StartError::Watch)?)
+            {
+                tries += 1;
+                if tries < MAX_TRIES {
+                    continue;
+                }
+                return Err(StartError::Watch(WatchError::Restless));
+            }
             let kept = self.guard.before(&guarded.call, found(&snapshot)).map_err(StartError::Guard)?;
+            if self.spawner.tier() == Tier::B {
+                self.guard.require_seen().map_err(StartError::Guard)?;
+            }
             let kept = if leaving == Leaving::Kept { Vec::new() } else { kept };
-            command.covers = covers::of(&snapshot, kept);
-            // The rest is not there.
+            command.covers = covers::with_protection(hidden, kept);
             if self.workspaces.are_divided() {
                 command.covers.retain(|cover| self.is_seen(roots, &cover.path));
             }
+            guarded.before = Some(snapshot);
             match self.spawner.run(command) {
                 Err(SandboxError::CoverMoved(_)) if tries < MAX_TRIES => tries += 1,
                 Err(error) => return Err(StartError::Sandbox(error)),
-                Ok(running) => return Ok((running, guarded)),
+                Ok(running) => return Ok(running),
             }
         }
     }
 }
 
 impl GuardedSpawner {
+    /// What is in the roots, also where commands have closed a directory to the server; and those
+    /// directories, which are open again.
+    fn look(&self) -> Result<(Arc<Snapshot>, Vec<PathBuf>), WatchError> {
+        let mut opened = Vec::new();
+        let mut snapshot = self.watch.refresh()?;
+        for _ in 0..MAX_OPENINGS {
+            let more = self.guard.open_up(found(&snapshot));
+            if more.is_empty() {
+                break;
+            }
+            opened.extend(more);
+            snapshot = self.watch.refresh()?;
+        }
+        Ok((snapshot, opened))
+    }
+
     /// Whether a path is there for a command that sees these roots: in them, or in no root at all but in a
     /// directory that all commands may read.
     fn is_seen(&self, roots: &Roots, path: &Path) -> bool {
@@ -113,16 +201,68 @@ pub(super) struct GuardedCommand<'a> {
     spawner: &'a GuardedSpawner,
     call: GuardedCall,
     leaving: Leaving,
+    /// What was in the roots when it started, and when that was.
+    before: Option<Arc<Snapshot>>,
+    since: SystemTime,
 }
 
 impl GuardedCommand<'_> {
-    /// What it left behind for other programs to execute; or why nobody knows yet.
-    pub(super) fn left_behind(self) -> Result<Vec<LeftBehind>, String> {
-        let snapshot = self.spawner.watch.refresh().map_err(|error| error_chain(&error))?;
-        Ok(match self.leaving {
+    /// What it left behind for other programs to execute, and the directories that it had closed; or why
+    /// nobody knows yet.
+    pub(super) fn left_behind(self) -> Result<(Vec<LeftBehind>, Vec<PathBuf>), String> {
+        self.spawner.workspaces.whole().reopen();
+        let (snapshot, opened) = self.spawner.look().map_err(|error| error_chain(&error))?;
+        let mut left = match self.leaving {
             Leaving::TakenBack => self.spawner.guard.after(&self.call, found(&snapshot)),
             Leaving::Kept => self.spawner.guard.after_keeping(&self.call, found(&snapshot)),
-        })
+        };
+        left.extend(self.flood(&snapshot));
+        Ok((left, opened))
+    }
+
+    /// What is hidden and was all that the command left of a directory: it could not remove that.
+    pub(super) fn stranded(&self) -> Vec<PathBuf> {
+        let whole = self.spawner.workspaces.whole();
+        let is_own = self.spawner.workspaces.belongs_to(&self.call.session_id);
+        let Some(before) = &self.before else { return Vec::new() };
+        let is_denied = |path: &Path| whole.denied().may_cover_name(path.as_os_str().as_encoded_bytes());
+        let hidden =
+            before.entries.iter().filter(|entry| entry.kind == EntryKind::Denied && is_own(&entry.path));
+        let paths = hidden.take(MOST_STRANDED).map(|entry| before.absolute(entry));
+        paths
+            .filter(|path| {
+                path.parent().is_some_and(|parent| {
+                    changed_since(parent, self.since)
+                        && parent.read_dir().is_ok_and(|mut names| {
+                            names.all(|name| name.is_ok_and(|name| is_denied(Path::new(&name.file_name()))))
+                        })
+                })
+            })
+            .filter(|path| path.symlink_metadata().is_ok())
+            .collect()
+    }
+
+    /// What it left of names that must be hidden, if commands would have to hide too many then.
+    fn flood(&self, now: &Snapshot) -> Vec<LeftBehind> {
+        let hidden = |entry: &&Entry| {
+            matches!(entry.kind, EntryKind::Denied | EntryKind::Socket) && !entry.file_type.is_symlink()
+        };
+        if now.entries.iter().filter(hidden).take(MOST_COVERS + 1).count() <= MOST_COVERS {
+            return Vec::new();
+        }
+        let key = |entry: &Entry| (entry.root, entry.path.clone(), entry.inode);
+        let before = self.before.iter().flat_map(|before| before.entries.iter().filter(hidden));
+        let before: HashSet<_> = before.map(key).collect();
+        let is_writable = |entry: &&Entry| entry.root < self.spawner.workspaces.whole().paths().count();
+        let new: Vec<_> = now
+            .entries
+            .iter()
+            .filter(hidden)
+            .filter(is_writable)
+            .filter(|entry| !before.contains(&key(entry)))
+            .map(|entry| (entry.root, entry.path.clone()))
+            .collect();
+        if new.is_empty() { Vec::new() } else { self.spawner.guard.take_flood(&self.call, &new) }
     }
 
     pub(super) fn leaving(&self) -> Leaving {
@@ -133,6 +273,12 @@ impl GuardedCommand<'_> {
     pub(super) fn quarantine(&self) -> PathBuf {
         self.spawner.guard.quarantine_of(&self.call)
     }
+}
+
+/// Whether entries of a directory came or went since then; a file system's clock may be a little behind.
+fn changed_since(directory: &Path, since: SystemTime) -> bool {
+    let changed = directory.symlink_metadata().and_then(|facts| facts.modified());
+    changed.is_ok_and(|changed| changed + CLOCK_TICK >= since)
 }
 
 impl Drop for GuardedCommand<'_> {
@@ -149,7 +295,8 @@ fn found(snapshot: &Snapshot) -> impl Iterator<Item = Found<'_>> + Clone {
             EntryKind::DotGit => FoundKind::DotGit,
             EntryKind::GitDirectory => FoundKind::GitDirectory,
             EntryKind::Denied => FoundKind::Denied,
-            EntryKind::NamesDenied | EntryKind::Socket | EntryKind::Unreadable => return None,
+            EntryKind::Unreadable => FoundKind::Unreadable,
+            EntryKind::NamesDenied | EntryKind::Socket | EntryKind::TooDeep => return None,
         };
         Some(Found { root: entry.root, path: &entry.path, kind })
     })
@@ -185,6 +332,11 @@ impl StartError {
                 let hint = "Try again when the other command has ended.";
                 ToolError::new(ErrorCode::Overloaded, message).with_hint(hint).with_retry_after(10)
             }
+            Self::Guard(error @ GuardError::Unseen(_)) => {
+                let hint = "Make the directory readable (`chmod u+rwx`), or move it out of the roots.";
+                let message = format!("The command was not run: {error}.");
+                ToolError::new(ErrorCode::SandboxFailed, message).with_hint(hint)
+            }
             Self::Guard(error) => {
                 let hint =
                     "The operator must look at the roots and at `control-files` in the output directory.";
@@ -194,14 +346,46 @@ impl StartError {
                     format!("Control files cannot be guarded, so the command was not run: {reason}.");
                 ToolError::new(ErrorCode::SandboxFailed, message).with_hint(hint)
             }
+            Self::Crowd(_) | Self::Watch(WatchError::Unreadable(_)) => {
+                let Some(Obstacle { reason, remedy }) = self.obstacle() else {
+                    return refused(call, "the roots cannot be looked through", None);
+                };
+                let mut error = refused(call, &reason, Some(remedy));
+                error.retryable = false;
+                error
+            }
             Self::Watch(error) => {
                 let hint = match &error {
                     WatchError::Restless => Some("Other programs keep renaming files. Try again."),
-                    WatchError::Unreadable(_) => Some("The operator must let the server read its roots."),
-                    WatchError::Io(_) => None,
+                    WatchError::Unreadable(_) | WatchError::Io(_) => None,
                 };
                 refused(call, &error_chain(&error), hint)
             }
+        }
+    }
+
+    /// What is in the roots that keeps every command from running, if this is it.
+    fn obstacle(&self) -> Option<Obstacle> {
+        match self {
+            Self::Crowd(Crowd { count, place }) => Some(Obstacle {
+                reason: format!(
+                    "{count} names in the roots must be hidden from commands \
+                 (AUTONOUS_TOOL_DENY_PATHS), more \
+                     than can be, and most of them are in {}",
+                    place.display()
+                ),
+                remedy: "Call `delete` for what is not needed: it removes what is hidden unread. \
+                 The operator \
+                         can also move the files into one directory, which is then hidden whole, \
+                 or out of the \
+                         roots.",
+            }),
+            Self::Watch(error @ WatchError::Unreadable(_)) => Some(Obstacle {
+                reason: error_chain(error),
+                remedy: "The operator must give the server's user back the right to use the root: \
+                         `chmod u+rwx` on it.",
+            }),
+            Self::Watch(_) | Self::Guard(_) | Self::Sandbox(_) => None,
         }
     }
 }

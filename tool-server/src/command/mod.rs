@@ -8,6 +8,7 @@ mod capture;
 mod covers;
 mod environment;
 mod excerpt;
+mod grouped;
 mod guarded;
 mod quota;
 mod report;
@@ -28,6 +29,7 @@ use toolkit::{Call, Failure, Outcome, Success};
 
 use crate::change::io_error;
 use crate::control_files::Leaving;
+use crate::obstacle::Obstacle;
 use crate::output_store::OutputStore;
 use crate::roots::Workspaces;
 use capture::Capture;
@@ -130,6 +132,11 @@ impl Commands {
     /// Whether commands can be sandboxed here.
     pub(crate) fn can_run(&self) -> bool {
         self.spawner.is_ok()
+    }
+
+    /// Why the last command could not start because of what is in the roots, if that still holds.
+    pub(crate) fn obstacle(&self) -> Option<Obstacle> {
+        self.spawner.as_ref().ok().and_then(GuardedSpawner::obstacle)
     }
 
     /// Checks what the commands of a killed server left.

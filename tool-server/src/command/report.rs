@@ -1,6 +1,6 @@
 //! What an answer says of the control files that a command left behind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use protocol::journal::CreatedControlFile;
 
@@ -24,9 +24,16 @@ impl ControlFileReport {
     /// Ends a command's guard.
     pub(super) fn of(command: GuardedCommand<'_>) -> Self {
         let (quarantine, leaving) = (command.quarantine(), command.leaving());
+        let stranded = stranded(&command.stranded());
         match command.left_behind() {
-            Ok(left) if leaving == Leaving::Kept => Self { notices: kept(&left), files: listed(&left) },
-            Ok(left) => Self { notices: notices(&left, &quarantine), files: listed(&left) },
+            Ok((left, opened)) => {
+                let notices = match leaving {
+                    Leaving::Kept => kept(&left),
+                    Leaving::TakenBack => notices(&left, &quarantine),
+                };
+                let notices = notices.into_iter().chain(reopened(&opened)).chain(stranded).collect();
+                Self { notices, files: listed(&left) }
+            }
             Err(error) => {
                 let notice = format!(
                     "Control files that the command left could not be looked for: {error}. The next command \
@@ -52,6 +59,35 @@ fn kept(left: &[LeftBehind]) -> Vec<String> {
     let all: Vec<&LeftBehind> = left.iter().collect();
     let notice = format!("Left for other programs to execute, as this call may: {}.", named(&all));
     (!left.is_empty()).then_some(notice).into_iter().chain(unlisted(left)).collect()
+}
+
+/// Directories whose owner has its rights again.
+fn reopened(directories: &[PathBuf]) -> Option<String> {
+    let shown: Vec<String> =
+        directories.iter().take(MAX_NAMED).map(|path| names::quoted(&names::path_to_text(path))).collect();
+    let more = directories.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!shown.is_empty()).then(|| {
+        format!(
+            "Their owner may read, write and search these directories again, so that what the command left \
+                in \
+             them could be checked: {}{more}.",
+            shown.join(", ")
+        )
+    })
+}
+
+/// What stays although the rest of its directory went.
+fn stranded(paths: &[PathBuf]) -> Option<String> {
+    let shown: Vec<String> =
+        paths.iter().take(MAX_NAMED).map(|path| names::quoted(&names::path_to_text(path))).collect();
+    let more = if paths.len() > MAX_NAMED { " and more" } else { "" };
+    (!shown.is_empty()).then(|| {
+        format!(
+            "Commands cannot remove what is hidden from them: {}{more}. The tool `delete` removes it unread.",
+            shown.join(", ")
+        )
+    })
 }
 
 fn unlisted(left: &[LeftBehind]) -> Option<String> {

@@ -18,10 +18,12 @@ enum When {
     Path,
     /// When it is an address that git gives to a program of its own, or that is read as an option.
     Address,
-    /// When the subsection is such an address.
-    SubsectionAddress,
     /// When it is more than a plain command of git.
     Alias,
+    /// Unless it is empty.
+    NonEmpty,
+    /// When it leads an address to another host.
+    Redirect,
     /// When it is none of these values.
     NoneOf(&'static [&'static str]),
     /// When the key is none of these, and the value is one of [`When::Program`].
@@ -92,7 +94,16 @@ const TABLE: &[(&str, &str, When)] = &[
     ("remote", "uploadpack", When::Always),
     ("remote", "receivepack", When::Always),
     ("remote", "vcs", When::Always),
-    ("url", "*", When::SubsectionAddress),
+    ("url", "*", When::Redirect),
+    ("http", "proxy", When::NonEmpty),
+    ("remote", "proxy", When::NonEmpty),
+    ("http", "curloptresolve", When::NonEmpty),
+    ("http", "sslverify", When::NoneOf(TRUE)),
+    ("http", "sslcainfo", When::NonEmpty),
+    ("http", "sslcapath", When::NonEmpty),
+    ("http", "proxysslcainfo", When::NonEmpty),
+    ("core", "protecthfs", When::NoneOf(TRUE)),
+    ("core", "protectntfs", When::NoneOf(TRUE)),
     ("submodule", "url", When::Address),
     ("submodule", "update", When::NoneOf(&["checkout", "rebase", "merge", "none"])),
     ("protocol", "version", When::NoneOf(&["0", "1", "2"])),
@@ -105,6 +116,12 @@ const TABLE: &[(&str, &str, When)] = &[
         When::KeyNoneOf(&["uuid", "version", "numcopies", "backend", "largefiles", "synccontent"]),
     ),
 ];
+
+/// A setting that only its being true leaves harmless.
+const TRUE: &[&str] = &["true", "yes", "on", "1"];
+
+/// Schemes of addresses, which no abbreviation can be.
+const SCHEMES: [&[u8]; 7] = [b"file:", b"ftp:", b"ftps:", b"git:", b"http:", b"https:", b"ssh:"];
 
 /// Settings of git-lfs that name neither a program nor its arguments.
 const LFS_DATA: &[&str] =
@@ -173,7 +190,8 @@ pub(super) fn danger(setting: &Setting, leads_out: impl Fn(&PathBuf) -> bool) ->
         Some(When::Program) => names_program(setting),
         Some(When::Path) => value.is_some_and(|value| value.contains(&b'/')),
         Some(When::Address) => value.is_some_and(is_address_of_helper),
-        Some(When::SubsectionAddress) => setting.subsection.as_deref().is_some_and(is_address_of_helper),
+        Some(When::NonEmpty) => value.is_some_and(|value| !value.is_empty()),
+        Some(When::Redirect) => redirects(setting),
         Some(When::Alias) => value.is_some_and(|value| !is_plain_alias(value)),
         Some(When::NoneOf(values)) => !is_own_protocol(setting) && !is_one_of(value, values),
         Some(When::KeyNoneOf(keys)) => !keys.contains(&setting.key.as_str()) && names_program(setting),
@@ -210,10 +228,31 @@ fn is_own_protocol(setting: &Setting) -> bool {
 }
 
 /// `helper::address`, or what a program would take for an option.
-fn is_address_of_helper(address: &[u8]) -> bool {
+pub(super) fn is_address_of_helper(address: &[u8]) -> bool {
     let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     let scheme = address.iter().take_while(|byte| is_scheme(byte)).count();
     address.starts_with(b"-") || address[scheme..].starts_with(b"::")
+}
+
+/// Whether addresses are replaced by those of a helper or of another host. What stands for a host by a word
+/// of its own (`gh:`) replaces none.
+fn redirects(setting: &Setting) -> bool {
+    let (base, value) = (setting.subsection.as_deref().unwrap_or_default(), setting.value.as_deref());
+    let value = value.unwrap_or_default();
+    let is_abbreviation =
+        value.ends_with(b":") && !SCHEMES.contains(&value) && !value.iter().any(|byte| b"/.@".contains(byte));
+    let is_same_host = host(value).is_some_and(|host_before| host(base) == Some(host_before));
+    is_address_of_helper(base) || !(is_abbreviation || is_same_host)
+}
+
+/// The host of an address, of either form: `scheme://user@host:port/path` or `user@host:path`. It must be
+/// whole, so something follows it.
+fn host(address: &[u8]) -> Option<Vec<u8>> {
+    let scheme = address.windows(3).position(|part| part == b"://");
+    let rest = scheme.map_or(address, |at| &address[at + 3..]);
+    let end = rest.iter().position(|byte| b"/:".contains(byte))?;
+    let host = rest[..end].rsplit(|byte| *byte == b'@').next()?;
+    (!host.is_empty() && (scheme.is_some() || rest[end] == b':')).then(|| host.to_ascii_lowercase())
 }
 
 /// Values that are commands wherever git takes one.
@@ -310,6 +349,21 @@ mod tests {
             "[remote \"x\"] url = fd::3",
             "[remote \"x\"] url = --upload-pack=x",
             "[url \"ext::sh -c id\"] insteadOf = https://x",
+            "[url \"https://evil.example/\"] insteadOf = https://example.org/",
+            "[url \"git@evil.example:\"] pushInsteadOf = git@example.org:",
+            "[url \"https://evil.example/\"] insteadOf = https:",
+            "[url \"https://evil.example/\"] insteadOf = git@",
+            "[url \"https://evil.example/\"] insteadOf =",
+            "[url \"https://example.org.evil.example/\"] insteadOf = https://example.org",
+            "[url \"https://example.org@evil.example/\"] insteadOf = https://example.org/",
+            "[http] proxy = http://127.0.0.1:1",
+            "[http \"https://example.org\"] proxy = socks5://x",
+            "[remote \"origin\"] proxy = http://127.0.0.1:1",
+            "[http] sslVerify = false",
+            "[http \"https://example.org\"] sslVerify = 0",
+            "[http] sslCAInfo = ./ca.pem",
+            "[http] curloptResolve = example.org:443:127.0.0.1",
+            "[core] protectNTFS = false",
             "[branch \"x\"] remote = ext::x",
             "[branch \"x\"] mergeOptions = -s ../x",
             "[pull] twohead = ../x",
@@ -357,7 +411,11 @@ mod tests {
             "[commit] gpgSign = false",
             "[pull] rebase = true",
             "[init] defaultBranch = main",
-            "[http] proxy = http://proxy:3128",
+            "[http] proxy =",
+            "[http] sslVerify = true",
+            "[url \"https://example.org/\"] insteadOf = git@example.org:",
+            "[url \"https://example.org/me/\"] insteadOf = me:",
+            "[core] protectHFS = true",
             "[push] autoSetupRemote = true",
             "[trailer \"x\"] key = X",
         ] {

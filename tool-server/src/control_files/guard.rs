@@ -11,10 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
+
+use super::flood;
 use super::hazard::{Hazard, What};
-use super::inspect::{Allowed, Found, Inspection, Inspector};
+use super::inspect::{Allowed, Before, Found, FoundKind, Inspection, Inspector, Place};
 use super::quarantine::Quarantine;
 use super::records::{GuardedCall, Records};
 use super::take_back::{LeftBehind, take_back};
@@ -36,6 +39,10 @@ pub(crate) enum GuardError {
     Stuck(String),
     #[error("the server was killed while commands ran, and what was there before them is not known")]
     Unknown(#[source] io::Error),
+    #[error(
+        "the server's user may enter but not look into {0}, so what a command leaves there cannot be checked"
+    )]
+    Unseen(String),
     #[error("another command ran for too long that may not run beside it")]
     Busy,
 }
@@ -92,6 +99,10 @@ struct State {
     /// What was there before the running commands; none before the first.
     known: Option<BTreeSet<Hazard>>,
     running: BTreeSet<GuardedCall>,
+    /// When the first of the running commands began, or a little before; none for those of a killed server.
+    since: Option<SystemTime>,
+    /// Control files that commands brought along: they stay, and are not kept from commands.
+    brought: BTreeSet<Place>,
     /// Commands that ended, or whose server was killed, without a check.
     unchecked: BTreeSet<GuardedCall>,
     /// What could not be taken back.
@@ -112,6 +123,8 @@ impl ControlGuard {
             tree: Tree::open(Arc::clone(workspaces.whole()))?,
             known: None,
             running: BTreeSet::new(),
+            since: None,
+            brought: BTreeSet::new(),
             unchecked: records.unchecked(),
             stuck: BTreeMap::new(),
             admitted: BTreeSet::new(),
@@ -148,11 +161,47 @@ impl ControlGuard {
         }
         if state.running.is_empty() {
             let known = state.known.clone().unwrap_or_default();
-            let allowed = if state.known.is_some() { Allowed::Only(&known) } else { Allowed::All };
+            let before = Before { known: &known, since: None, brought: &state.brought };
+            let allowed = if state.known.is_some() { Allowed::Only(before) } else { Allowed::All };
             let inspection = Inspector::inspect(&mut state.tree, allowed, found);
             self.protect(state, &inspection);
         }
         Ok(())
+    }
+
+    /// Gives the server back the right to look into the directories that commands have left without it. The
+    /// index must look again into those that it names. What people have closed stays closed.
+    pub(crate) fn open_up<'f>(&self, found: impl Iterator<Item = Found<'f>>) -> Vec<PathBuf> {
+        let mut state = self.state();
+        let state = &mut *state;
+        if state.running.is_empty() && state.unchecked.is_empty() {
+            return Vec::new();
+        }
+        if state.known.is_none() {
+            // Without it, the check that follows says why it cannot be made.
+            let Ok(known) = self.records.load_known(&state.tree) else { return Vec::new() };
+            state.known = Some(known);
+        }
+        let closed =
+            found.filter(|found| found.kind == FoundKind::Unreadable && state.tree.has_root(found.root));
+        let new = closed.filter(|found| {
+            let hazard = Hazard::new(found.root, found.path, What::Unseen);
+            state.known.as_ref().is_none_or(|known| !known.contains(&hazard))
+        });
+        let opened = new.filter(|found| state.tree.allow(found.root, found.path));
+        opened.map(|found| state.tree.absolute(found.root, found.path)).collect()
+    }
+
+    /// Refuses a command from which closed directories cannot be hidden, if it could get into one.
+    pub(crate) fn require_seen(&self) -> Result<(), GuardError> {
+        let state = self.state();
+        let closed =
+            state.known.iter().flatten().find(|hazard| {
+                hazard.what == What::Unseen && state.tree.may_enter(hazard.root, &hazard.path)
+            });
+        closed.map_or(Ok(()), |hazard| {
+            Err(GuardError::Unseen(format!("{:?}", state.tree.absolute(hazard.root, &hazard.path))))
+        })
     }
 
     /// Waits until a command may run beside those that do; then [`Self::dismiss`] must follow.
@@ -201,15 +250,17 @@ impl ControlGuard {
         let inspection = if state.running.iter().all(|other| other == call) {
             let inspection = Inspector::inspect(&mut state.tree, Allowed::All, found);
             state.tree.forget_unused();
+            state.since = Some(file_time());
             if state.known.as_ref().is_none_or(|known| !known.iter().eq(inspection.hazards.keys())) {
-                let known: BTreeSet<Hazard> = inspection.hazards.keys().cloned().collect();
+                let known = self.of_people(state, &inspection);
                 self.records.save_known(&state.tree, &known).map_err(GuardError::Note)?;
                 state.known = Some(known);
             }
             inspection
         } else {
             let known = state.known.get_or_insert_default();
-            Inspector::inspect(&mut state.tree, Allowed::Only(known), found)
+            let before = Before { known, since: state.since, brought: &state.brought };
+            Inspector::inspect(&mut state.tree, Allowed::Only(before), found)
         };
         self.records.begin(call).map_err(GuardError::Note)?;
         state.running.insert(call.clone());
@@ -228,6 +279,14 @@ impl ControlGuard {
         let left = self.check(&mut state, call, found);
         state.running.remove(call);
         left
+    }
+
+    /// Takes back what a command left of names that must be hidden, by root and path.
+    pub(crate) fn take_flood(&self, call: &GuardedCall, entries: &[(usize, PathBuf)]) -> Vec<LeftBehind> {
+        let state = self.state();
+        let is_own = self.workspaces.belongs_to(&call.session_id);
+        let own: Vec<_> = entries.iter().filter(|(_, path)| is_own(path)).cloned().collect();
+        flood::take(&state.tree, &self.quarantine, &self.output_name(call), &own)
     }
 
     /// The same for a command that ran alone and may leave what it has: from now on it was there before.
@@ -294,7 +353,9 @@ impl ControlGuard {
         let is_own = self.workspaces.belongs_to(&call.session_id);
         let mut left = Vec::new();
         for _ in 0..MAX_PASSES {
-            let inspection = Inspector::inspect(&mut state.tree, Allowed::Only(known), found.clone());
+            let before = Before { known, since: state.since, brought: &state.brought };
+            let inspection = Inspector::inspect(&mut state.tree, Allowed::Only(before), found.clone());
+            state.brought.extend(inspection.brought);
             let new: BTreeMap<Hazard, String> = inspection
                 .hazards
                 .into_iter()
@@ -348,6 +409,17 @@ impl ControlGuard {
         Err(GuardError::Stuck(paths.into_iter().take(8).collect::<Vec<_>>().join(", ")))
     }
 
+    /// What was there before, without what file tools wrote before it became a hazard: that is a caller's,
+    /// and is taken back like what the command leaves.
+    fn of_people(&self, state: &State, inspection: &Inspection) -> BTreeSet<Hazard> {
+        let roots = self.workspaces.whole();
+        let was_known = |hazard: &Hazard| state.known.as_ref().is_some_and(|known| known.contains(hazard));
+        let is_of_people = |hazard: &&Hazard| {
+            was_known(hazard) || !roots.was_written(&state.tree.absolute(hazard.root, &hazard.path))
+        };
+        inspection.hazards.keys().filter(is_of_people).cloned().collect()
+    }
+
     /// What the things of a call are called in the quarantine.
     fn output_name(&self, call: &GuardedCall) -> String {
         self.workspaces.output_name(&call.session_id, &call.call_id)
@@ -364,6 +436,14 @@ impl ControlGuard {
     }
 }
 
+/// The time that a file made now gets: the kernel's clock for files ticks every few milliseconds.
+fn file_time() -> SystemTime {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0);
+    UNIX_EPOCH + Duration::new(seconds, nanoseconds)
+}
+
 /// What the sandbox keeps as it is: hooks and control files by name that were there before. The directory of
 /// hooks could be renamed and replaced, so its git directory keeps its name.
 fn kept(state: &State, inspection: &Inspection) -> Vec<Kept> {
@@ -372,13 +452,18 @@ fn kept(state: &State, inspection: &Inspection) -> Vec<Kept> {
     let names = inspection.with_hooks.iter().map(|(root, path)| (*root, path.as_path(), Keep::Name));
     let known = state.known.iter().flatten().filter_map(|hazard| match hazard.what {
         What::Directory | What::File(_) => Some((hazard.root, hazard.path.as_path(), Keep::Content)),
-        What::Link(_) | What::Special => None,
+        What::Link(_) | What::Special | What::Unseen => None,
         What::Setting(_) | What::UnreadableConfig(_) | What::RebaseCommands(_) => None,
+        What::ForbiddenPaths(_) | What::ForbiddenRefs(_) => None,
     });
     let mut places: Vec<_> = names.chain(known).collect();
     places.sort_by_key(|(root, path, _)| (*root, *path));
     for (root, path, how) in places {
-        if whole.is_some_and(|(other, above)| other == root && path.starts_with(above)) {
+        let is_covered = whole.is_some_and(|(other, above)| other == root && path.starts_with(above));
+        let mut above = path.ancestors();
+        let was_brought =
+            !state.brought.is_empty() && above.any(|above| state.brought.contains(&(root, above.to_owned())));
+        if is_covered || was_brought {
             continue;
         }
         let Some(stat) = state.tree.stat(root, path) else { continue };

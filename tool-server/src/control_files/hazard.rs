@@ -28,8 +28,14 @@ pub(super) enum What {
     UnreadableConfig(String),
     /// The commands of an interrupted rebase, by the SHA-256 of its list.
     RebaseCommands(String),
+    /// An index with paths that git must not write, by the SHA-256 of these.
+    ForbiddenPaths(String),
+    /// Packed references that lead elsewhere, by the SHA-256 of their lines.
+    ForbiddenRefs(String),
     /// A pipe, a device, or what cannot be opened.
     Special,
+    /// A directory that the server cannot look into.
+    Unseen,
 }
 
 impl Hazard {
@@ -40,8 +46,10 @@ impl Hazard {
     /// Whether it is part of a file whose rest can stay.
     pub(super) fn is_part_of_file(&self) -> bool {
         match self.what {
-            What::Setting(_) | What::UnreadableConfig(_) | What::RebaseCommands(_) => true,
-            What::Directory | What::File(_) | What::Link(_) | What::Special => false,
+            What::Setting(_) | What::UnreadableConfig(_) => true,
+            What::RebaseCommands(_) | What::ForbiddenRefs(_) => true,
+            What::Directory | What::File(_) | What::Link(_) => false,
+            What::ForbiddenPaths(_) | What::Special | What::Unseen => false,
         }
     }
 }

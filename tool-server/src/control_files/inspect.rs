@@ -8,16 +8,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{FileType, Stat};
 
+use super::git_config::Setting;
 use super::git_settings::{self, path_of};
 use super::hazard::{Hazard, What};
-use super::rebase;
-use super::tree::{Lead, Tree, is_executable, type_of};
+use super::tree::{Lead, MAX_BYTES, Tree, type_of};
+
+mod brought;
+mod contents;
+mod hooks;
+mod programs;
 
 /// How deep configs include each other, and hooks and modules lie in directories.
 const MAX_DEPTH: usize = 10;
+
+/// A longer path is not walked, in a directory that the index does not enter.
+const MAX_WALKED_BYTES: usize = 8192;
+
+/// A longer path in a `commondir` can be shortened by git, but not be followed by us.
+const MAX_POINTER_BYTES: i64 = 4096;
 
 /// What the index found, as far as it matters here.
 #[derive(Debug, Clone, Copy)]
@@ -39,14 +51,26 @@ pub(crate) enum FoundKind {
     GitDirectory,
     /// Denied by its name, so the index has not looked into it.
     Denied,
+    /// A directory that the index could not look into.
+    Unreadable,
 }
 
 /// Which settings and links are followed to what they name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Allowed<'a> {
     All,
-    /// Those that were there before.
-    Only(&'a BTreeSet<Hazard>),
+    /// Those that were there before commands ran.
+    Only(Before<'a>),
+}
+
+/// What was there before commands ran.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before<'a> {
+    pub(super) known: &'a BTreeSet<Hazard>,
+    /// When the first of them began; none if nobody knows.
+    pub(super) since: Option<SystemTime>,
+    /// What earlier commands brought along, which is not the operator's.
+    pub(super) brought: &'a BTreeSet<Place>,
 }
 
 /// What was found.
@@ -58,9 +82,12 @@ pub(super) struct Inspection {
     pub(super) named: BTreeSet<(usize, PathBuf)>,
     /// The git directories that have hooks in them.
     pub(super) with_hooks: BTreeSet<(usize, PathBuf)>,
+    /// Control files that are new and may stay.
+    pub(super) brought: BTreeSet<Place>,
 }
 
-type Place = (usize, PathBuf);
+/// The index of a root, and a path below it.
+pub(super) type Place = (usize, PathBuf);
 
 pub(super) struct Inspector<'a> {
     tree: &'a mut Tree,
@@ -74,6 +101,8 @@ pub(super) struct Inspector<'a> {
     common: BTreeMap<Place, Place>,
     /// Values of `core.hooksPath` that are followed, by git directory.
     hook_paths: BTreeSet<(Place, PathBuf)>,
+    /// Allowed settings that may name programs, by git directory.
+    program_settings: BTreeSet<(Place, Setting)>,
     /// Configs that were read, so that a circle of them ends.
     configs: BTreeSet<Place>,
 }
@@ -93,6 +122,7 @@ impl<'a> Inspector<'a> {
             worktrees: BTreeMap::new(),
             common: BTreeMap::new(),
             hook_paths: BTreeSet::new(),
+            program_settings: BTreeSet::new(),
             configs: BTreeSet::new(),
         };
         for Found { root, path, kind } in found {
@@ -104,6 +134,9 @@ impl<'a> Inspector<'a> {
                 FoundKind::DotGit => inspector.dot_git(root, path),
                 FoundKind::GitDirectory => inspector.todo.push((root, path.to_owned())),
                 FoundKind::Denied => inspector.denied(root, path),
+                FoundKind::Unreadable => {
+                    inspector.add(root, path, What::Unseen, "nothing in it can be checked");
+                }
                 FoundKind::Control if is_inside_git(path) => {}
                 FoundKind::Control => inspector.control(root, path),
             }
@@ -112,25 +145,34 @@ impl<'a> Inspector<'a> {
             inspector.git_directory(root, &path);
         }
         inspector.hooks_elsewhere();
+        inspector.programs();
         inspector.inspection
     }
 
     /// Git directories in a directory with a denied name: the first command that makes it is not kept out.
     fn denied(&mut self, root: usize, path: &Path) {
-        if !self.is_directory(root, path) {
-            return;
-        }
-        let Some(names) = self.tree.names(root, path) else { return };
-        let has = |name: &str| names.iter().any(|entry| entry == name);
-        if has("HEAD") && (has("commondir") || has("objects") && has("refs")) {
-            return self.todo.push((root, path.to_owned()));
-        }
-        for name in names.iter() {
-            let path = path.join(name);
-            if name.eq_ignore_ascii_case(".git") {
-                self.dot_git(root, &path);
-            } else {
-                self.denied(root, &path);
+        let mut directories = vec![path.to_owned()];
+        while let Some(path) = directories.pop() {
+            if !self.is_directory(root, &path) {
+                continue;
+            }
+            let is_short = path.as_os_str().len() <= MAX_WALKED_BYTES;
+            let Some(names) = self.tree.names(root, &path).filter(|_| is_short) else {
+                self.add(root, &path, What::Unseen, "nothing in it can be checked");
+                continue;
+            };
+            let has = |name: &str| names.iter().any(|entry| entry == name);
+            if has("HEAD") && (has("commondir") || has("objects") && has("refs")) {
+                self.todo.push((root, path));
+                continue;
+            }
+            for name in names.iter() {
+                let path = path.join(name);
+                if name.eq_ignore_ascii_case(".git") {
+                    self.dot_git(root, &path);
+                } else {
+                    directories.push(path);
+                }
             }
         }
     }
@@ -180,7 +222,7 @@ impl<'a> Inspector<'a> {
         if self.hooks(root, &hooks, 0) {
             self.inspection.with_hooks.insert(place);
         }
-        self.rebase(root, path);
+        self.contents(root, path);
         self.children(root, &path.join("worktrees"), false, 0);
         self.children(root, &path.join("modules"), true, 0);
     }
@@ -193,6 +235,9 @@ impl<'a> Inspector<'a> {
             FileType::RegularFile => self.pointer(root, &pointer, b""),
             _ => return self.add_whole(root, &pointer, &stat, why),
         };
+        if stat.st_size > MAX_POINTER_BYTES {
+            return self.add_whole(root, &pointer, &stat, why);
+        }
         match target.map(|target| self.tree.lead(root, path, &target)) {
             Some(Lead::Inside(to, common)) => {
                 self.common.insert(place.clone(), (to, common.clone()));
@@ -240,6 +285,9 @@ impl<'a> Inspector<'a> {
             }
             _ => return self.add(root, path, What::Special, "git reads it"),
         }
+        if u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_BYTES) {
+            return self.add_whole(root, path, &stat, "git reads more settings in it than can be checked");
+        }
         let Some(config) = self.tree.config(root, path, &stat) else {
             return self.add(root, path, What::Special, "git reads its settings, and they cannot be checked");
         };
@@ -276,25 +324,22 @@ impl<'a> Inspector<'a> {
             ("core", "hookspath") => {
                 self.hook_paths.insert((git.clone(), target));
             }
-            _ => {}
+            ("include" | "includeif", _) | ("core", "worktree") => {}
+            _ => {
+                self.program_settings.insert((git.clone(), setting.clone()));
+            }
         }
     }
 
-    /// Directories of hooks that an allowed `core.hooksPath` names, from each working tree.
-    fn hooks_elsewhere(&mut self) {
-        for (git, target) in std::mem::take(&mut self.hook_paths) {
-            let mut starts = BTreeSet::from([git.clone()]);
-            for (place, worktrees) in &self.worktrees {
-                if *place == git || self.common.get(place) == Some(&git) {
-                    starts.extend(worktrees.iter().cloned());
-                }
-            }
-            for (root, from) in starts {
-                if let Some((to, hooks)) = self.name(root, &from, &target) {
-                    self.hooks(to, &hooks, 0);
-                }
+    /// Where a relative path in the settings of a git directory begins: there, and in each working tree.
+    fn starts(&self, git: &Place) -> BTreeSet<Place> {
+        let mut starts = BTreeSet::from([git.clone()]);
+        for (place, worktrees) in &self.worktrees {
+            if place == git || self.common.get(place) == Some(git) {
+                starts.extend(worktrees.iter().cloned());
             }
         }
+        starts
     }
 
     /// The place that a setting names, which becomes a control file. One that does not exist yet is named as
@@ -309,72 +354,14 @@ impl<'a> Inspector<'a> {
         Some(place)
     }
 
-    /// A directory of hooks; true if there are any.
-    fn hooks(&mut self, root: usize, path: &Path, depth: usize) -> bool {
-        let Some(stat) = self.tree.stat(root, path) else { return false };
-        match type_of(&stat) {
-            FileType::Directory => {}
-            FileType::Symlink => return self.link(root, path, "git runs hooks through a link", depth),
-            _ => return false,
-        }
-        let Some(names) = self.tree.names(root, path) else {
-            self.add(root, path, What::Special, "git runs what is in it, and it cannot be checked");
-            return true;
-        };
-        let mut any = false;
-        for name in names.iter().filter(|name| !name.as_bytes().ends_with(b".sample")) {
-            any |= self.hook(root, &path.join(name), depth);
-        }
-        any
-    }
-
-    fn hook(&mut self, root: usize, path: &Path, depth: usize) -> bool {
-        let Some(stat) = self.tree.stat(root, path) else { return false };
-        match type_of(&stat) {
-            FileType::Directory if depth < MAX_DEPTH => self.hooks(root, path, depth + 1),
-            FileType::RegularFile if is_executable(&stat) => {
-                self.add_whole(root, path, &stat, "git runs it as a hook");
-                true
-            }
-            FileType::Symlink => self.link(root, path, "git runs what it leads to as a hook", depth),
-            _ => false,
-        }
-    }
-
-    /// A link to a hook or to a directory of hooks, and if it is allowed what it leads to.
-    fn link(&mut self, root: usize, path: &Path, why: &str, depth: usize) -> bool {
-        let Some(target) = self.tree.read_link(root, path) else { return false };
-        let hazard = Hazard::new(root, path, What::Link(target.clone()));
-        if let (true, true, Lead::Inside(to, target)) =
-            (depth < MAX_DEPTH, self.is_allowed(&hazard), self.lead_of_link(root, path, &target))
-        {
-            self.inspection.named.insert((to, target.clone()));
-            self.hook(to, &target, depth + 1);
-        }
-        self.insert(hazard, why);
-        true
-    }
-
-    fn rebase(&mut self, root: usize, path: &Path) {
-        for name in rebase::FILES {
-            let path = path.join(name);
-            let Some(stat) = self.tree.stat(root, &path) else { continue };
-            let why = "git runs what it says when the rebase goes on";
-            match (type_of(&stat), self.tree.read(root, &path)) {
-                (FileType::RegularFile, Ok(bytes)) if !rebase::runs(name, &bytes) => {}
-                (FileType::RegularFile, Ok(bytes)) => {
-                    let digest = protocol::hash::sha256(&bytes);
-                    self.add(root, &path, What::RebaseCommands(digest), why);
-                }
-                _ => self.add_whole(root, &path, &stat, why),
-            }
-        }
-    }
-
     /// A control file by its name, or a directory with everything in it.
     fn control(&mut self, root: usize, path: &Path) {
         let Some(stat) = self.tree.stat(root, path) else { return };
         let why = "other programs run what it says";
+        if self.is_brought_along(root, path, &stat, 0) {
+            self.inspection.brought.insert((root, path.to_owned()));
+            return;
+        }
         if type_of(&stat) != FileType::Directory {
             return self.add_whole(root, path, &stat, why);
         }
@@ -408,7 +395,7 @@ impl<'a> Inspector<'a> {
     fn is_allowed(&self, hazard: &Hazard) -> bool {
         match self.allowed {
             Allowed::All => true,
-            Allowed::Only(known) => known.contains(hazard),
+            Allowed::Only(before) => before.known.contains(hazard),
         }
     }
 

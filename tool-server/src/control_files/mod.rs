@@ -4,11 +4,16 @@
 //! hooks and what its settings say, editors and shells run what they find. The guard remembers what was there
 //! before a command and takes back what the command added. Nothing here runs anything.
 
+mod command_words;
+mod flood;
 mod git_config;
+mod git_index;
+mod git_paths;
 mod git_settings;
 mod guard;
 mod hazard;
 mod inspect;
+mod packed_refs;
 mod quarantine;
 mod rebase;
 mod records;

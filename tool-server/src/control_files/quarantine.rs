@@ -1,8 +1,8 @@
 //! The quarantine: what was taken back from the roots, in the output directory, by call.
 //!
 //! Things are moved by descriptors alone: from below a root's handle to below the quarantine's, so that a
-//! command that still runs can lead nothing astray. What lies here is deleted after a week, or earlier when
-//! there is too much of it, as all outputs are.
+//! command that still runs can lead nothing astray. What lies here is deleted after a week; the largest of it
+//! earlier, when there is too much.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -24,6 +24,9 @@ use crate::roots::QUARANTINE;
 
 /// How many entries of one directory are kept when they must be copied to another file system.
 const MAX_COPIED: usize = 1000;
+
+/// The directory of a call for names that had to be hidden and were too many.
+pub(super) const HIDDEN_NAMES: &str = "hidden-names";
 
 /// How often another name is tried for what is there already.
 const MAX_NAMES: usize = 10_000;
@@ -104,24 +107,77 @@ impl Quarantine {
         Ok((directory, name))
     }
 
-    /// Deletes what is older than a week, then the oldest until the rest fits.
+    /// Deletes what is older than a week. If the rest is too much, the calls that have most give up their
+    /// largest files: no later call can make the traces of an earlier one disappear.
     pub(super) fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        self.sweep_to(now, MAX_TOTAL_BYTES)
+    }
+
+    fn sweep_to(&self, now: SystemTime, most_bytes: u64) -> io::Result<()> {
         let mut calls = Vec::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
-            calls.push((entry.metadata()?.modified()?, bytes_in(&entry.path()), entry.path()));
+            if now.duration_since(entry.metadata()?.modified()?).unwrap_or(Duration::ZERO) > KEEP {
+                delete(&entry.path())?;
+            } else {
+                calls.push((bytes_in(&entry.path()), entry.path()));
+            }
         }
         calls.sort();
-        let mut total: u64 = calls.iter().map(|(_, bytes, _)| bytes).sum();
-        for (modified, bytes, path) in calls {
-            if now.duration_since(modified).unwrap_or(Duration::ZERO) > KEEP || total > MAX_TOTAL_BYTES {
-                make_accessible(&path);
-                fs::remove_dir_all(&path)?;
-                total -= bytes;
-            }
+        let share = fair_share(&calls, most_bytes);
+        for (bytes, path) in calls.iter().filter(|(bytes, _)| *bytes > share) {
+            shrink(path, bytes - share)?;
         }
         Ok(())
     }
+}
+
+/// What each call may have, so that all fit; the calls are sorted by what they have.
+fn fair_share(calls: &[(u64, PathBuf)], most_bytes: u64) -> u64 {
+    let mut left = most_bytes;
+    for ((bytes, _), calls_left) in calls.iter().zip((1..=calls.len() as u64).rev()) {
+        let share = left / calls_left;
+        if *bytes > share {
+            return share;
+        }
+        left -= bytes;
+    }
+    u64::MAX
+}
+
+/// Deletes of a call so many bytes: names that had to be hidden first, then the largest files.
+fn shrink(path: &Path, excess: u64) -> io::Result<()> {
+    make_accessible(path);
+    let mut files = Vec::new();
+    list(path, &mut files);
+    let hidden = path.join(HIDDEN_NAMES);
+    files.sort_by_key(|(bytes, file)| (!file.starts_with(&hidden), std::cmp::Reverse(*bytes)));
+    let mut freed = 0;
+    for (bytes, file) in files {
+        if freed >= excess {
+            return Ok(());
+        }
+        fs::remove_file(file)?;
+        freed += bytes;
+    }
+    // What is left is directories.
+    if freed < excess { delete(path) } else { Ok(()) }
+}
+
+/// The files below a directory, with what each takes.
+fn list(path: &Path, files: &mut Vec<(u64, PathBuf)>) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(facts) if facts.is_dir() => list(&entry.path(), files),
+            Ok(facts) => files.push((facts.blocks() * 512, entry.path())),
+            Err(_) => {}
+        }
+    }
+}
+
+fn delete(path: &Path) -> io::Result<()> {
+    make_accessible(path);
+    fs::remove_dir_all(path)
 }
 
 fn numbered(name: &OsStr, number: usize) -> OsString {
@@ -223,5 +279,38 @@ fn make_accessible(path: &Path) {
     let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         make_accessible(&entry.path());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_call_cannot_flush_what_an_earlier_one_left() {
+        let output = tempfile::tempdir().unwrap();
+        let quarantine = Quarantine::open(output.path()).unwrap();
+        let keep = |call: &str, path: &str, kib: usize| {
+            quarantine.keep(call, Path::new(path), &vec![b'x'; kib << 10]).unwrap();
+        };
+        let has = |call: &str, path: &str| quarantine.of_call(call).join(path).exists();
+        keep("first", "repository/.git/hooks/pre-commit", 1);
+        for call in 0..8 {
+            keep(&format!("flood-{call}"), "a/fill", 1000);
+            keep(&format!("flood-{call}"), "a/.envrc", 1);
+        }
+        for name in 0..500 {
+            keep("names", &format!("{HIDDEN_NAMES}/{name}-.env"), 1);
+        }
+        keep("names", "b/.envrc", 1);
+        quarantine.sweep_to(SystemTime::now(), 3 << 20).unwrap();
+        assert!(has("first", "repository/.git/hooks/pre-commit"));
+        assert!((0..8).all(|call| has(&format!("flood-{call}"), "a/.envrc")));
+        assert!((0..8).any(|call| !has(&format!("flood-{call}"), "a/fill")));
+        assert!(has("names", "b/.envrc"));
+        assert!(bytes_in(&quarantine.path) <= 3 << 20);
+
+        quarantine.sweep_to(SystemTime::now() + KEEP * 2, 3 << 20).unwrap();
+        assert_eq!(fs::read_dir(&quarantine.path).unwrap().count(), 0, "a week is over");
     }
 }

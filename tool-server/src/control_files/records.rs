@@ -51,7 +51,10 @@ enum StoredWhat {
     Setting { section: String, subsection: Option<String>, key: String, value: Option<String> },
     UnreadableConfig(String),
     RebaseCommands(String),
+    ForbiddenPaths(String),
+    ForbiddenRefs(String),
     Special,
+    Unseen,
 }
 
 impl Records {
@@ -104,7 +107,10 @@ fn store(tree: &Tree, hazard: &Hazard) -> StoredHazard {
         },
         What::UnreadableConfig(digest) => StoredWhat::UnreadableConfig(digest.clone()),
         What::RebaseCommands(digest) => StoredWhat::RebaseCommands(digest.clone()),
+        What::ForbiddenPaths(digest) => StoredWhat::ForbiddenPaths(digest.clone()),
+        What::ForbiddenRefs(digest) => StoredWhat::ForbiddenRefs(digest.clone()),
         What::Special => StoredWhat::Special,
+        What::Unseen => StoredWhat::Unseen,
     };
     let root = names::path_to_text(tree.root_path(hazard.root));
     StoredHazard { root, path: names::path_to_text(&hazard.path), what }
@@ -125,7 +131,10 @@ fn restore(tree: &Tree, stored: StoredHazard) -> Option<Hazard> {
         }
         StoredWhat::UnreadableConfig(digest) => What::UnreadableConfig(digest),
         StoredWhat::RebaseCommands(digest) => What::RebaseCommands(digest),
+        StoredWhat::ForbiddenPaths(digest) => What::ForbiddenPaths(digest),
+        StoredWhat::ForbiddenRefs(digest) => What::ForbiddenRefs(digest),
         StoredWhat::Special => What::Special,
+        StoredWhat::Unseen => What::Unseen,
     };
     let root = tree.root_at(&path(&stored.root)?)?;
     Some(Hazard { root, path: path(&stored.path)?, what })

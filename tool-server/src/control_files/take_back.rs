@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::git_config::{GitConfig, Setting};
 use super::hazard::{Hazard, What};
+use super::packed_refs;
 use super::quarantine::Quarantine;
 use super::rebase;
 use super::tree::{Tree, allow_owner};
@@ -112,6 +113,7 @@ fn rewrite(
     let bytes = tree.read(hazard.root, &hazard.path)?;
     let harmless = match hazard.what {
         What::RebaseCommands(_) => rebase::harmless(&bytes),
+        What::ForbiddenRefs(_) => packed_refs::harmless(&bytes),
         _ => harmless_config(&bytes, unwanted),
     };
     quarantine.keep(call, &hazard.path, &bytes)?;

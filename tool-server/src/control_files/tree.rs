@@ -6,27 +6,30 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::io::{self, BufReader, Read as _, Seek as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2, readlinkat, statat,
-};
+use rustix::fs::{Access, AtFlags, Dir, FileType, OFlags, Stat, StatxFlags, fstat, readlinkat, statx};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
 use super::git_config::GitConfig;
-use crate::roots::Roots;
+use super::git_index::{self, OBJECT_BYTES};
+use super::{git_paths, packed_refs};
+use crate::roots::{Roots, open_long, stat_long};
 
 const CLOCK_TICK: Duration = Duration::from_millis(50);
 
 /// The longest file whose content is looked at; of a longer one the rest counts by its change time.
-const MAX_BYTES: u64 = 16 << 20;
+pub(super) const MAX_BYTES: u64 = 16 << 20;
+
+/// The largest index that is read: no command can write a larger file.
+const MAX_INDEX_BYTES: u64 = 1 << 30;
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +48,18 @@ struct Known {
     status: Status,
     digest: Option<String>,
     config: Option<Arc<GitConfig>>,
-    names: Option<Arc<Vec<OsString>>>,
+    names: Option<Arc<Names>>,
+    forbidden_paths: Option<Option<String>>,
+    forbidden_refs: Option<Option<String>>,
     /// Whether the last inspection asked for it.
     is_used: bool,
+}
+
+/// What is in a directory.
+#[derive(Debug, Default)]
+struct Names {
+    all: Arc<Vec<OsString>>,
+    links: Arc<Vec<OsString>>,
 }
 
 /// Change time and size.
@@ -89,31 +101,69 @@ impl Tree {
 
     /// The status of an entry itself; none if there is none.
     pub(super) fn stat(&self, root: usize, path: &Path) -> Option<Stat> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        statat(&self.handles[root].1, path, AtFlags::SYMLINK_NOFOLLOW).ok()
+        let handle = self.handles[root].1.as_fd();
+        match stat_long(handle, path) {
+            Err(Errno::ACCESS) => {
+                self.allow(root, path.parent()?);
+                stat_long(handle, path).ok()
+            }
+            found => found.ok(),
+        }
+    }
+
+    /// Gives the owner back what it needs to look into a directory and those above it. True if something was
+    /// missing and is there now.
+    pub(super) fn allow(&self, root: usize, path: &Path) -> bool {
+        let mut above: Vec<&Path> = path.ancestors().collect();
+        above.reverse();
+        let allow = |part: &Path| {
+            open_long(self.handles[root].1.as_fd(), part, OFlags::PATH | OFlags::NOFOLLOW)
+                .is_ok_and(|entry| allow_owner(&entry))
+        };
+        // All of them, also after the first.
+        above.into_iter().filter(|part| allow(part)).count() > 0
+    }
+
+    /// Whether the nearest working tree of git around a path has been made since.
+    pub(super) fn is_in_new_clone(&self, root: usize, path: &Path, since: SystemTime) -> bool {
+        let has_git = |above: &&Path| self.stat(root, &above.join(".git")).is_some();
+        let Some(top) = path.ancestors().skip(1).find(has_git) else { return false };
+        let Ok(handle) = open_long(self.handles[root].1.as_fd(), top, OFlags::PATH) else { return false };
+        let status = statx(&handle, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME);
+        let made = status
+            .ok()
+            .filter(|status| StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::BTIME));
+        made.is_some_and(|made| {
+            let seconds = u64::try_from(made.stx_btime.tv_sec).unwrap_or(0);
+            UNIX_EPOCH + Duration::new(seconds, made.stx_btime.tv_nsec) >= since
+        })
+    }
+
+    /// Whether the server's user, and with it a command, can get into a directory or give itself the right.
+    pub(super) fn may_enter(&self, root: usize, path: &Path) -> bool {
+        let Some(stat) = self.stat(root, path) else { return false };
+        let Some(directory) = open_long(self.handles[root].1.as_fd(), path, OFlags::PATH).ok() else {
+            return true;
+        };
+        stat.st_uid == rustix::process::geteuid().as_raw()
+            || rustix::fs::accessat(&directory, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+                .is_ok()
     }
 
     /// Opens an entry itself. What its owner took away from itself is given back first.
     pub(super) fn open_entry(&self, root: usize, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let open = |path: &Path, flags: OFlags| {
-            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
             // The kernel refuses the other flags together with O_PATH.
             let opening = if flags.contains(OFlags::PATH) {
                 OFlags::empty()
             } else {
                 OFlags::NONBLOCK | OFlags::NOCTTY
             };
-            let flags = flags | opening | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-            openat2(&self.handles[root].1, path, flags, Mode::empty(), resolve)
+            open_long(self.handles[root].1.as_fd(), path, flags | opening | OFlags::NOFOLLOW)
         };
         match open(path, flags) {
             Err(Errno::ACCESS) => {
-                let mut above: Vec<&Path> = path.ancestors().collect();
-                above.reverse();
-                for part in above {
-                    allow_owner(&open(part, OFlags::PATH)?);
-                }
+                self.allow(root, path);
                 open(path, flags)
             }
             opened => opened,
@@ -126,7 +176,9 @@ impl Tree {
 
     /// The target of a link.
     pub(super) fn read_link(&self, root: usize, path: &Path) -> Option<PathBuf> {
-        let target = readlinkat(&self.handles[root].1, path, Vec::new()).ok()?;
+        let link =
+            open_long(self.handles[root].1.as_fd(), path.parent()?, OFlags::PATH | OFlags::DIRECTORY).ok()?;
+        let target = readlinkat(&link, path.file_name()?, Vec::new()).ok()?;
         Some(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
     }
 
@@ -165,23 +217,72 @@ impl Tree {
         Some(config)
     }
 
+    /// The SHA-256 of the paths in an index that git must not write; none if there are none. An error if they
+    /// cannot be read.
+    pub(super) fn forbidden_paths(
+        &mut self,
+        root: usize,
+        path: &Path,
+        stat: &Stat,
+    ) -> io::Result<Option<String>> {
+        if let Some(forbidden) = self.known(stat).forbidden_paths.clone() {
+            return Ok(forbidden);
+        }
+        let file = File::from(self.open_entry(root, path, OFlags::RDONLY)?);
+        let size = file.metadata()?.len();
+        if size > MAX_INDEX_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let forbidden = forbidden_paths(&file, size)?;
+        self.remember(stat, |known| known.forbidden_paths = Some(forbidden.clone()));
+        Ok(forbidden)
+    }
+
+    /// The SHA-256 of the lines in a file of packed references that lead elsewhere, if there are any; none if
+    /// the file cannot be read whole.
+    pub(super) fn forbidden_refs(&mut self, root: usize, path: &Path, stat: &Stat) -> Option<Option<String>> {
+        if let Some(forbidden) = self.known(stat).forbidden_refs.clone() {
+            return Some(forbidden);
+        }
+        if u64::try_from(stat.st_size).ok()? > MAX_BYTES {
+            return None;
+        }
+        let lines = packed_refs::forbidden(&self.read(root, path).ok()?);
+        let forbidden = (!lines.is_empty()).then(|| protocol::hash::sha256(&lines));
+        self.remember(stat, |known| known.forbidden_refs = Some(forbidden.clone()));
+        Some(forbidden)
+    }
+
     /// The names in a directory; none if it is no directory or cannot be read.
     pub(super) fn names(&mut self, root: usize, path: &Path) -> Option<Arc<Vec<OsString>>> {
+        self.entries(root, path).map(|names| Arc::clone(&names.all))
+    }
+
+    /// Those of them that are links.
+    pub(super) fn links(&mut self, root: usize, path: &Path) -> Option<Arc<Vec<OsString>>> {
+        self.entries(root, path).map(|names| Arc::clone(&names.links))
+    }
+
+    fn entries(&mut self, root: usize, path: &Path) -> Option<Arc<Names>> {
         let stat = self.stat(root, path)?;
         if let Some(names) = &self.known(&stat).names {
             return Some(Arc::clone(names));
         }
         let directory = self.open_directory(root, path).ok()?;
-        let mut names = Vec::new();
+        let (mut all, mut links) = (Vec::new(), Vec::new());
         for entry in Dir::read_from(&directory).ok()? {
             let entry = entry.ok()?;
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {
-                names.push(OsStr::from_bytes(name).to_owned());
+                let name = OsStr::from_bytes(name).to_owned();
+                if matches!(entry.file_type(), FileType::Symlink | FileType::Unknown) {
+                    links.push(name.clone());
+                }
+                all.push(name);
             }
         }
-        names.sort();
-        let names = Arc::new(names);
+        all.sort();
+        let names = Arc::new(Names { all: Arc::new(all), links: Arc::new(links) });
         self.remember(&stat, |known| known.names = Some(Arc::clone(&names)));
         Some(names)
     }
@@ -232,18 +333,45 @@ pub(super) fn is_executable(stat: &Stat) -> bool {
     stat.st_mode & 0o111 != 0
 }
 
-/// Gives the owner back what it needs to look at an entry and to move it; it fails for what others own.
-pub(super) fn allow_owner(entry: &OwnedFd) {
-    let Ok(stat) = fstat(entry) else { return };
+/// As git reads an index, with names of objects of either length: it must be right for one of them.
+fn forbidden_paths(file: &File, size: u64) -> io::Result<Option<String>> {
+    let mut result = Err(io::ErrorKind::InvalidData.into());
+    for object_bytes in OBJECT_BYTES {
+        let mut forbidden = Sha256::new();
+        let mut any = false;
+        let mut take = |path: &[u8]| {
+            if git_paths::is_forbidden(path) {
+                forbidden.update(path);
+                forbidden.update([0]);
+                any = true;
+            }
+        };
+        let mut start = file;
+        start.rewind()?;
+        if git_index::read_paths(BufReader::with_capacity(1 << 16, start), size, object_bytes, &mut take)
+            .is_ok()
+        {
+            let digest = any.then(|| protocol::hash::in_hex(&forbidden.finalize()));
+            if digest.is_some() || result.is_err() {
+                result = Ok(digest);
+            }
+        }
+    }
+    result
+}
+
+/// Gives the owner back what it needs to look at an entry and to move it; it fails for what others own. True
+/// if something was missing and is there now.
+pub(super) fn allow_owner(entry: &OwnedFd) -> bool {
+    let Ok(stat) = fstat(entry) else { return false };
     let needed = match type_of(&stat) {
         FileType::Directory => 0o700,
         FileType::RegularFile => 0o600,
-        _ => return,
+        _ => return false,
     };
-    if stat.st_mode & needed != needed {
-        let path = format!("/proc/self/fd/{}", entry.as_raw_fd());
-        let _ = std::fs::set_permissions(path, PermissionsExt::from_mode((stat.st_mode & 0o7777) | needed));
-    }
+    let path = format!("/proc/self/fd/{}", entry.as_raw_fd());
+    let allowed = PermissionsExt::from_mode((stat.st_mode & 0o7777) | needed);
+    stat.st_mode & needed != needed && std::fs::set_permissions(path, allowed).is_ok()
 }
 
 fn status(stat: &Stat) -> Status {

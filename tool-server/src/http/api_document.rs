@@ -32,9 +32,13 @@ them as arguments:
 ";
 
 /// The optional headers of a call.
-const HEADERS: [(&str, &str); 7] = [
+const HEADERS: [(&str, &str); 8] = [
     ("X-Session-Id", "The session whose reads and locks the call uses; `default` if absent."),
     ("X-Task-Id", "The task that the call belongs to."),
+    (
+        protocol::task::SCHEDULED_TASK,
+        "With any value: the task was set earlier and nobody asks now, so no yes for a chat covers it.",
+    ),
     ("X-Parent-Event-Id", "The parent of the call's event."),
     ("X-Request-Id", "The caller's own ID for this request; echoed in the response."),
     ("traceparent", "W3C trace context."),

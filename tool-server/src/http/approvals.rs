@@ -62,9 +62,30 @@ pub(super) async fn list(
     Json(ApprovalList { approvals }).into_response()
 }
 
-pub(super) async fn one(State(app): State<Arc<AppState>>, Path(id): Path<String>) -> Response {
+/// What may follow `GET /approvals/{id}?`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneQuery {
+    /// Whether to show what a question hides.
+    #[serde(default)]
+    reveal: bool,
+}
+
+pub(super) async fn one(
+    State(app): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    query: Result<Query<OneQuery>, QueryRejection>,
+) -> Response {
+    let Ok(Query(OneQuery { reveal })) = query else {
+        let error = invalid("The query is not understood.").with_hint("The only parameter is `reveal=true`.");
+        return response::error_response("", error);
+    };
     let found = id.parse::<EventId>().ok().and_then(|id| app.approvals.as_ref()?.get(&id));
     match found {
+        Some(approval) if reveal => match approval.revealed() {
+            Ok(whole) => ([(header::CACHE_CONTROL, "no-store")], Json(whole)).into_response(),
+            Err(error) => response::error_response("", error),
+        },
         Some(approval) => Json(&*approval).into_response(),
         None => response::error_response("", unknown(&id)),
     }

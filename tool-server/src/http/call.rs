@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use http_port::{preferred_wait, presented_token};
 use protocol::hash::sha256;
@@ -26,8 +26,7 @@ pub(super) async fn call(
         Ok(request) => response::envelope_response(app.runner.run(request).await),
         Err(error) => response::error_response(&name, error),
     };
-    let tag = HeaderName::from_static(catalogue::TAG_HEADER);
-    response.headers_mut().insert(tag, app.catalogue.tag().clone());
+    response.headers_mut().insert(catalogue::TAG_HEADER, app.catalogue.tag().clone());
     response
 }
 
@@ -49,6 +48,7 @@ pub(super) fn request_of(
         token_sha256: presented_token(headers).map(|token| sha256(token.as_bytes())),
         wait: wait_of(headers)?,
         allowed_tools: None,
+        is_scheduled: headers.contains_key(protocol::task::SCHEDULED_TASK),
         attachment: None,
     })
 }

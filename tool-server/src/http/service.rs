@@ -13,6 +13,7 @@ use toolkit::arguments::{elide, invalid};
 
 use super::response;
 use super::state::AppState;
+use crate::obstacle::Obstacle;
 
 /// The body of `/livez`.
 #[derive(Serialize, JsonSchema)]
@@ -25,14 +26,22 @@ pub(super) async fn livez() -> Response {
     Json(Liveness { status: "alive" }).into_response()
 }
 
-/// `GET /readyz`: the result of each self-check; 503 when a required one failed.
+/// `GET /readyz`: each check of the start, and how what can fail meanwhile is now; 503 when a required one
+/// failed.
 pub(super) async fn readyz(State(app): State<Arc<AppState>>) -> Response {
-    let status = if app.report.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(app.report.readiness())).into_response()
+    let readiness = app.report.readiness(app.vitals.checks(), obstacle(&app).await);
+    let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(readiness)).into_response()
 }
 
 pub(super) async fn capabilities(State(app): State<Arc<AppState>>) -> Response {
-    Json(app.report.capabilities()).into_response()
+    Json(app.report.capabilities_now(obstacle(&app).await)).into_response()
+}
+
+/// What in the roots keeps commands from running. Once there was something, it is looked for again.
+async fn obstacle(app: &AppState) -> Option<Obstacle> {
+    let obstacle = Arc::clone(&app.obstacle);
+    tokio::task::spawn_blocking(move || obstacle()).await.ok().flatten()
 }
 
 pub(super) async fn openapi(State(app): State<Arc<AppState>>) -> Response {

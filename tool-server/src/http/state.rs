@@ -8,7 +8,9 @@ use toolkit::Runner;
 use toolkit::approvals::Approvals;
 
 use super::catalogue::Catalogue;
+use crate::obstacle::Obstacle;
 use crate::service_report::ServiceReport;
+use crate::vitals::Vitals;
 
 /// What the routes share.
 pub struct AppState {
@@ -20,6 +22,10 @@ pub struct AppState {
     pub approvals: Option<Arc<Approvals>>,
     /// What `/readyz` and `/capabilities` report.
     pub report: ServiceReport,
+    /// What can fail meanwhile.
+    pub vitals: Arc<Vitals>,
+    /// Looks for what keeps commands from running.
+    pub obstacle: Arc<dyn Fn() -> Option<Obstacle> + Send + Sync>,
     /// The OpenAPI document, made at the start.
     pub openapi: Bytes,
     /// The catalogue, made at the start.

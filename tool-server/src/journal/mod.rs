@@ -9,6 +9,7 @@
 mod archives;
 mod arguments;
 mod open;
+mod room;
 mod tail;
 mod verify;
 
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use arguments::Arguments;
@@ -34,6 +35,9 @@ pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
+/// How long a failure counts after which no record was tried.
+const LATELY: Duration = Duration::from_secs(10);
+
 /// The open journal.
 #[derive(Debug)]
 pub struct Journal {
@@ -41,6 +45,8 @@ pub struct Journal {
     tail: Mutex<Tail>,
     arguments: Arguments,
     unsynced: AtomicBool,
+    /// The last failure to write a record, unless one was written since.
+    failure: Mutex<Option<(Instant, String)>>,
 }
 
 impl Journal {
@@ -58,6 +64,7 @@ impl Journal {
             tail: Mutex::new(tail),
             arguments: Arguments::beside(path),
             unsynced: AtomicBool::new(false),
+            failure: Mutex::default(),
         });
         if cut_bytes > 0 {
             let body = RecordBody::Repaired { cut_bytes };
@@ -98,9 +105,25 @@ impl Journal {
             prev: FIRST_PREV.to_owned(),
         })?;
         let named = fs::metadata(&self.path);
-        self.tail().append(line, &named)?;
+        let written = self.tail().append(line, &named);
+        let failure = written.as_ref().err().map(|error| (Instant::now(), error.to_string()));
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        written?;
         self.unsynced.store(true, Ordering::Release);
         Ok(())
+    }
+
+    /// Fails if a record could not be written now, or could not lately.
+    pub(crate) fn try_out(&self) -> io::Result<()> {
+        room::try_out(&self.path, || {
+            let tail = self.tail();
+            Ok((tail.file.try_clone()?, tail.length))
+        })?;
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match failure {
+            Some((at, error)) if at.elapsed() < LATELY => Err(io::Error::other(error)),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn tail(&self) -> MutexGuard<'_, Tail> {

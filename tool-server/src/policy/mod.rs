@@ -14,6 +14,7 @@ mod command;
 mod complexity;
 mod machine;
 mod markdown;
+mod mentioned;
 mod network;
 mod parse;
 pub(crate) mod programs;
@@ -24,6 +25,7 @@ mod simple_commands;
 mod single_command;
 mod table;
 mod terminal;
+mod values;
 mod word;
 mod wrappers;
 
@@ -34,6 +36,7 @@ use protocol::{ErrorCode, ToolError};
 
 pub(crate) use aliases::expand_aliases;
 pub use markdown::markdown;
+pub(crate) use mentioned::{Mentioned, mentioned};
 use reading::Reading;
 pub use settings::PolicySettings;
 pub(crate) use simple_commands::simple_commands;

@@ -10,8 +10,9 @@ use tree_sitter::Node;
 use super::command::{Command, Context};
 use super::parse::{parse, too_complex};
 use super::single_command::{SingleCommand, single_command};
+use super::values::Values;
 use super::word::{UNKNOWN, Word};
-use super::wrappers::{Wrapped, runs_unseen_code, wrapped_by};
+use super::wrappers::{Wrapped, runs_unseen_code, sets_variables, up_to_script, wrapped_by};
 
 /// How deep constructs may nest; code that people write stays below twenty. A wrapper (`env nice …`) counts
 /// as 10 levels and code within code (`bash -c "…"`) as 30, because each costs a copy or a parse.
@@ -31,6 +32,12 @@ pub(super) struct Line {
     pub(super) is_opaque: bool,
     /// An assignment or a function may change what the commands do, or a redirection writes a file.
     pub(super) has_side_effects: bool,
+    /// Every word of the line and of code within it, wherever it stands.
+    pub(super) words: Vec<Word>,
+    /// What its variables hold.
+    pub(super) values: Values,
+    /// Scripts that shells are given, which could be code or an option instead.
+    scripts: Vec<Word>,
 }
 
 /// Reads a command line.
@@ -41,6 +48,7 @@ pub(super) fn read(line: &str) -> Result<Line, ToolError> {
     let mut read = Line::default();
     let editor_chosen = ["EDITOR=", "VISUAL=", "editor="].iter().any(|name| line.contains(name));
     read.code(line, &Context { editor_chosen, ..Context::default() }, 0)?;
+    read.is_opaque |= read.scripts.iter().any(|script| !read.values.is_file(script));
     Ok(read)
 }
 
@@ -69,6 +77,10 @@ impl Line {
         self.is_opaque |= words.first().is_some_and(|word| !word.is_literal());
         let Some(command) = Command::new(words, context) else { return Ok(()) };
         self.is_opaque |= runs_unseen_code(&command);
+        self.scripts.extend_from_slice(up_to_script(&command));
+        if sets_variables(&command) {
+            self.values.forget();
+        }
         if command.name == "cd" {
             self.change_directory(&command);
         }
@@ -115,6 +127,7 @@ impl Walk<'_> {
             "file_redirect" => writes_a_file(&self.source[node.byte_range()]),
             _ => false,
         };
+        self.note(node);
         match node.kind() {
             "command" => self.command(node, context, depth),
             // `a && b && c` is a list within a list, but a long chain is not deep to a reader.
@@ -132,6 +145,33 @@ impl Walk<'_> {
                 self.scope(node, &piped(), depth)
             }
             _ => self.children(node, context, depth),
+        }
+    }
+
+    /// Notes words and what variables hold.
+    fn note(&mut self, node: Node<'_>) {
+        match node.kind() {
+            "word"
+            | "string"
+            | "raw_string"
+            | "ansi_c_string"
+            | "translated_string"
+            | "concatenation"
+            | "number"
+            | "simple_expansion"
+            | "expansion"
+            | "command_substitution"
+            | "process_substitution" => self.line.words.push(Word::of(node, self.source)),
+            "variable_assignment" | "for_statement" => self.line.values.note(node, self.source),
+            // These set variables to numbers, or ask for something that is no plain variable.
+            "c_style_for_statement" | "array" | "subscript" => self.line.values.forget(),
+            "compound_statement" if self.source[node.byte_range()].starts_with("((") => {
+                self.line.values.forget();
+            }
+            "declaration_command" if self.source[node.byte_range()].contains(" -n") => {
+                self.line.values.forget();
+            }
+            _ => {}
         }
     }
 

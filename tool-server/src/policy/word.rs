@@ -16,11 +16,13 @@ pub(super) struct Word {
     text: String,
     /// An unquoted part of it is a pattern, a brace list or a tilde, which the shell expands.
     expands: bool,
+    /// For each [`UNKNOWN`] the variable behind it, if it is one that stands by itself.
+    variables: Vec<Option<String>>,
 }
 
 impl Word {
     pub(super) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), expands: false }
+        Self { text: text.into(), ..Self::default() }
     }
 
     pub(super) fn of(node: Node<'_>, source: &str) -> Self {
@@ -46,7 +48,34 @@ impl Word {
 
     /// The word as shell code, where an unknown part is some variable.
     pub(super) fn as_code(&self) -> String {
-        self.text.replace(UNKNOWN, "$_")
+        let variable = |name: Option<&str>| name.map_or("$_".to_owned(), |name| format!("${{{name}}}"));
+        self.with_variables(variable)
+    }
+
+    /// The text with something in place of each unknown part, which is a variable or not.
+    pub(super) fn with_variables(&self, mut value: impl FnMut(Option<&str>) -> String) -> String {
+        let mut parts = self.text.split(UNKNOWN);
+        let mut text = parts.next().unwrap_or_default().to_owned();
+        for (index, part) in parts.enumerate() {
+            text.push_str(&value(self.variable(index)));
+            text.push_str(part);
+        }
+        text
+    }
+
+    /// How many parts of it are unknown.
+    pub(super) fn unknown_parts(&self) -> usize {
+        self.text.matches(UNKNOWN).count()
+    }
+
+    /// The variable behind an unknown part.
+    pub(super) fn variable(&self, index: usize) -> Option<&str> {
+        self.variables.get(index)?.as_deref()
+    }
+
+    fn push_unknown(&mut self, variable: Option<&str>) {
+        self.text.push(UNKNOWN);
+        self.variables.push(variable.map(str::to_owned));
     }
 
     fn push(&mut self, node: Node<'_>, source: &str) {
@@ -54,17 +83,21 @@ impl Word {
         match node.kind() {
             "raw_string" => self.push_quoted(&text.replace('\'', "")),
             // Nobody who wants to be understood writes a command with escapes in `$'…'`.
-            "ansi_c_string" if text.contains('\\') => self.text.push(UNKNOWN),
+            "ansi_c_string" if text.contains('\\') => self.push_unknown(None),
             "ansi_c_string" => self.push_quoted(&text[1..].replace('\'', "")),
             "string" => self.push_double_quoted(node, source),
             // The home directory is always written `~`; every other variable is unknown.
             "simple_expansion" | "expansion" => {
-                let name = text.trim_start_matches(['$', '{']);
-                let name = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
-                self.text.push(if name == Some("HOME") { '~' } else { UNKNOWN });
+                let inner = text.trim_start_matches(['$', '{']);
+                let name = inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+                match name {
+                    Some("HOME") => self.text.push('~'),
+                    name => self.push_unknown(name.filter(|name| inner.trim_end_matches('}') == *name)),
+                }
             }
+            "command_substitution" if matches!(text, "$(pwd)" | "`pwd`") => self.push_unknown(Some("PWD")),
             "command_substitution" | "process_substitution" | "arithmetic_expansion" => {
-                self.text.push(UNKNOWN);
+                self.push_unknown(None);
             }
             "command_name" | "concatenation" | "translated_string" => {
                 node.named_children(&mut node.walk()).for_each(|child| self.push(child, source));

@@ -2,11 +2,15 @@
 //!
 //! Letter case does not matter. A pattern without a slash matches a name at any depth; one with a slash
 //! matches from the root, unless it begins with `**/`. A pattern that ends in a slash matches a directory.
-//! Everything beneath a denied path is denied.
+//! Everything beneath a denied path is denied. A file that holds certificates or public keys alone can be
+//! read in spite of its name.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::certificates::may_be_certificate;
 
 /// The default of AUTONOUS_TOOL_DENY_PATHS.
 pub const DEFAULT_DENIED: &str = ".env,.env.*,*.pem,*.key,*.p12,*.pfx,id_rsa*,id_dsa*,id_ecdsa*,id_ed25519*,\
@@ -65,6 +69,14 @@ impl DeniedPaths {
     /// Whether an entry of a directory that is not denied is denied.
     pub(crate) fn covers_entry(&self, beneath: &Path) -> bool {
         !self.patterns.is_empty() && self.patterns.is_match(beneath)
+    }
+
+    /// Whether a path is denied by its own name alone, which a certificate may have.
+    pub(crate) fn covers_as_certificate(&self, beneath: &Path) -> bool {
+        let name = beneath.file_name().unwrap_or_default();
+        may_be_certificate(name.as_bytes())
+            && self.covers_entry(beneath)
+            && !beneath.parent().is_some_and(|parent| self.covers(parent))
     }
 
     /// How many directories above a denied entry must keep their names for it to be denied.
@@ -139,17 +151,18 @@ impl NameFilter {
     }
 }
 
+/// A set of bytes, in either case of letters.
 #[derive(Debug, Clone, Default)]
-struct ByteSet([u64; 4]);
+pub(super) struct ByteSet([u64; 4]);
 
 impl ByteSet {
-    fn add(&mut self, byte: Option<&u8>) {
+    pub(super) fn add(&mut self, byte: Option<&u8>) {
         for byte in byte.into_iter().flat_map(|byte| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()]) {
             self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
         }
     }
 
-    fn has(&self, byte: Option<&u8>) -> bool {
+    pub(super) fn has(&self, byte: Option<&u8>) -> bool {
         byte.is_some_and(|byte| self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1)
     }
 }

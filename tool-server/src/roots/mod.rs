@@ -6,11 +6,13 @@
 //! ([`Workspaces`]). No other module of this crate opens what a caller named.
 
 mod aliases;
+mod certificates;
 mod child;
 mod control_names;
 mod denied;
 mod error;
 mod git_layout;
+mod long_path;
 pub mod names;
 mod near;
 mod open;
@@ -21,9 +23,12 @@ mod touched;
 mod workspaces;
 
 pub(crate) use aliases::{CACHE_ALIAS, STATE_ALIAS};
+pub(crate) use certificates::{is_public_at, may_be_certificate};
 pub(crate) use child::{open_child_directory, open_child_file};
 pub use control_names::ControlFiles;
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
+pub(crate) use git_layout::GitChange;
+pub(crate) use long_path::{open_long, stat_long};
 pub use open::Roots;
 pub(crate) use open::{Opened, QUARANTINE, UNDO_DIRECTORY, lexically_clean};
 pub(crate) use root::RootsError;
@@ -31,5 +36,10 @@ pub(crate) use target::{Entry, Missing, Target};
 pub use workspaces::Workspaces;
 
 /// The default of AUTONOUS_TOOL_PROTECTED: the control files that file tools never write.
-pub const DEFAULT_PROTECTED: &str =
-    ".git/hooks,.git/config,.envrc,.vscode,.idea,.mcp.json,.claude,.codex,.cursor";
+pub const DEFAULT_PROTECTED: &str = "\
+    .git/hooks,.git/config,.hg/hgrc,.hg/hgrc-not-shared,.jj/repo/config.toml,.jj/workspace-config.toml,\
+    .envrc,.vscode,*.code-workspace,.idea,.zed,.fleet,.exrc,.vimrc,.nvimrc,.nvim.lua,.lvimrc,\
+    .dir-locals.el,.dir-locals-2.el,.mcp.json,.claude,.codex,.cursor,.gemini,.windsurf,.kiro,.roo,\
+    .opencode,opencode.json,.aider.conf.yml,.Rprofile,.irbrc,.pryrc,.pdbrc,.gdbinit,.lldbinit,.octaverc,\
+    .devcontainer,.devcontainer.json,.mise.toml,mise.toml,.cargo/config.toml,.cargo/config,.yarnrc.yml,\
+    .yarnrc,.yarn/releases,.yarn/plugins,.pnpmfile.cjs,.pnpmfile.mjs";

@@ -3,16 +3,18 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use protocol::ToolError;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use toolkit::arguments::{elide, invalid};
 
+use super::certificates::is_public;
 use super::control_names::ControlFiles;
 use super::denied::DeniedPaths;
 use super::error::{open_error, outside, path_denied};
+use super::git_layout::GitRules;
 use super::root::{Root, RootsError, real_path, root_of};
 use super::workspaces::owner_prefix;
 use super::{aliases, names, resolve};
@@ -49,8 +51,7 @@ pub(super) struct Rules {
     output: Option<Root>,
     /// The place of the root for what an agent keeps.
     pub(super) state: Option<usize>,
-    /// What settings of git directories name; not to be written.
-    pub(super) named_by_git: RwLock<Vec<PathBuf>>,
+    pub(super) git: GitRules,
 }
 
 /// Something beneath a root, opened.
@@ -61,6 +62,17 @@ pub struct Opened {
     pub path: PathBuf,
     /// The same beneath its root; empty for the root itself.
     pub(crate) beneath: PathBuf,
+}
+
+impl Opened {
+    /// The path of the root that it is in.
+    pub(crate) fn root(&self) -> PathBuf {
+        let mut root = self.path.clone();
+        self.beneath.components().for_each(|_| {
+            root.pop();
+        });
+        root
+    }
 }
 
 impl Roots {
@@ -85,7 +97,7 @@ impl Roots {
             Err(RootsError::None)
         } else {
             let state = aliases::state_root(&roots);
-            let rules = Rules { denied, protected, output: None, state, named_by_git: RwLock::default() };
+            let rules = Rules { denied, protected, output: None, state, git: GitRules::default() };
             Ok(Self { roots, rules: Arc::new(rules), owner: None })
         }
     }
@@ -111,6 +123,23 @@ impl Roots {
         let copy =
             |root: &Root| Ok(sandbox::Root { path: root.path.clone(), handle: root.handle.try_clone()? });
         self.roots.iter().map(copy).collect()
+    }
+
+    /// Gives the server's user back the right to use a root that a command has closed.
+    pub(crate) fn reopen(&self) {
+        for root in &self.roots {
+            let Ok(stat) = rustix::fs::fstat(&root.handle) else { continue };
+            let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
+            if is_own && stat.st_mode & 0o700 != 0o700 {
+                let mode = Mode::from_raw_mode(stat.st_mode & 0o7777 | 0o700);
+                match rustix::fs::fchmod(&root.handle, mode) {
+                    Ok(()) => {
+                        tracing::warn!(root = %root.path.display(), "a command closed a root; open again")
+                    }
+                    Err(error) => tracing::error!(root = %root.path.display(), %error, "a root is closed"),
+                }
+            }
+        }
     }
 
     pub(crate) fn control_files(&self) -> &ControlFiles {
@@ -170,13 +199,23 @@ impl Roots {
 
     fn open_named(&self, path: &str, flags: OFlags) -> Result<Opened, ToolError> {
         let (root, beneath) = self.place(path)?;
-        if self.rules.denied.covers(&lexically_clean(&beneath)) {
+        let named = lexically_clean(&beneath);
+        if self.rules.denied.covers(&named) && !self.rules.denied.covers_as_certificate(&named) {
             return Err(path_denied(path));
         }
-        let opened = self
-            .open_settled(path, root, &beneath, flags)
-            .map_err(|error| self.with_near_names(path, root, &beneath, error))?;
-        if self.rules.denied.covers(&opened.beneath) { Err(path_denied(path)) } else { Ok(opened) }
+        let opened = self.open_settled(path, root, &beneath, flags).map_err(|error| {
+            // Only what was opened can show that it is a certificate.
+            let is_denied = self.rules.denied.covers(&named);
+            if is_denied { path_denied(path) } else { self.with_near_names(path, root, &beneath, error) }
+        })?;
+        if self.is_withheld(&opened) { Err(path_denied(path)) } else { Ok(opened) }
+    }
+
+    /// Whether what was opened is denied and no certificate.
+    fn is_withheld(&self, opened: &Opened) -> bool {
+        let denied = &self.rules.denied;
+        denied.covers(&opened.beneath)
+            && !(denied.covers_as_certificate(&opened.beneath) && is_public(&opened.handle))
     }
 
     /// Opens a path and asks the kernel what was opened. Retries when it was replaced in between, since a
@@ -230,7 +269,7 @@ impl Roots {
         let (root, beneath) = root_of(&self.roots, path).ok_or(())?;
         match resolve::open_beneath(&self.roots, root, &beneath, OFlags::PATH | OFlags::CLOEXEC) {
             Ok(handle) => root_of(&self.roots, &self.identify(handle).ok_or(())?.path).map(Some).ok_or(()),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(_) => Err(()),
         }
     }

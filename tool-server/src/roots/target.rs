@@ -98,8 +98,7 @@ impl Roots {
     /// The same for a path that is resolved: what git reads and runs is known by where it is.
     fn permit_resolved(&self, path: &str, beneath: &Path, resolved: &Path) -> Result<(), ToolError> {
         self.permit_change(path, beneath)?;
-        let why = self.why_git_runs(resolved);
-        why.map_or(Ok(()), |why| Err(refused(ErrorCode::ProtectedPath, path, why)))
+        self.permit_for_git(path, resolved)
     }
 
     fn existing_target(&self, path: &str, opened: Opened) -> Result<Target, ToolError> {
@@ -151,9 +150,16 @@ impl Roots {
         let existing = self.identify(existing).ok_or_else(|| outside(path))?;
         let rest_of_path = rest.join(name);
         let (beneath, resolved) = (existing.beneath.join(&rest_of_path), existing.path.join(&rest_of_path));
+        // The directories that are made belong to the change.
+        let _held = self.hold_git_changes(&[&resolved]);
         self.permit_resolved(path, &beneath, &resolved)?;
-        let mut target =
-            Target { path: resolved, name: name.to_owned(), parent: None, existing: None, made: Vec::new() };
+        let mut target = Target {
+            path: resolved.clone(),
+            name: name.to_owned(),
+            parent: None,
+            existing: None,
+            made: Vec::new(),
+        };
         if rest.as_os_str().is_empty() {
             if statat(&existing.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                 return Err(dangling(path));
@@ -234,6 +240,31 @@ pub(crate) struct Entry {
 }
 
 impl Roots {
+    /// Finds what a path names that is denied, to be deleted unread; none for any other path.
+    pub(crate) fn hidden_entry(&self, path: &str) -> Result<Option<Entry>, ToolError> {
+        let (root, beneath) = self.place(path)?;
+        let Some(Component::Normal(name)) = beneath.components().next_back() else { return Ok(None) };
+        let parent = beneath.parent().unwrap_or(Path::new(""));
+        let Ok(parent) = resolve::open_beneath(&self.roots, root, parent, DIRECTORY) else { return Ok(None) };
+        let parent = self.identify(parent).ok_or_else(|| outside(path))?;
+        let (beneath, resolved) = (parent.beneath.join(name), parent.path.join(name));
+        if !self.rules.denied.covers(&beneath) {
+            return Ok(None);
+        }
+        if self.rules.protected.covers(&beneath) {
+            return Err(refused(ErrorCode::ProtectedPath, path, "is a control file"));
+        }
+        self.permit_for_git(path, &resolved)?;
+        let stat = statat(&parent.handle, name, AtFlags::SYMLINK_NOFOLLOW);
+        let stat = stat.map_err(|errno| open_error(path, errno))?;
+        Ok(Some(Entry {
+            path: resolved,
+            parent: parent.handle,
+            name: name.to_owned(),
+            file_type: FileType::from_raw_mode(stat.st_mode),
+        }))
+    }
+
     /// Finds what a path names, without following a link at its end. A root itself is not an entry.
     pub(crate) fn entry(&self, path: &str) -> Result<Entry, ToolError> {
         let (root, beneath) = self.place(path)?;

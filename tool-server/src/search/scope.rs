@@ -7,6 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolkit::Call;
+use toolkit::policy::TouchedPath;
+
 use super::ignore_rules::{IgnoreFiles, IgnoreRules};
 use crate::roots::{DeniedPaths, Opened, Roots, names};
 
@@ -16,6 +19,10 @@ pub(crate) struct PathDisplay {
 
 pub(crate) struct Scope<'a> {
     denied: &'a DeniedPaths,
+    /// Whose rules may keep it from more.
+    call: &'a Call,
+    /// The path of the root that is searched.
+    root: PathBuf,
     /// The searched directory beneath its root; empty, or ending in `/`.
     start: Vec<u8>,
     pub(crate) shown: PathDisplay,
@@ -27,15 +34,18 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Everything beneath a directory, except what is hidden, ignored or denied.
+    /// Everything beneath a directory, except what is hidden, ignored, denied or against the call's rules.
     pub(crate) fn of(
         roots: &'a Roots,
         directory: &Opened,
+        call: &'a Call,
         include_hidden: bool,
         include_ignored: bool,
     ) -> Self {
         Self {
             denied: roots.denied(),
+            call,
+            root: directory.root(),
             start: as_directory(&directory.beneath),
             shown: PathDisplay::beneath(roots, &directory.path),
             rules: if include_ignored { None } else { rules_above(roots, directory) },
@@ -63,6 +73,14 @@ impl<'a> Scope<'a> {
     pub(super) fn denies(&self, path: &[u8], name: &[u8]) -> bool {
         self.denied.may_cover_name(name) && self.denied.covers_entry(Path::new(OsStr::from_bytes(path)))
     }
+
+    /// Whether a rule keeps the call from an entry.
+    pub(super) fn is_against_rules(&self, path: &[u8]) -> bool {
+        self.call.hides(|| {
+            let beneath = Path::new(OsStr::from_bytes(path));
+            TouchedPath { path: self.root.join(beneath), beneath: beneath.to_owned() }
+        })
+    }
 }
 
 impl PathDisplay {
@@ -89,10 +107,7 @@ fn as_directory(path: &Path) -> Vec<u8> {
 
 /// The rules of the directories from the root down to the searched one's parent.
 fn rules_above(roots: &Roots, directory: &Opened) -> Option<Arc<IgnoreRules>> {
-    let mut root: PathBuf = directory.path.clone();
-    directory.beneath.components().for_each(|_| {
-        root.pop();
-    });
+    let root = directory.root();
     let mut parents: Vec<&Path> = directory.beneath.ancestors().skip(1).collect();
     parents.reverse();
     parents.into_iter().fold(None, |rules, parent| {

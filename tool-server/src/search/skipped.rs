@@ -18,6 +18,8 @@ pub(crate) struct Skipped {
     pub(crate) ignored: u64,
     /// Whether AUTONOUS_TOOL_DENY_PATHS denied a name.
     pub(crate) denied: bool,
+    /// Whether a rule of the operator denies an entry.
+    pub(crate) against_rules: bool,
     /// Files with a NUL byte.
     pub(crate) binary: u64,
     /// Directories and files that the server's user cannot read.
@@ -67,6 +69,7 @@ impl Skipped {
         self.hidden += other.hidden;
         self.ignored += other.ignored;
         self.denied |= other.denied;
+        self.against_rules |= other.against_rules;
         self.binary += other.binary;
         self.unreadable.merge(other.unreadable);
         self.long_lined.merge(other.long_lined);
@@ -100,6 +103,9 @@ impl Skipped {
         }
         if self.denied {
             notices.push("Skipped names that AUTONOUS_TOOL_DENY_PATHS denies.".to_owned());
+        }
+        if self.against_rules {
+            notices.push("Skipped what the operator's rules (policy.toml) deny.".to_owned());
         }
         if self.binary > 0 {
             notices.push(format!("Skipped {}.", counted(self.binary, "binary file", "binary files")));

@@ -19,7 +19,7 @@ use super::search_budget::SearchBudget;
 use super::skipped::Skipped;
 use super::work_queue::WorkQueue;
 use crate::entry_type::EntryType;
-use crate::roots::open_child_directory;
+use crate::roots::{is_public_at, may_be_certificate, open_child_directory};
 
 /// Visits the entries; each thread has its own visitor.
 pub(crate) trait Visitor: Send {
@@ -131,6 +131,7 @@ impl<V: Visitor> Walker<'_, V> {
     /// Drops the entries that the search skips.
     fn drop_skipped(&mut self, directory: &mut Directory) {
         let rules = directory.rules.clone();
+        let certificates = self.certificates(directory);
         let (path, skipped, scope) = (&mut self.path, &mut self.skipped, self.scope);
         path.clone_from(&directory.path);
         let start = path.len();
@@ -138,8 +139,12 @@ impl<V: Visitor> Walker<'_, V> {
             let name = without_slash(key).as_bytes();
             path.truncate(start);
             path.extend_from_slice(name);
-            if scope.denies(path, name) {
+            if scope.denies(path, name) && !certificates.contains(path) {
                 skipped.denied = true;
+                return false;
+            }
+            if scope.is_against_rules(path) {
+                skipped.against_rules = true;
                 return false;
             }
             let is_directory = entry_type == EntryType::Dir;
@@ -156,6 +161,18 @@ impl<V: Visitor> Walker<'_, V> {
                 }
             }
         });
+    }
+
+    /// The paths of those files that are denied by their names and hold certificates alone.
+    fn certificates(&self, directory: &Directory) -> Vec<Vec<u8>> {
+        let names = (0..directory.len()).map(|index| without_slash(directory.entry(index).0));
+        names
+            .filter(|name| may_be_certificate(name.as_bytes()))
+            .map(|name| ([directory.path.as_slice(), name.as_bytes()].concat(), name))
+            .filter(|(path, name)| self.scope.denies(path, name.as_bytes()))
+            .filter(|(_, name)| is_public_at(directory.handle.as_fd(), name))
+            .map(|(path, _)| path)
+            .collect()
     }
 
     /// Queues the directory's entries and subdirectories as jobs, the first to be taken first.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use protocol::{Annotations, Risk, SessionId, ToolError};
@@ -10,13 +10,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
-use toolkit::policy::Touches;
+use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, Outcome, Slot, Tool};
 
+use crate::bound_files::{self, BoundFiles};
 use crate::command::{CommandData, CommandRequest};
 use crate::control_files::Leaving;
 use crate::policy::{expand_aliases, programs, simple_commands};
-use crate::roots::{CACHE_ALIAS, Roots, STATE_ALIAS};
+use crate::roots::{CACHE_ALIAS, Roots, STATE_ALIAS, names};
 use crate::tool_context::ToolContext;
 
 /// Runs a command line with bash, for what no other tool does: builds, tests, git.
@@ -51,8 +52,8 @@ pub(crate) struct BashArguments {
     allow_control_files: bool,
 }
 
-/// How many files of a command line bind a decision about it; people's lines name fewer.
-const MAX_NAMED_FILES: usize = 64;
+/// How many files of a command line are shown by name.
+const MAX_SHOWN_FILES: usize = 20;
 
 pub(crate) struct Bash(pub(super) ToolContext);
 
@@ -85,32 +86,28 @@ impl Tool for Bash {
         Touches {
             paths: self.0.paths_touched(arguments["workdir"].as_str().unwrap_or("."), session),
             commands: arguments["cmd"].as_str().map(|cmd| simple_commands(&self.known(cmd, session))),
+            circumstances: if arguments["allow_control_files"] == true {
+                vec![Circumstance::ControlFiles]
+            } else {
+                Vec::new()
+            },
             ..Touches::default()
         }
     }
 
-    /// Its working directory, and every word that names a file.
+    /// Its working directory, every word that could name a file, and where these are not all that it uses,
+    /// the programs and scripts of the roots.
     fn named_files(
         &self,
         arguments: &Value,
         session: &SessionId,
     ) -> Result<BTreeMap<String, String>, ToolError> {
-        let workdir = Path::new(arguments["workdir"].as_str().unwrap_or("."));
-        let line = simple_commands(&self.known(arguments["cmd"].as_str().unwrap_or_default(), session));
-        let words = line.commands.into_iter().flat_map(|command| command.words).flatten();
-        let paths: BTreeSet<String> = words
-            .filter(|word| !word.starts_with('-') && !word.is_empty())
-            .map(|word| workdir.join(word).display().to_string())
-            .filter(|path| !self.0.paths_touched(path, session).is_empty())
-            .collect();
-        if paths.len() > MAX_NAMED_FILES {
-            let message =
-                format!("A command line that a person must approve may name {MAX_NAMED_FILES} files.");
-            return Err(
-                invalid(message).with_hint("Put the commands into a script with `write`, and run that.")
-            );
-        }
-        self.0.contents(paths.into_iter().chain([workdir.display().to_string()]), session)
+        let roots = self.0.workspaces.of(session)?;
+        let bound = self.bound(arguments, &roots)?;
+        let state = bound_files::unnamed(&bound, &roots)?;
+        let mut contents = self.0.contents(bound.paths, session)?;
+        contents.extend(state.map(|state| (String::new(), state)));
+        Ok(contents)
     }
 
     /// One line for each command that would run.
@@ -132,6 +129,7 @@ impl Tool for Bash {
         if !line.is_plain {
             shown.push_str("with redirections into files, assignments or functions: see the line itself\n");
         }
+        shown.push_str(&self.bound_in_words(arguments, &roots)?);
         if arguments["allow_control_files"] == true {
             shown.push_str("may leave or change what other programs execute: git hooks, settings, .envrc\n");
         }
@@ -160,6 +158,36 @@ impl Tool for Bash {
 }
 
 impl Bash {
+    /// The files that a decision about a call is bound to.
+    fn bound(&self, arguments: &Value, roots: &Roots) -> Result<BoundFiles, ToolError> {
+        let line = expanded(arguments["cmd"].as_str().unwrap_or_default(), roots)?;
+        Ok(BoundFiles::of(&line, arguments["workdir"].as_str().unwrap_or("."), roots))
+    }
+
+    /// What a yes for this call is bound to.
+    fn bound_in_words(&self, arguments: &Value, roots: &Roots) -> Result<String, ToolError> {
+        let bound = self.bound(arguments, roots)?;
+        let files: BTreeSet<String> = bound
+            .paths
+            .iter()
+            .filter_map(|path| Some(names::path_to_text(&roots.open_file(path).ok()?.beneath)))
+            .collect();
+        let shown: Vec<&str> = files.iter().take(MAX_SHOWN_FILES).map(String::as_str).collect();
+        let more = files.len() - shown.len();
+        let mut words = String::new();
+        if !shown.is_empty() {
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            words = format!("reads or runs `{}`{more}, as they are now\n", shown.join("` `"));
+        }
+        if !bound.is_complete {
+            words.push_str(
+                "which other files it runs or reads cannot be known: a yes for this call holds only while no \
+                 program and no script in the roots changes\n",
+            );
+        }
+        Ok(words)
+    }
+
     /// The line as it would run, for rules. One that cannot be expanded does not run either.
     fn known<'l>(&self, cmd: &'l str, session: &SessionId) -> Cow<'l, str> {
         let roots = self.0.workspaces.of(session);

@@ -17,8 +17,10 @@ use crate::tool_context::ToolContext;
 ///
 /// # Details
 ///
-/// Of a link, the link itself is deleted. With `dry_run` nothing is deleted and the answer shows what would
-/// be lost. `expected_sha256` takes precedence over what the session has read.
+/// Of a link, the link itself is deleted. What is hidden by its name, such as `.env` or `.aws`, is deleted
+/// unread, a directory with all that is in it, and cannot be brought back. With `dry_run` nothing is deleted
+/// and the answer shows what would be lost. `expected_sha256` takes precedence over what the session has
+/// read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeleteArguments {

@@ -111,7 +111,7 @@ impl Tool for Find {
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+        Touches { reads_below: true, ..self.0.touches(arguments, session) }
     }
 
     fn run(&self, arguments: FindArguments, call: &Call) -> Outcome<FindData> {
@@ -124,7 +124,8 @@ impl Tool for Find {
         let glob =
             arguments.name_pattern.as_deref().map(|glob| PathGlob::new("name_pattern", glob)).transpose()?;
 
-        let mut scope = Scope::of(&roots, &directory, arguments.include_hidden, arguments.include_ignored);
+        let mut scope =
+            Scope::of(&roots, &directory, call, arguments.include_hidden, arguments.include_ignored);
         scope.max_depth = arguments.max_depth.unwrap_or(usize::MAX);
         let page = Page::new(arguments.limit, call.bounds);
         let room = PageUsage { items: page.room(), bytes: usize::MAX };

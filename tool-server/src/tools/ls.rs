@@ -17,13 +17,13 @@ use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
+use toolkit::policy::{TouchedPath, Touches};
 use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
 
-use crate::change::mtime_ms;
+use crate::change::{mtime_ms, size_bytes};
 use crate::cursor;
 use crate::entry_type::EntryType;
-use crate::roots::{Opened, Roots, names, open_child_directory};
+use crate::roots::{Opened, Roots, is_public_at, may_be_certificate, names, open_child_directory};
 use crate::search::{self, MAX_DEPTH, Skipped};
 use crate::tool_context::ToolContext;
 use crate::utc;
@@ -105,7 +105,9 @@ impl Tool for Ls {
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+        // A list of names alone shows nothing of what is in a directory.
+        let reads_below = arguments["recursive"] == true;
+        Touches { reads_below, ..self.0.touches(arguments, session) }
     }
 
     fn run(&self, arguments: LsArguments, call: &Call) -> Outcome<LsData> {
@@ -120,6 +122,7 @@ impl Tool for Ls {
         let after = arguments.cursor.as_deref().map(|cursor| cursor::decode(&listed, cursor)).transpose()?;
         let mut listing = Listing {
             roots: &roots,
+            root: directory.root(),
             call,
             recursive: arguments.recursive,
             include_hidden: arguments.include_hidden,
@@ -137,6 +140,8 @@ impl Tool for Ls {
 
 struct Listing<'a> {
     roots: &'a Roots,
+    /// The path of the root that is listed.
+    root: PathBuf,
     call: &'a Call,
     recursive: bool,
     include_hidden: bool,
@@ -276,8 +281,15 @@ impl Listing<'_> {
                 continue;
             }
             let denied = self.roots.denied();
-            if denied.may_cover_name(name) && denied.covers_entry(&beneath.join(OsStr::from_bytes(name))) {
+            if denied.may_cover_name(name)
+                && denied.covers_entry(&beneath.join(OsStr::from_bytes(name)))
+                && !(may_be_certificate(name) && is_public_at(directory, OsStr::from_bytes(name)))
+            {
                 self.skipped.denied = true;
+                continue;
+            }
+            if self.is_hidden_by_rule(beneath, name) {
+                self.skipped.against_rules = true;
                 continue;
             }
             heap.push(key.clone());
@@ -298,6 +310,13 @@ impl Listing<'_> {
     /// The part of the cursor's path below `prefix`, if it is there.
     fn after_within(&self, prefix: &[u8]) -> Option<Vec<u8>> {
         self.after.as_deref()?.strip_prefix(prefix).map(<[u8]>::to_vec)
+    }
+
+    fn is_hidden_by_rule(&self, beneath: &Path, name: &[u8]) -> bool {
+        self.call.hides(|| {
+            let beneath = beneath.join(OsStr::from_bytes(name));
+            TouchedPath { path: self.root.join(&beneath), beneath }
+        })
     }
 
     fn skips_hidden(&mut self, name: &[u8]) -> bool {
@@ -325,10 +344,6 @@ fn long_line(name: &str, stat: &Stat) -> String {
         EntryType::Other => "other",
     };
     format!("{entry_type:<7} {:>10} {}  {name}", size_bytes(stat), utc::shown(mtime_ms(stat)))
-}
-
-fn size_bytes(stat: &Stat) -> u64 {
-    u64::try_from(stat.st_size).unwrap_or(0)
 }
 
 fn unreadable(path: &[u8], errno: Errno) -> ToolError {

@@ -1,7 +1,7 @@
 //! `run_script`: a script of a skill, run without a shell.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{Annotations, Risk, SessionId, ToolError};
@@ -70,14 +70,18 @@ impl Tool for RunScript {
         Some(self.0.command_timeout(arguments["timeout_seconds"].as_u64()))
     }
 
-    /// The script with its arguments, as one command.
+    /// The script, and with its arguments one command.
     fn touches(&self, arguments: &Value, _: &SessionId) -> Touches {
         let passed = arguments["args"].as_array().into_iter().flatten();
         let words = [&arguments["relative_path"]].into_iter().chain(passed);
         let words = words.map(|word| word.as_str().map(str::to_owned)).collect();
         let command = SimpleCommand { words, without_options: None };
         let line = CommandLine { commands: vec![command], is_understood: true, is_plain: true };
-        Touches { commands: Some(line), ..Touches::default() }
+        let text = |name: &str| arguments[name].as_str().unwrap_or_default();
+        let script = Path::new(text("relative_path"));
+        let script = Path::new("scripts").join(script.strip_prefix("scripts").unwrap_or(script));
+        let paths = self.0.skills.touched(text("skill"), &script.to_string_lossy());
+        Touches { paths, commands: Some(line), ..Touches::nothing() }
     }
 
     /// The script.

@@ -1,9 +1,10 @@
 //! `skill`: the instructions for a kind of task.
 
-use protocol::{Annotations, Risk};
+use protocol::{Annotations, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
@@ -61,6 +62,11 @@ impl Tool for SkillTool {
         let lines: Vec<String> =
             skills.iter().map(|skill| format!("- {}: {}", skill.name, skill.description)).collect();
         Some(format!("The skills:\n{}", lines.join("\n")))
+    }
+
+    fn touches(&self, arguments: &Value, _: &SessionId) -> Touches {
+        let name = arguments["name"].as_str().unwrap_or_default();
+        Touches { paths: self.0.skills.touched(name, "SKILL.md"), ..Touches::nothing() }
     }
 
     fn run(&self, arguments: SkillArguments, _: &Call) -> Outcome<SkillData> {

@@ -13,7 +13,7 @@ use toolkit::policy::Touches;
 use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
 
 use super::no_attachment;
-use crate::change::{hash_file, io_error, mtime_ms, size_and_mtime};
+use crate::change::{hash_file, io_error, mtime_ms, size_and_mtime, size_bytes};
 use crate::roots::names;
 use crate::tool_context::ToolContext;
 
@@ -123,7 +123,7 @@ impl FileDownload {
     fn hash(&self, file: &OwnedFd, stat: &Stat, path: &str, call: &Call) -> Result<(String, u64), ToolError> {
         let hashes = &self.0.file_hashes;
         if let Some(hash) = hashes.get(stat) {
-            return Ok((hash, u64::try_from(stat.st_size).unwrap_or(0)));
+            return Ok((hash, size_bytes(stat)));
         }
         let (hash, bytes) = hash_file(file, path, call)?;
         hashes.put(stat, &hash, SystemTime::now());

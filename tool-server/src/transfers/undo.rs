@@ -1,9 +1,10 @@
 //! `undo`: what `POST /changes/{call_id}/undo` does.
 
-use protocol::{Annotations, EventId, Risk};
+use protocol::{Annotations, EventId, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::no_attachment;
@@ -43,6 +44,14 @@ impl Tool for Undo {
 
     fn example(&self) -> Value {
         json!({"call_id": "01997a2e-5f6b-7c3d-8e9f-0123456789ab"})
+    }
+
+    /// The file that was changed, as the session has it that changed it.
+    fn touches(&self, arguments: &Value, _: &SessionId) -> Touches {
+        let call = arguments["call_id"].as_str().and_then(|id| id.parse::<EventId>().ok());
+        let changed = call.and_then(|call| self.0.changer.changed_by(&call));
+        let paths = changed.map(|(path, session)| self.0.paths_touched(&path, &session));
+        Touches { paths: paths.unwrap_or_default(), ..Touches::nothing() }
     }
 
     fn run(&self, arguments: UndoArguments, call: &Call) -> Outcome<UndoData> {

@@ -5,10 +5,11 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, fstatfs, openat2, statat};
+use rustix::fs::{AtFlags, OFlags, Stat, fstatfs, statat};
 use rustix::io::Errno;
 
 use super::tree::Identity;
+use crate::roots::{open_long, stat_long};
 
 /// A directory that changed this recently may change again without a new change time: the coarsest clock of
 /// a file system has two seconds.
@@ -35,13 +36,11 @@ const LOCAL: [u64; 15] = [
 ];
 
 pub(super) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    openat2(root, or_here(path), flags, Mode::empty(), beneath)
+    open_long(root, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK)
 }
 
 pub(super) fn identity(root: BorrowedFd<'_>, path: &Path) -> Result<Identity, Errno> {
-    statat(root, or_here(path), AtFlags::SYMLINK_NOFOLLOW).map(|stat| Identity::of(&stat))
+    stat_long(root, path).map(|stat| Identity::of(&stat))
 }
 
 /// What an entry of an open directory is; none if there is no such entry.
@@ -77,8 +76,4 @@ pub(super) fn is_gone(error: Errno) -> bool {
 /// Whether a failure is one of this process, which says nothing about the directory.
 pub(super) fn is_ours(error: Errno) -> bool {
     matches!(error, Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::INTR)
-}
-
-fn or_here(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }

@@ -19,6 +19,7 @@ use super::rules::{Rules, layout_bit};
 use super::snapshot::{EntryKind, Snapshot};
 use super::tree::{Directory, Found, Id, Identity, Tree};
 use super::{WatchError, WatchedRoot, file_system};
+use crate::roots::{is_public_at, may_be_certificate};
 
 /// How often we look again because something changed meanwhile.
 const MAX_ROUNDS: usize = 100;
@@ -26,8 +27,16 @@ const MAX_ROUNDS: usize = 100;
 /// How many names of a directory are looked at one by one before the whole directory is read.
 const MAX_NAMES: usize = 1000;
 
-/// A directory with a longer path is not entered: mounts need a whole path, of at most 4095 bytes.
+/// A directory with a longer path is hidden whole, though it is looked into: mounts need a whole path, of at
+/// most 4095 bytes.
 const MAX_PATH_BYTES: usize = 3500;
+
+/// A directory with a longer path is not looked into. No program can name it, and to walk a path for each
+/// directory in it takes time that grows with its square.
+const MAX_WALKED_BYTES: usize = 8192;
+
+/// What may be a certificate is asked before each command whether it changed. Of more, all is hidden.
+const MAX_JUDGED: usize = 2000;
 
 /// What to look at again in a directory.
 #[derive(Debug)]
@@ -49,6 +58,8 @@ pub(super) struct Index {
     /// Counts the looks, to tell an entry from an earlier one.
     seen: u64,
     told_of_limit: bool,
+    /// Files that are denied by their names unless they hold certificates alone, as they were when we looked.
+    judged: BTreeMap<(Id, OsString), Identity>,
     snapshot: Arc<Snapshot>,
 }
 
@@ -67,6 +78,7 @@ impl Index {
             changed: true,
             seen: 0,
             told_of_limit: false,
+            judged: BTreeMap::new(),
             snapshot: Arc::new(snapshot),
         };
         for root in 0..index.roots.len() {
@@ -83,6 +95,7 @@ impl Index {
     /// Looks at all that changed since the last time. The same snapshot, if nothing of interest did.
     pub(super) fn refresh(&mut self) -> Result<Arc<Snapshot>, WatchError> {
         self.poll();
+        self.poll_judged();
         for _ in 0..MAX_ROUNDS {
             self.drain()?;
             if std::mem::take(&mut self.overflowed) {
@@ -121,6 +134,12 @@ impl Index {
         };
         let taken = queue.drain(|change| match change {
             Change::Overflow => *overflowed = true,
+            // With no name to examine, the look is only whether the directory can be opened.
+            Change::Rights { watch } => {
+                for id in tree.at_watch(watch) {
+                    stale.entry(*id).or_insert_with(|| Stale::Names(BTreeSet::new()));
+                }
+            }
             Change::Unwatched { watch } => {
                 stale.extend(tree.unwatched(watch).into_iter().map(|id| (id, Stale::Everything)));
             }
@@ -139,6 +158,34 @@ impl Index {
         for id in self.tree.polled() {
             self.check(id);
         }
+    }
+
+    /// Of what may be a certificate it matters what is in it, which nobody reports.
+    fn poll_judged(&mut self) {
+        let Self { judged, tree, roots, stale, .. } = self;
+        judged.retain(|(id, name), before| {
+            let Some(directory) = tree.get(*id) else { return false };
+            let root = roots[directory.root].handle.as_fd();
+            let now = file_system::identity(root, &tree.path(*id).join(name));
+            if now != Ok(*before) || !file_system::has_settled(*before) {
+                mark(stale, *id, name.clone());
+            }
+            true
+        });
+    }
+
+    /// Whether a denied file is a certificate that everybody may see.
+    fn is_certificate(&mut self, id: Id, handle: &OwnedFd, name: &OsStr, identity: Identity) -> bool {
+        if !may_be_certificate(name.as_bytes()) {
+            return false;
+        }
+        let place = (id, name.to_owned());
+        self.judged.remove(&place);
+        if self.judged.len() >= MAX_JUDGED {
+            return false;
+        }
+        self.judged.insert(place, identity);
+        is_public_at(handle.as_fd(), name)
     }
 
     /// The same after a look, for what changed meanwhile.
@@ -190,7 +237,7 @@ impl Index {
 
     fn look(&mut self, id: Id, stale: &Stale, appeared: &mut Vec<Id>) -> Result<(), WatchError> {
         let Some(directory) = self.tree.get(id) else { return Ok(()) };
-        if directory.path_bytes > MAX_PATH_BYTES {
+        if directory.path_bytes > MAX_WALKED_BYTES {
             self.give_up(id);
             return Ok(());
         }
@@ -328,6 +375,12 @@ impl Index {
         let (identity, file_type) = (Identity::of(&stat), FileType::from_raw_mode(stat.st_mode));
         let path = path.join(name);
         let mut kind = if matters { self.rules.kind(&path, writable) } else { None };
+        if kind == Some(EntryKind::Denied)
+            && file_type == FileType::RegularFile
+            && self.is_certificate(id, handle, name, identity)
+        {
+            kind = None;
+        }
         if file_type == FileType::Socket && kind != Some(EntryKind::Denied) {
             kind = Some(EntryKind::Socket);
         }
@@ -377,11 +430,13 @@ impl Index {
     fn enter(&mut self, parent: Id, name: &OsStr, identity: Option<Identity>, appeared: &mut Vec<Id>) {
         self.leave(parent, name);
         let Some(above) = self.tree.get(parent) else { return };
+        let path_bytes = above.path_bytes + 1 + name.len();
         let directory = Directory {
             root: above.root,
             parent: Some(parent),
             name: name.into(),
-            path_bytes: above.path_bytes + 1 + name.len(),
+            path_bytes,
+            begins_too_deep: path_bytes > MAX_PATH_BYTES && above.path_bytes <= MAX_PATH_BYTES,
             identity,
             ..Directory::default()
         };

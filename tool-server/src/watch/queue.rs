@@ -8,11 +8,13 @@ use std::sync::Arc;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-/// An entry that came, went or was replaced. A change of a file's content is none.
+/// An entry that came, went or was replaced, and a change of the rights to look into a directory. A change of
+/// a file's content is none.
 const CHANGES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::MOVED_FROM)
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::DELETE)
+    .union(WatchFlags::ATTRIB)
     .union(WatchFlags::ONLYDIR)
     .union(WatchFlags::EXCL_UNLINK);
 
@@ -27,6 +29,8 @@ pub(super) struct Queue {
 pub(super) enum Change {
     /// Something happened to this name in the directory of this watch.
     Entry { watch: i32, name: OsString },
+    /// The rights to the directory of this watch may be others than before.
+    Rights { watch: i32 },
     /// The watch is gone, with its directory.
     Unwatched { watch: i32 },
     /// There were more changes than the queue holds.
@@ -72,6 +76,11 @@ impl Queue {
                 take(Change::Overflow);
             } else if flags.contains(ReadFlags::IGNORED) {
                 take(Change::Unwatched { watch });
+            } else if flags.contains(ReadFlags::ATTRIB) {
+                // What is said of an entry of the directory, the entry's own watch says if it needs one.
+                if event.file_name().is_none() {
+                    take(Change::Rights { watch });
+                }
             } else if let Some(name) = event.file_name() {
                 let name = OsString::from_vec(name.to_bytes().to_vec());
                 take(Change::Entry { watch, name });

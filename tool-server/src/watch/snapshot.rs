@@ -15,6 +15,8 @@ pub(crate) enum EntryKind {
     Socket,
     /// A directory that cannot be searched, so nobody knows what is in it.
     Unreadable,
+    /// A directory whose path is so long that nothing in it can be covered.
+    TooDeep,
     /// A control file by its name, or a directory of them.
     Control,
     /// Called `.git`, in any letter case: a repository, or a file or link that leads to one.

@@ -254,13 +254,15 @@ fn roots_may_lie_in_each_other_and_readonly_ones_show_denied_names_alone() {
 fn a_directory_that_cannot_be_searched_is_an_entry_of_its_own() {
     let tree = Tree::new(|root| fs::create_dir_all(root.join("a/closed")).unwrap());
     tree.snapshot();
-    // A path that is too long for a mount stands for all that the server cannot look into.
-    let long = format!("{}/", "n".repeat(200)).repeat(19);
-    make_deep(&tree.path("a"), &long);
+    // What is too deep for a mount is hidden, and looked into; what is deeper still is not looked into.
+    let long = format!("{}/", "n".repeat(200)).repeat(25);
+    make_deep(&tree.path("a"), &format!("{long}.git/{}", long.repeat(2)));
     let snapshot = tree.snapshot();
-    let unreadable = of_kind(&snapshot, EntryKind::Unreadable);
-    assert_eq!(unreadable.len(), 1);
-    assert!((3500..3800).contains(&unreadable[0].len()));
+    let lengths = |kind| of_kind(&snapshot, kind).iter().map(|path| path.len()).collect::<Vec<_>>();
+    let (deep, unreadable) = (lengths(EntryKind::TooDeep), lengths(EntryKind::Unreadable));
+    assert!(deep.len() == 1 && (3500..3800).contains(&deep[0]), "{deep:?}");
+    assert!(unreadable.len() == 1 && (8192..8500).contains(&unreadable[0]), "{unreadable:?}");
+    assert_eq!(lengths(EntryKind::DotGit), [2 + long.len() + 4]);
     assert!(Arc::ptr_eq(&snapshot, &tree.snapshot()));
     if rustix::process::geteuid().is_root() {
         return;
@@ -273,6 +275,9 @@ fn a_directory_that_cannot_be_searched_is_an_entry_of_its_own() {
     assert!(of_kind(&tree.snapshot(), EntryKind::Unreadable).contains(&"a/closed"));
     mode(0o700);
     tree.denies(&["a/closed/.env"]);
+    // Nothing in it changed, only the right to look into it.
+    mode(0o300);
+    assert!(of_kind(&tree.snapshot(), EntryKind::Unreadable).contains(&"a/closed"));
 }
 
 /// Makes nested directories whose whole path no call accepts.

@@ -53,6 +53,8 @@ pub(super) struct Directory {
     pub(super) name: Box<OsStr>,
     /// The length of its path, in bytes.
     pub(super) path_bytes: usize,
+    /// The first on its path that no mount can be told of.
+    pub(super) begins_too_deep: bool,
     /// None until it is read for the first time.
     pub(super) identity: Option<Identity>,
     /// Whether a later change cannot have the change time that it had when it was read.
@@ -71,7 +73,7 @@ pub(super) struct Directory {
 
 impl Directory {
     pub(super) fn is_interesting(&self) -> bool {
-        self.unreadable || !self.found.is_empty() || is_git_layout(self.layout)
+        self.unreadable || self.begins_too_deep || !self.found.is_empty() || is_git_layout(self.layout)
     }
 
     /// Whether it must be asked for its change time, because changes are not reported.
@@ -226,6 +228,9 @@ impl Tree {
             let Some(directory) = self.get(*id) else { continue };
             if directory.unreadable {
                 entries.extend(self.entry_of(*id, EntryKind::Unreadable));
+            }
+            if directory.begins_too_deep {
+                entries.extend(self.entry_of(*id, EntryKind::TooDeep));
             }
             if is_git_layout(directory.layout) {
                 entries.extend(self.entry_of(*id, EntryKind::GitDirectory));

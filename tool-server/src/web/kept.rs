@@ -1,6 +1,9 @@
 //! A page that is longer than an answer: its text is kept, and read on from there without a second request.
 
-use protocol::{ErrorCode, EventId, FullOutput, ToolError};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use protocol::{ErrorCode, EventId, FullOutput, SessionId, ToolError};
 use toolkit::output::Full;
 use toolkit::{Bounds, Call};
 
@@ -35,10 +38,23 @@ pub(crate) fn cut(text: &str, start: usize, bounds: Bounds) -> Cut<'_> {
     Cut { text: &rest[..end], next: Some(start + end), full: Some(full) }
 }
 
+/// What the name of a kept page ends with, so that it can be told from the output of a command.
+const PAGE: &str = ".page";
+
 impl Web {
+    fn page_name(&self, session: &SessionId, kept_by: &EventId) -> String {
+        self.workspaces.output_name(session, kept_by) + PAGE
+    }
+
+    /// Whether what lies at a path comes from the web: a page that was kept, or the directory of them.
+    pub(crate) fn is_from_outside(&self, path: &Path) -> bool {
+        let is_page = || path.file_stem().is_some_and(|name| name.as_bytes().ends_with(PAGE.as_bytes()));
+        path == self.output.directory() || (path.parent() == Some(self.output.directory()) && is_page())
+    }
+
     /// Keeps the whole text of a page.
     pub(crate) fn keep(&self, call: &Call, text: &str) -> (Option<FullOutput>, Option<String>) {
-        let name = self.workspaces.output_name(&call.session, &call.id);
+        let name = self.page_name(&call.session, &call.id);
         let saved = self.output.begin(&name).and_then(|mut spill| {
             spill.write(text.as_bytes())?;
             Ok(spill.finish())
@@ -73,7 +89,7 @@ impl Web {
         let (kept_by, next): (EventId, usize) =
             (kept_by.parse().map_err(|_| gone())?, next.parse().map_err(|_| gone())?);
         // Only the name that the call's own session gives it is looked for.
-        let name = self.workspaces.output_name(&call.session, &kept_by);
+        let name = self.page_name(&call.session, &kept_by);
         let path = self.output.path_of(&name);
         let opened = self.workspaces.of(&call.session)?.open_file(&path).map_err(|_| gone())?;
         let bytes = read_whole(&opened.handle, MAX_KEPT_BYTES).ok().flatten().ok_or_else(gone)?;

@@ -7,9 +7,9 @@ mod error;
 mod kept;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use fetcher::{Exchange, Fetcher, Job, Message, Settings, Standing, check_headers};
+use fetcher::{Exchange, Fetcher, Job, Message, Secrets, Settings, Standing, check_headers};
 use process::Secret;
 use protocol::{ErrorCode, ToolError};
 use toolkit::Call;
@@ -24,6 +24,9 @@ pub(crate) use kept::cut;
 /// The most that one request may take.
 pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(300);
 
+/// How long an answer of the fetcher may take to be read.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(250);
+
 /// The web, as far as tools have it.
 #[derive(Debug)]
 pub struct Web {
@@ -33,7 +36,7 @@ pub struct Web {
     asks: bool,
     settings: Settings,
     /// What never leaves this machine.
-    own_secrets: Vec<Secret>,
+    own_secrets: Secrets,
     output: Arc<OutputStore>,
     workspaces: Arc<Workspaces>,
 }
@@ -41,11 +44,17 @@ pub struct Web {
 impl Web {
     /// The web as it is set up, without a fetcher.
     pub fn new(settings: Settings, output: Arc<OutputStore>, workspaces: Arc<Workspaces>) -> Self {
-        Self { fetcher: None, asks: false, settings, own_secrets: Vec::new(), output, workspaces }
+        Self { fetcher: None, asks: false, settings, own_secrets: Secrets::default(), output, workspaces }
     }
 
     /// The same behind a fetcher. `asks` says whether somebody can be asked about a host.
-    pub(crate) fn behind(self, fetcher: Arc<Fetcher>, own_secrets: Vec<Secret>, asks: bool) -> Self {
+    pub(crate) fn behind<'a>(
+        self,
+        fetcher: Arc<Fetcher>,
+        own_secrets: impl IntoIterator<Item = &'a Secret>,
+        asks: bool,
+    ) -> Self {
+        let own_secrets = Secrets::new(own_secrets.into_iter().map(Secret::expose));
         Self { fetcher: Some(fetcher), own_secrets, asks, ..self }
     }
 
@@ -78,6 +87,11 @@ impl Web {
         check_headers(headers, more).map_err(to_tool_error)
     }
 
+    /// What a search needs.
+    pub(crate) fn search_service(&self) -> Option<String> {
+        fetcher::service_of(self.settings.search.url.as_str())
+    }
+
     /// The host of the search service.
     pub(crate) fn search_host(&self) -> Option<String> {
         fetcher::host_of(self.settings.search.url.as_str())
@@ -88,10 +102,12 @@ impl Web {
         self.settings.profiles.iter().map(|(name, profile)| (name.as_str(), profile.description.as_str()))
     }
 
-    /// Refuses what would carry a secret of this server away.
-    pub(crate) fn refuse_own_secrets(&self, texts: &[&str]) -> Result<(), ToolError> {
-        let has_secret = |text: &&str| self.own_secrets.iter().any(|secret| text.contains(secret.expose()));
-        if !texts.iter().any(has_secret) {
+    /// Refuses what would carry a secret of this server away, in whatever form.
+    pub(crate) fn refuse_own_secrets<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), ToolError> {
+        if !texts.into_iter().any(|text| self.own_secrets.are_in(text.as_bytes())) {
             return Ok(());
         }
         let message = "The request has a secret of this server in it, so it was not sent.";
@@ -107,6 +123,13 @@ impl Web {
     }
 }
 
+/// How long a request may take so that the fetcher, which knows whom it waits for, says first that it is
+/// late.
+pub(crate) fn timeout_ms(call: &Call) -> u64 {
+    let left = call.deadline.saturating_duration_since(Instant::now()).saturating_sub(ANSWERS_WITHIN);
+    u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1)
+}
+
 /// The next message of a request, unless it failed, or nobody waits for it any more.
 pub(crate) fn next(exchange: &mut Exchange, call: &Call) -> Result<Message, ToolError> {
     let next = exchange.next(|| call.check().map_err(Stopped::Call)).map_err(|stopped| match stopped {
@@ -114,7 +137,7 @@ pub(crate) fn next(exchange: &mut Exchange, call: &Call) -> Result<Message, Tool
         Stopped::Io(error) => unanswered(&error),
     })?;
     match next {
-        Message::Failed(error) => Err(to_tool_error(error)),
+        Message::Failed { error, at } => Err(ToolError { failed_at: at, ..to_tool_error(error) }),
         message => Ok(message),
     }
 }

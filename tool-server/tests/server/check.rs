@@ -36,6 +36,11 @@ fn check_needs_no_settings_and_leaves_nothing_behind() {
     for held in [
         "holds       leave a git setting that starts a program: taken back when the command ended",
         "holds       leave an executable git hook: taken back when the command ended",
+        "holds       leave such a setting in a directory closed to the server: taken back when the command \
+            ended",
+        "holds       leave such a setting below a path longer than a mount takes: taken back",
+        "holds       leave an index from which git writes a hook: taken back when the command ended",
+        "holds       replace a program that a git setting names: read-only, or taken back",
         "holds       take more memory than a command may have: killed",
     ] {
         assert!(stdout.contains(held), "{held}: {stdout}{stderr}");

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Settings, TestServer};
 use protocol::journal::RecordBody;
-use protocol::{Annotations, Envelope, ErrorCode, JournalRecord, Risk, Status, ToolError};
+use protocol::{Annotations, Envelope, ErrorCode, JournalRecord, Risk, SessionId, Status, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 /// A tool that does what its test says.
@@ -35,6 +36,10 @@ impl<F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static> Tool for Scr
 
     fn example(&self) -> Value {
         json!({})
+    }
+
+    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+        Touches::nothing()
     }
 
     fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {

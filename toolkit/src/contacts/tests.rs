@@ -115,3 +115,12 @@ fn another_cooldown_changes_its_line_alone() {
         assert!(matches!(write(block), Err(EditError::Unusual(_))), "{block}");
     }
 }
+
+#[test]
+fn the_contact_of_the_documents_is_understood() {
+    let document = include_str!("../../../docs/telegram.md");
+    let shown = document.split("````").nth(1).expect("the page shows a contact");
+    let contacts = Contacts::parse(shown);
+    assert_eq!(contacts.misunderstood, []);
+    assert!(contacts.find("tg:@anna").unwrap().is_some(), "{contacts:?}");
+}

@@ -3,6 +3,8 @@
 
 use globset::{Candidate, Glob, GlobSet, GlobSetBuilder};
 
+use super::TouchedPath;
+
 /// Globs, each with the number of its rule.
 #[derive(Debug, Default)]
 pub(super) struct Globs {
@@ -22,6 +24,11 @@ impl Globs {
             None => owned.chunks(1).filter_map(set).collect(),
         };
         Self { sets }
+    }
+
+    /// The numbers of the rules with a glob that matches a path, written in either way.
+    pub(super) fn of_path(&self, TouchedPath { path, beneath }: &TouchedPath) -> Vec<usize> {
+        self.matching(&[Candidate::new(beneath), Candidate::new(path)])
     }
 
     /// The numbers of the rules with a glob that matches one of these, in order.

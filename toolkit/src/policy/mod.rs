@@ -1,13 +1,18 @@
-//! Whether a call may run, must be asked for, or is denied: rules in order, of which the first match decides.
+//! Whether a call may run, must be asked for, or is denied: rules in order, of which the first match decides
+//! about each part of the call, and the strictest of these decisions about all of it.
 //!
 //! Deciding is a pure function of the rules and of what the call touches. Where a rule cannot tell, it is
-//! read in the strict sense: a rule that asks or denies matches if any part of the call fits or could fit;
-//! one that allows, only if all of it certainly fits.
+//! read in the strict sense: a rule that asks or denies counts if it could be about a part; one that allows,
+//! only if it certainly is.
 
+mod below;
 pub mod file;
 mod globs;
+mod host;
+mod part;
 mod rule;
 mod touches;
+mod verdict;
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -17,12 +22,14 @@ use protocol::{Annotations, Risk, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use below::Below;
 use globs::Globs;
-pub use rule::{ANNOTATIONS, CHANNELS, Rule, RuleSpec, TOKENS};
+pub use rule::{ANNOTATIONS, AskingRule, CHANNELS, Rule, RuleSpec, TOKENS};
 pub use touches::{Circumstance, CommandLine, SimpleCommand, TouchedPath, Touches};
+pub use verdict::Verdict;
 
-/// What happens to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What happens to a call, the strictest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// It runs.
@@ -54,6 +61,11 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// By the digest of the token that was presented, if one was.
+    pub(crate) const fn of(token_sha256: Option<&str>) -> Self {
+        if token_sha256.is_some() { Self::Token } else { Self::Anonymous }
+    }
+
     /// The name that rules use.
     pub const fn name(self) -> &'static str {
         match self {
@@ -108,6 +120,8 @@ struct Facts<'s> {
     sessions: OnceCell<Vec<usize>>,
     /// The same for each path.
     paths: OnceCell<Vec<Vec<usize>>>,
+    /// The rules that hold for all that lies below each path.
+    trees: OnceCell<Vec<Vec<usize>>>,
     /// The same for each host.
     hosts: OnceCell<Vec<Vec<usize>>>,
 }
@@ -116,8 +130,14 @@ impl<'s> Facts<'s> {
     fn of(policy: &'s Policy, subject: &'s Subject<'s>) -> Self {
         let prefix = subject.session.as_str().split_once(':').map(|(prefix, _)| prefix);
         let channel = CHANNELS.into_iter().find(|channel| Some(*channel) == prefix).unwrap_or(rule::HTTP);
-        let (sessions, paths, hosts) = Default::default();
-        Self { policy, subject, channel, sessions, paths, hosts }
+        let (sessions, paths, trees, hosts) = Default::default();
+        Self { policy, subject, channel, sessions, paths, trees, hosts }
+    }
+
+    /// Whether the call has parts that are commands.
+    fn runs_commands(&self) -> bool {
+        let line = self.subject.touched().commands.as_ref();
+        line.is_some_and(|line| !line.commands.is_empty() || !line.is_understood)
     }
 
     fn sessions(&self) -> &[usize] {
@@ -126,27 +146,20 @@ impl<'s> Facts<'s> {
     }
 
     fn paths(&self) -> &[Vec<usize>] {
-        let rules = |TouchedPath { path, beneath }: &TouchedPath| {
-            self.policy.paths.matching(&[Candidate::new(beneath), Candidate::new(path)])
-        };
+        let rules = |path: &TouchedPath| self.policy.paths.of_path(path);
         self.paths.get_or_init(|| self.subject.touched().paths.iter().map(rules).collect())
     }
 
-    fn hosts(&self) -> &[Vec<usize>] {
-        let rules = |host: &String| self.policy.hosts.matching(&[Candidate::new(host)]);
-        self.hosts.get_or_init(|| self.subject.touched().hosts.iter().map(rules).collect())
+    fn trees(&self) -> &[Vec<usize>] {
+        let rules = |path: &TouchedPath| self.policy.trees.of_path(path);
+        self.trees.get_or_init(|| self.subject.touched().paths.iter().map(rules).collect())
     }
-}
 
-/// What the rules say about a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// What happens.
-    pub decision: Decision,
-    /// Why, for the caller.
-    pub reason: String,
-    /// Which rule decided.
-    pub rule: String,
+    fn hosts(&self) -> &[Vec<usize>] {
+        let rules = |host: String| self.policy.hosts.matching(&[Candidate::new(&host)]);
+        let hosts = || self.subject.touched().hosts.iter().flat_map(|host| host::meant_by(host));
+        self.hosts.get_or_init(|| hosts().map(rules).collect())
+    }
 }
 
 /// The rules, in order.
@@ -155,6 +168,8 @@ pub struct Policy {
     rules: Vec<Rule>,
     looking: Looking,
     paths: Globs,
+    /// Of the globs of paths those that hold for all that lies below, too.
+    trees: Globs,
     hosts: Globs,
     sessions: Globs,
 }
@@ -189,6 +204,7 @@ impl Policy {
         Self {
             looking: Looking::of(&rules),
             paths: Globs::of(rules.iter().map(Rule::paths)),
+            trees: Globs::of(rules.iter().map(Rule::trees)),
             hosts: Globs::of(rules.iter().map(Rule::hosts)),
             sessions: Globs::of(rules.iter().map(Rule::sessions)),
             rules,
@@ -214,22 +230,9 @@ impl Policy {
         self.rules.iter().any(|rule| rule.restricts_hosts(tool))
     }
 
-    /// The decision of the first rule that matches.
+    /// What the rules say about a call.
     pub fn decide(&self, subject: &Subject<'_>) -> Verdict {
-        let facts = Facts::of(self, subject);
-        let mut rules = (0..).zip(&self.rules);
-        match rules.find(|(number, rule)| rule.matches(*number, &facts)) {
-            Some((_, rule)) => Verdict {
-                decision: rule.decision(),
-                reason: rule.reason().to_owned(),
-                rule: rule.origin().to_owned(),
-            },
-            None => Verdict {
-                decision: Decision::Allow,
-                reason: "no rule is about this call".to_owned(),
-                rule: "none".to_owned(),
-            },
-        }
+        verdict::judge((0..).zip(&self.rules), &Facts::of(self, subject))
     }
 }
 

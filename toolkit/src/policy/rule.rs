@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 
 use globset::{Glob, GlobBuilder, GlobSetBuilder};
+use protocol::hash::sha256;
 use protocol::{Annotations, Risk};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::touches::{Circumstance, CommandLine};
+use super::below::{self, PathGlobs};
+use super::host;
+use super::part::Part;
+use super::touches::{Circumstance, CommandLine, Fit, SimpleCommand};
 use super::{Caller, Decision, Facts};
 
 /// The names of annotations in rules.
@@ -23,7 +28,7 @@ pub const CHANNELS: [&str; 3] = ["telegram", "local", HTTP];
 pub const TOKENS: [&str; 2] = [Caller::Token.name(), Caller::Anonymous.name()];
 
 /// A rule as it is written.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSpec {
     tools: Option<Vec<String>>,
@@ -45,12 +50,25 @@ pub struct RuleSpec {
 #[derive(Debug)]
 pub struct Rule {
     spec: RuleSpec,
-    paths: Option<Vec<Glob>>,
+    paths: Option<PathGlobs>,
     commands: Option<Vec<Vec<String>>>,
     hosts: Option<Vec<Glob>>,
     sessions: Option<Vec<Glob>>,
     reason: String,
     origin: String,
+}
+
+/// A rule that asks about a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskingRule {
+    /// Where it is written.
+    pub rule: String,
+    /// The SHA-256 of what it says. A yes holds for no other rule that later stands in its place.
+    pub digest: String,
+    /// The calls that it asks about, in words.
+    pub about: String,
+    /// Whether a yes may cover further calls. It may not where the call does not show all that it runs.
+    pub can_last: bool,
 }
 
 impl Rule {
@@ -81,9 +99,9 @@ impl Rule {
             return Err(empty("arguments"));
         }
         let rule = Self {
-            paths: globs(spec.paths.as_deref(), "paths")?,
+            paths: spec.paths.as_deref().map(PathGlobs::new).transpose()?,
             commands: prefixes(spec.commands.as_deref())?,
-            hosts: globs(spec.hosts.as_deref(), "hosts")?,
+            hosts: globs(spec.hosts.as_deref().map(hosts_as_matched).as_deref(), "hosts")?,
             sessions: globs(spec.sessions.as_deref(), "sessions")?,
             reason: spec.reason.clone().unwrap_or_else(|| format!("a rule of the operator ({origin})")),
             spec,
@@ -109,7 +127,16 @@ impl Rule {
 
     /// Its globs of paths: below a root, or, if they begin with a slash, from the root of the file system.
     pub(super) fn paths(&self) -> &[Glob] {
-        self.paths.as_deref().unwrap_or_default()
+        self.paths.as_ref().map(|paths| &*paths.all).unwrap_or_default()
+    }
+
+    /// Those of them that hold for everything below what they match.
+    pub(super) fn trees(&self) -> &[Glob] {
+        self.paths.as_ref().map(|paths| &*paths.trees).unwrap_or_default()
+    }
+
+    pub(super) fn has_paths(&self) -> bool {
+        self.paths.is_some()
     }
 
     /// Its globs of hosts.
@@ -145,8 +172,35 @@ impl Rule {
         self.hosts.is_some() && self.may_match_tool(tool) && self.decision() != Decision::Allow
     }
 
-    /// Whether it is about a call, as rule `number`.
-    pub(super) fn matches(&self, number: usize, facts: &Facts<'_>) -> bool {
+    /// It, as a rule that asks about calls of this tool.
+    pub(super) fn asking(&self, tool: &str, can_last: bool) -> AskingRule {
+        let spec = serde_json::to_vec(&self.spec).expect("a rule was read from text");
+        AskingRule { rule: self.origin.clone(), digest: sha256(&spec), about: self.in_words(tool), can_last }
+    }
+
+    /// The calls of a tool that it is about.
+    fn in_words(&self, tool: &str) -> String {
+        let spec = &self.spec;
+        let mut words = format!("calls of `{tool}`");
+        for (what, list) in [
+            (" with commands that begin with ", &spec.commands),
+            (" with paths like ", &spec.paths),
+            (" with hosts like ", &spec.hosts),
+            (" in the circumstance ", &spec.circumstances),
+        ] {
+            if let Some(list) = list {
+                words.push_str(what);
+                words.push_str(&format!("`{}`", list.join("` or `")));
+            }
+        }
+        for (name, value) in spec.arguments.iter().flatten() {
+            words.push_str(&format!(" with `{name}` {value}"));
+        }
+        words
+    }
+
+    /// Whether it may be about a call, as rule `number`, whatever the call touches.
+    pub(super) fn is_about(&self, number: usize, facts: &Facts<'_>) -> bool {
         let subject = facts.subject;
         self.may_match_tool(subject.tool)
             && self.spec.risk.as_ref().is_none_or(|risks| risks.contains(&subject.risk))
@@ -155,7 +209,64 @@ impl Rule {
             && is_listed(&self.spec.channels, facts.channel)
             && (self.sessions.is_none() || has(facts.sessions(), number))
             && self.has_arguments(subject.arguments)
-            && (!self.looks_at_touches() || self.matches_touches(number, facts))
+    }
+
+    /// Whether it has a condition about parts of this kind.
+    pub(super) fn is_about_kind(&self, part: Part<'_>) -> bool {
+        match part {
+            Part::Whole => false,
+            Part::Path(_) => self.paths.is_some(),
+            Part::Host(_) => self.hosts.is_some(),
+            Part::Circumstance(_) => self.spec.circumstances.is_some(),
+            Part::Command(_) | Part::Unseen => self.commands.is_some(),
+        }
+    }
+
+    /// Whether it is about a call, if its paths are.
+    pub(super) fn matches_beside_paths(&self, number: usize, facts: &Facts<'_>) -> bool {
+        self.is_about(number, facts)
+            && (!self.looks_at_touches() || self.fit_beside_paths(number, Part::Whole, facts) != Fit::No)
+    }
+
+    /// Whether it is about one part of a call. Its conditions about other kinds of parts look at all of them.
+    pub(super) fn fit(&self, number: usize, part: Part<'_>, facts: &Facts<'_>) -> Fit {
+        let is_about = |path: &usize| self.is_about_path(number, *path, facts);
+        let paths = self.paths.is_none()
+            || match part {
+                Part::Path(path) => is_about(&path),
+                _ => {
+                    let all: Vec<usize> = (0..facts.subject.touched().paths.len()).collect();
+                    self.enough(&all, is_about)
+                }
+            };
+        if paths { self.fit_beside_paths(number, part, facts) } else { Fit::No }
+    }
+
+    fn fit_beside_paths(&self, number: usize, part: Part<'_>, facts: &Facts<'_>) -> Fit {
+        let touched = facts.subject.touched();
+        let is_special = |special: &Circumstance| is_listed(&self.spec.circumstances, special.name());
+        let circumstances = self.spec.circumstances.is_none()
+            || match part {
+                Part::Circumstance(special) => is_special(&special),
+                _ => self.enough(&touched.circumstances, is_special),
+            };
+        let hosts = self.hosts.is_none()
+            || match part {
+                Part::Host(rules) => has(rules, number),
+                _ => self.enough(facts.hosts(), |rules| has(rules, number)),
+            };
+        if !(circumstances && hosts) {
+            return Fit::No;
+        }
+        let Some(prefixes) = &self.commands else { return Fit::Surely };
+        let Some(line) = &touched.commands else { return Fit::No };
+        match part {
+            Part::Command(command) => self.fit_command(prefixes, command, line),
+            Part::Unseen => self.fit_unseen(),
+            Part::Whole | Part::Path(_) | Part::Host(_) | Part::Circumstance(_) => {
+                self.fit_line(prefixes, line)
+            }
+        }
     }
 
     fn has_annotation(&self, annotations: Annotations) -> bool {
@@ -177,16 +288,19 @@ impl Rule {
         self.spec.arguments.as_ref().is_none_or(|wanted| wanted.iter().all(has))
     }
 
-    fn matches_touches(&self, number: usize, facts: &Facts<'_>) -> bool {
+    /// Whether it is about one path of a call. What lies below a path that is searched must be allowed with
+    /// it. It is asked about with it, too, while the search itself leaves out what is denied there.
+    fn is_about_path(&self, number: usize, path: usize, facts: &Facts<'_>) -> bool {
         let touched = facts.subject.touched();
-        let is_mine = |rules: &Vec<usize>| has(rules, number);
-        let is_special = |special: &Circumstance| is_listed(&self.spec.circumstances, special.name());
-        (self.spec.circumstances.is_none() || self.enough(&touched.circumstances, is_special))
-            && (self.paths.is_none() || self.enough(facts.paths(), is_mine))
-            && (self.hosts.is_none() || self.enough(facts.hosts(), is_mine))
-            && self.commands.as_ref().is_none_or(|prefixes| {
-                touched.commands.as_ref().is_some_and(|line| self.matches_line(prefixes, line))
-            })
+        let is_named = || has(&facts.paths()[path], number);
+        match self.spec.decision {
+            Decision::Allow if touched.reads_below => has(&facts.trees()[path], number),
+            Decision::Ask if touched.reads_below => {
+                let is_below = |glob: &Glob| below::may_match_below(glob.glob(), &touched.paths[path]);
+                is_named() || self.paths().iter().any(is_below)
+            }
+            Decision::Allow | Decision::Ask | Decision::Deny => is_named(),
+        }
     }
 
     /// One is enough to ask or to deny; to allow, all must match.
@@ -197,21 +311,32 @@ impl Rule {
         }
     }
 
-    fn matches_line(&self, prefixes: &[Vec<String>], line: &CommandLine) -> bool {
+    /// A permission needs to know all of the command, and that nothing else changes what it does.
+    fn fit_command(&self, prefixes: &[Vec<String>], command: &SimpleCommand, line: &CommandLine) -> Fit {
+        let fit = prefixes.iter().map(|prefix| command.fit(prefix)).max().unwrap_or(Fit::No);
         match self.spec.decision {
             Decision::Allow => {
-                let is_listed = |command: &super::SimpleCommand| {
-                    prefixes.iter().any(|prefix| command.begins_with(prefix))
-                };
-                line.is_understood && line.is_plain && self.enough(&line.commands, is_listed)
+                Fit::from(line.is_plain && prefixes.iter().any(|prefix| command.begins_with(prefix)))
             }
-            Decision::Ask | Decision::Deny => {
-                let could_be = |command: &super::SimpleCommand| {
-                    prefixes.iter().any(|prefix| command.could_begin_with(prefix))
-                };
-                !line.is_understood || line.commands.iter().any(could_be)
-            }
+            Decision::Ask | Decision::Deny => fit,
         }
+    }
+
+    /// Commands that the line does not show could be what it asks about or denies.
+    fn fit_unseen(&self) -> Fit {
+        match self.spec.decision {
+            Decision::Allow => Fit::No,
+            Decision::Ask | Decision::Deny => Fit::Perhaps,
+        }
+    }
+
+    /// The whole line: one of its commands is enough to ask or to deny; to allow, all must match.
+    fn fit_line(&self, prefixes: &[Vec<String>], line: &CommandLine) -> Fit {
+        let unseen = (!line.is_understood).then(|| self.fit_unseen());
+        let seen = line.commands.iter().map(|command| self.fit_command(prefixes, command, line));
+        let all = seen.chain(unseen);
+        let fit = if self.spec.decision == Decision::Allow { all.min() } else { all.max() };
+        fit.unwrap_or(Fit::No)
     }
 }
 
@@ -224,7 +349,7 @@ fn has(matching: &[usize], number: usize) -> bool {
     matching.binary_search(&number).is_ok()
 }
 
-fn empty(key: &str) -> String {
+pub(super) fn empty(key: &str) -> String {
     format!("`{key}` is empty, so the rule would never match: add to it, or leave it out")
 }
 
@@ -233,13 +358,19 @@ fn globs(patterns: Option<&[String]>, key: &str) -> Result<Option<Vec<Glob>>, St
     if patterns.is_empty() {
         return Err(empty(key));
     }
-    let glob = |pattern: &String| {
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        let glob = glob.map_err(|error| format!("`{key}` has no valid glob: {error}"))?;
-        let tried = GlobSetBuilder::new().add(glob.clone()).build();
-        tried.map(|_| glob).map_err(|error| format!("`{key}` cannot be used: {error}"))
-    };
-    patterns.iter().map(glob).collect::<Result<_, _>>().map(Some)
+    patterns.iter().map(|pattern| glob(pattern, key)).collect::<Result<_, _>>().map(Some)
+}
+
+/// A glob of the list `key` that can be used.
+pub(super) fn glob(pattern: &str, key: &str) -> Result<Glob, String> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    let glob = glob.map_err(|error| format!("`{key}` has no valid glob: {error}"))?;
+    let tried = GlobSetBuilder::new().add(glob.clone()).build();
+    tried.map(|_| glob).map_err(|error| format!("`{key}` cannot be used: {error}"))
+}
+
+fn hosts_as_matched(patterns: &[String]) -> Vec<String> {
+    patterns.iter().map(|pattern| host::pattern(pattern)).collect()
 }
 
 fn prefixes(commands: Option<&[String]>) -> Result<Option<Vec<Vec<String>>>, String> {

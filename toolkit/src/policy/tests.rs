@@ -74,8 +74,7 @@ fn one_part_of_a_call_is_enough_to_ask_and_all_of_it_is_needed_to_allow() {
     let touches = |paths: &[&str], hosts: &[&str]| Touches {
         paths: paths.iter().map(|name| path(name)).collect(),
         hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
-        commands: None,
-        circumstances: Vec::new(),
+        ..Touches::nothing()
     };
     let check = |key: &str, glob: &str, touched: &Touches, asked: bool, allowed: bool| {
         for (decided, expected) in [("ask", asked), ("deny", asked), ("allow", allowed)] {
@@ -222,4 +221,69 @@ fn each_glob_counts_for_its_own_rule_among_many() {
     check("x", "x", "telegram:2", "none");
     check("d/x", "b.example", "default", "5");
     check("x", "b.example", "default", "6");
+}
+
+/// What several rules say about one call of `bash` in `d`, with the rules that ask; `!` marks one that can be
+/// answered for a call alone.
+fn verdict(rules: &[Value], line: CommandLine) -> (Decision, Vec<String>) {
+    let numbered = rules.iter().enumerate().map(|(number, spec)| {
+        Rule::new(serde_json::from_value(spec.clone()).unwrap(), number.to_string(), TOOLS).unwrap()
+    });
+    let policy = Policy::new(numbered.collect());
+    let (arguments, session) = (json!({}), SessionId::default_session());
+    let path = TouchedPath { path: "/w/d".into(), beneath: "d".into() };
+    let found = || Touches { paths: vec![path.clone()], commands: Some(line.clone()), ..Touches::default() };
+    let about = ("bash", Risk::Medium, Annotations::ACTS);
+    let verdict = policy.decide(&Subject::new(about, &arguments, &session, Caller::Token, &found));
+    let mark = |asks: &AskingRule| format!("{}{}", asks.rule, if asks.can_last { "" } else { "!" });
+    (verdict.decision, verdict.asks.iter().map(mark).collect())
+}
+
+#[test]
+fn each_part_is_judged_by_itself_and_the_strictest_decision_wins() {
+    let rule = |decision: &str, key: &str, value: &str| json!({"decision": decision, key: [value]});
+    let command = |decision: &str, word: &str| rule(decision, "commands", word);
+    let line = |commands: &[&str]| CommandLine {
+        commands: commands
+            .iter()
+            .map(|word| SimpleCommand {
+                words: vec![(*word != "?").then(|| (*word).to_owned())],
+                without_options: None,
+            })
+            .collect(),
+        is_understood: true,
+        is_plain: true,
+    };
+    let unseen = |commands: &[&str]| CommandLine { is_understood: false, ..line(commands) };
+    let check = |rules: &[Value], line: CommandLine, decision: Decision, asks: &[&str]| {
+        let asks: Vec<String> = asks.iter().map(|asks| (*asks).to_owned()).collect();
+        assert_eq!(verdict(rules, line.clone()), (decision, asks), "{rules:?}: {line:?}");
+    };
+    use Decision::{Allow, Ask, Deny};
+    let rules = [command("ask", "a"), command("deny", "b"), command("ask", "c"), command("allow", "d")];
+    check(&rules, line(&["a"]), Ask, &["0"]);
+    check(&rules, line(&["a", "b"]), Deny, &[]);
+    check(&rules, line(&["c", "d", "a", "a"]), Ask, &["0", "2"]);
+    check(&rules, line(&["d", "e"]), Allow, &[]);
+    check(&rules, line(&["?"]), Deny, &[]);
+    let asking = [command("ask", "a"), command("ask", "c")];
+    check(&asking, line(&["?"]), Ask, &["0!", "1!"]);
+    check(&asking, unseen(&["a"]), Ask, &["0!", "1!"]);
+    check(&asking, line(&["d"]), Allow, &[]);
+    // The first about one command decides about it, and so does one about all.
+    check(&[command("ask", "a"), command("deny", "a")], line(&["a"]), Ask, &["0"]);
+    check(&[rule("ask", "tools", "bash"), command("deny", "b")], unseen(&["b"]), Ask, &["0"]);
+    check(&[command("ask", "a"), rule("ask", "tools", "bash")], line(&["a", "b"]), Ask, &["0", "1"]);
+    // A rule about the place is not the last word about the command.
+    let place = |decision| rule(decision, "paths", "d");
+    check(&[place("ask"), command("deny", "b")], line(&["b"]), Deny, &[]);
+    check(&[place("ask"), rule("deny", "tools", "bash")], line(&["b"]), Ask, &["0"]);
+    check(&[place("allow"), command("deny", "b")], line(&["b"]), Allow, &[]);
+    check(&[command("allow", "b"), place("deny")], line(&["b"]), Deny, &[]);
+    check(
+        &[command("allow", "b"), command("allow", "c"), rule("ask", "tools", "bash")],
+        line(&["b", "c"]),
+        Allow,
+        &[],
+    );
 }

@@ -7,12 +7,29 @@ use std::path::PathBuf;
 pub struct Touches {
     /// What its paths lead to. A path that leads nowhere is left to the tool, which refuses it.
     pub paths: Vec<TouchedPath>,
+    /// Whether it also reads what lies below these paths. The tool leaves out what a rule denies there
+    /// ([`Call::hides`](crate::Call::hides)).
+    pub reads_below: bool,
     /// What it would run.
     pub commands: Option<CommandLine>,
     /// The hosts that it would reach.
     pub hosts: Vec<String>,
+    /// The chats that it would write to beside its own, such as `telegram:12`.
+    pub recipients: Vec<String>,
     /// What is special about it.
     pub circumstances: Vec<Circumstance>,
+}
+
+impl Touches {
+    /// Neither files nor commands nor other machines.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// The hosts and chats that it would reach.
+    pub(crate) fn reached(self) -> Vec<String> {
+        [self.hosts, self.recipients].concat()
+    }
 }
 
 /// What may be special about a call, as only its tool can tell.
@@ -24,13 +41,24 @@ pub enum Circumstance {
     NewHost,
     /// It sends something into another chat than its own.
     OtherChat,
-    /// It writes to a contact that nobody of its chat has written to before.
+    /// It writes to a contact that nobody of its chat has written to before, at this address.
     NewContact,
+    /// Its task has read what neither its people nor the operator wrote.
+    SeenOutside,
+    /// It may leave files that other programs execute.
+    ControlFiles,
 }
 
 impl Circumstance {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::SendsData, Self::NewHost, Self::OtherChat, Self::NewContact];
+    pub const ALL: [Self; 6] = [
+        Self::SendsData,
+        Self::NewHost,
+        Self::OtherChat,
+        Self::NewContact,
+        Self::SeenOutside,
+        Self::ControlFiles,
+    ];
 
     /// The name that rules use.
     pub const fn name(self) -> &'static str {
@@ -39,7 +67,24 @@ impl Circumstance {
             Self::NewHost => "new_host",
             Self::OtherChat => "other_chat",
             Self::NewContact => "new_contact",
+            Self::SeenOutside => "seen_outside",
+            Self::ControlFiles => "control_files",
         }
+    }
+}
+
+/// Whether a rule is about something. The order is that of how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    No,
+    /// The call does not show enough to tell.
+    Perhaps,
+    Surely,
+}
+
+impl From<bool> for Fit {
+    fn from(fits: bool) -> Self {
+        if fits { Self::Surely } else { Self::No }
     }
 }
 
@@ -80,14 +125,23 @@ impl SimpleCommand {
         self.words.len() >= prefix.len() && self.words.iter().zip(prefix).all(same)
     }
 
-    /// Whether the first words are these or could be.
-    pub(super) fn could_begin_with(&self, prefix: &[String]) -> bool {
-        [Some(&self.words), self.without_options.as_ref()].into_iter().flatten().any(|words| {
-            let fits =
-                |(word, wanted): (&Option<String>, &String)| word.as_ref().is_none_or(|word| word == wanted);
-            // What only the shell knows may become several words.
-            let reaches = words.len() >= prefix.len() || words.iter().any(Option::is_none);
-            reaches && words.iter().zip(prefix).take_while(|(word, _)| word.is_some()).all(fits)
-        })
+    /// Whether the first words are these, could be, or are not.
+    pub(super) fn fit(&self, prefix: &[String]) -> Fit {
+        let ways = [Some(&self.words), self.without_options.as_ref()];
+        ways.into_iter().flatten().map(|words| fit(words, prefix)).max().unwrap_or(Fit::No)
     }
+}
+
+fn fit(words: &[Option<String>], prefix: &[String]) -> Fit {
+    let mut wanted = prefix.iter();
+    for word in words {
+        // What only the shell knows may become several words.
+        let Some(word) = word else { return if wanted.len() > 0 { Fit::Perhaps } else { Fit::Surely } };
+        match wanted.next() {
+            None => return Fit::Surely,
+            Some(wanted) if wanted != word => return Fit::No,
+            Some(_) => {}
+        }
+    }
+    Fit::from(wanted.len() == 0)
 }

@@ -4,9 +4,9 @@
 //! ordinary text in what people write (`password = var.db_password`), and towards secrets in the output of
 //! machines.
 
-use super::references::{is_code_name, is_reference};
+use super::references::is_reference;
 use super::rule::Found;
-use super::shape::{is_monotonous, looks_random, words};
+use super::shape::{is_monotonous, looks_random, reads_as_words, words};
 
 /// What documentation writes in place of a secret, in lower case.
 const DUMMIES: &str = "\
@@ -31,12 +31,17 @@ const NAMING_WORDS: &str = "\
 
 /// Whether a token in a known format is a real one, and no name in code that begins like one.
 pub(super) fn is_not_dummy(found: &Found<'_>) -> bool {
-    !is_dummy(found.value) && !is_code_name(found.value)
+    !is_dummy(found.value) && !reads_as_words(found.value)
 }
 
-/// Whether a token in a weak format looks random.
+/// Whether a token whose prefix and length no name in code has is a real one.
+pub(super) fn is_no_placeholder(found: &Found<'_>) -> bool {
+    !is_dummy(found.value)
+}
+
+/// Whether a token in a weak format looks random, or at least reads as no name.
 pub(super) fn is_random(found: &Found<'_>) -> bool {
-    !is_dummy(found.value) && looks_random(found.value)
+    !is_dummy(found.value) && (looks_random(found.value) || !reads_as_words(found.value))
 }
 
 /// Whether the value is certainly no secret, whatever it is assigned to.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::hidden::{HIDDEN, note};
 use super::{PLACEHOLDER, Redactor, assignments};
 
 /// The most bytes of texts that are searched together: more are not worth their copy.
@@ -34,7 +35,8 @@ fn gather(value: &Value, texts: &mut String) -> bool {
     }
 }
 
-fn redact_each(redactor: &Redactor, value: &mut Value) -> bool {
+/// The same for a value that has been found to need it.
+pub(super) fn redact_each(redactor: &Redactor, value: &mut Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
         Value::String(text) => redactor.redact_text(text),
@@ -75,6 +77,33 @@ fn redact_under(key: &str, value: &mut Value) -> bool {
             true
         }
         Value::Array(items) => each(items, |item| redact_under(key, item)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => false,
+    }
+}
+
+/// Puts a note in place of each secret, as [`redact_fields`] finds them.
+pub(super) fn note_fields(redactor: &Redactor, fields: &mut Map<String, Value>) {
+    let pair = fields.get("name").or_else(|| fields.get("key")).and_then(Value::as_str).map(str::to_owned);
+    if let (Some(name), Some(value)) = (pair, fields.get_mut("value")) {
+        note_under(&name, value);
+    }
+    for (key, value) in fields.iter_mut() {
+        if !note_under(key, value) {
+            redactor.note_value(value);
+        }
+    }
+    redact_keys(redactor, fields);
+}
+
+/// True where all of it was a secret.
+fn note_under(key: &str, value: &mut Value) -> bool {
+    match value {
+        Value::String(text) if text.starts_with(HIDDEN) => true,
+        Value::String(text) if assignments::is_secret_under(key, text) => {
+            *text = note(text, Some(format!("`{key}`")));
+            true
+        }
+        Value::Array(items) => each(items, |item| note_under(key, item)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => false,
     }
 }

@@ -15,6 +15,7 @@ mod encodings;
 mod exact_secrets;
 mod false_positives;
 mod formats;
+mod hidden;
 mod json;
 mod keywords;
 mod names;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use protocol::Data;
 
+pub use hidden::HIDDEN;
 pub use writer::RedactingWriter;
 
 /// What replaces a secret.
@@ -81,7 +83,8 @@ impl Redactor {
     pub fn redact_data(&self, data: &mut Data) -> bool {
         match data.plain_text() {
             Some(text) if !self.may_redact(text) => false,
-            _ => data.change(|value| json::redact(self, value)),
+            Some(_) => data.change(|value| json::redact_each(self, value)),
+            None => data.change(|value| json::redact(self, value)),
         }
     }
 
@@ -104,9 +107,13 @@ impl Redactor {
     }
 
     fn pass(&self, text: &str) -> Option<String> {
+        spans::replace(text, self.find(text))
+    }
+
+    fn find(&self, text: &str) -> Vec<std::ops::Range<usize>> {
         let mut found = self.own.find(text);
         found.extend(scanner::standard().find(text, self.context));
-        spans::replace(text, found)
+        found
     }
 }
 

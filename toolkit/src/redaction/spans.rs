@@ -24,6 +24,12 @@ pub(super) fn replace(text: &str, mut spans: Vec<Range<usize>>) -> Option<String
     Some(clean)
 }
 
+/// The spans in order, overlapping ones as one.
+pub(super) fn united(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    spans.sort_unstable_by_key(|span| span.start);
+    merged(&spans)
+}
+
 fn merged(sorted: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut merged: Vec<Range<usize>> = Vec::with_capacity(sorted.len());
     for span in sorted {

@@ -4,6 +4,7 @@
 //! nobody. What a person saw is bound by a digest, which is made again when there is a decision, and once
 //! more just before the call runs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +14,13 @@ use protocol::{ErrorCode, EventId, SessionId, ToolError, millis, now_ms, visible
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::approvals::{Answer, Approval, ApprovalState, Approvals, Permit};
+use super::approvals::{Answer, Approval, ApprovalState, Approvals, Permit, Unhidden, Wanted};
 use super::call::{CallInfo, PendingCall};
 use super::guards::Stop;
 use super::replay::Replay;
 use super::settings::RunnerSettings;
 use crate::locks::Locks;
-use crate::policy::{Caller, Verdict};
+use crate::policy::{AskingRule, Caller, Decision, Touches, Verdict};
 use crate::registry::AnyTool;
 use crate::{Call, Failure, Redactor, Slot, Success};
 
@@ -165,35 +166,54 @@ struct Question {
 
 impl Question {
     fn put(self, approvals: &Approvals) -> Result<Answer, Stop> {
-        let mut preview = self.preview().map_err(Stop::Refused)?;
         let ids = &self.info.ids;
+        let touches = self.tool.touches(&self.arguments, &ids.session);
+        let wanted = wanted(&self.info, &self.verdict, touches);
+        if let Some(permit) = approvals.standing(&wanted) {
+            return Ok(Answer::Granted(permit));
+        }
+        let mut preview = self.preview().map_err(Stop::Refused)?;
         let cwd = self.asking.settings.cwd.of(&ids.session);
         let digest = digest(self.tool.as_ref(), &self.arguments, &ids.session, &cwd)?;
-        let hosts = self.tool.touches(&self.arguments, &ids.session).hosts;
         let redactor = &self.asking.redactor;
-        let mut arguments = self.arguments;
+        let (mut arguments, mut whole, mut whole_preview) =
+            (self.arguments.clone(), self.arguments, preview.clone());
         if self.tool.slot() == Slot::Command {
-            redactor.redact_command(&mut arguments);
+            redactor.note_command(&mut arguments);
         } else {
-            redactor.redact_value(&mut arguments);
+            redactor.note_value(&mut arguments);
         }
-        visible::escape_value(&mut arguments);
-        redactor.redact_text(&mut preview);
-        visible::escape(&mut preview);
-        let answer = approvals.ask(ids, |times| Approval {
+        if let Cow::Owned(noted) = redactor.noted(&preview) {
+            preview = noted;
+        }
+        let hides = arguments != whole || preview != whole_preview;
+        for value in [&mut arguments, &mut whole] {
+            visible::escape_value(value);
+        }
+        for text in [&mut preview, &mut whole_preview] {
+            visible::escape(text);
+        }
+        let fields = |value: Value| if let Value::Object(fields) = value { fields } else { Map::new() };
+        let unhidden = if hides { Unhidden::new(fields(whole), whole_preview) } else { Unhidden::default() };
+        let answer = approvals.ask(ids, &wanted, |times| Approval {
             id: EventId::new(),
             state: ApprovalState::Pending,
             tool: self.info.tool.clone(),
             risk: self.info.risk,
-            arguments: if let Value::Object(arguments) = arguments { arguments } else { Map::new() },
+            arguments: fields(arguments),
             preview,
             reason: self.verdict.reason.clone(),
             rule: self.verdict.rule.clone(),
+            rules: wanted.rules.clone(),
+            covers: covers(&wanted),
             session: ids.session.clone(),
             task_id: ids.task.clone(),
             parent_event_id: ids.parent.clone(),
             token: self.caller.name().to_owned(),
-            hosts,
+            hosts: wanted.hosts.clone(),
+            unhidden,
+            circumstances: wanted.circumstances.clone(),
+            is_scheduled: wanted.is_scheduled,
             digest,
             created_at_ms: times.created_at_ms,
             expires_at_ms: times.expires_at_ms,
@@ -215,13 +235,14 @@ impl Question {
             locks: Arc::clone(&self.asking.locks),
             cancelled: Arc::default(),
             policy: Arc::clone(&settings.policy),
+            below: None,
             attachment: None,
         };
         self.tool.preview(&self.arguments, &trial)
     }
 }
 
-/// Takes the call's permit, if what it was given for is still what would run.
+/// Takes the call's permit, if what it was given for is still what would run, and rules still only ask.
 pub(super) fn take_permit(
     settings: &RunnerSettings,
     call: &PendingCall,
@@ -229,11 +250,58 @@ pub(super) fn take_permit(
 ) -> Result<(), ToolError> {
     let (tool, arguments) = call.parts()?;
     let ids = &call.info.ids;
-    let digest = digest(tool.as_ref(), arguments, &ids.session, &settings.cwd.of(&ids.session))?;
-    match &settings.approvals {
-        Some(approvals) => approvals.take(permit, &digest, ids),
-        None => Err(ToolError::new(ErrorCode::Internal, "There are no approvals.")),
+    let Some(approvals) = &settings.approvals else {
+        return Err(ToolError::new(ErrorCode::Internal, "There are no approvals."));
+    };
+    let verdict = tool.verdict(&settings.policy, arguments, &ids.session, call.caller());
+    if verdict.decision == Decision::Deny {
+        return Err(denied_by_rule(&call.info.tool, &verdict));
     }
+    match permit {
+        Permit::Single(id) => {
+            let digest = digest(tool.as_ref(), arguments, &ids.session, &settings.cwd.of(&ids.session))?;
+            approvals.take_single(id, &digest, ids)
+        }
+        Permit::Lasting(_) => {
+            let touches = tool.touches(arguments, &ids.session);
+            approvals.take_lasting(&wanted(&call.info, &verdict, touches), ids)
+        }
+    }
+}
+
+/// What a yes has to cover.
+fn wanted(info: &CallInfo, verdict: &Verdict, touches: Touches) -> Wanted {
+    Wanted {
+        tool: info.tool.clone(),
+        session: info.ids.session.clone(),
+        task_id: info.ids.task.clone(),
+        rules: verdict.asks.clone(),
+        is_scheduled: info.is_scheduled,
+        circumstances: touches.circumstances.iter().map(|special| special.name().to_owned()).collect(),
+        hosts: touches.reached(),
+    }
+}
+
+/// What a yes for a task or chat would let run without a question, in words; none if it can be for one call
+/// alone.
+fn covers(wanted: &Wanted) -> Option<String> {
+    let rules = &wanted.rules;
+    if rules.is_empty() || !rules.iter().all(|rule| rule.can_last) {
+        return None;
+    }
+    let about = |rule: &AskingRule| format!("{} ({})", rule.about, rule.rule);
+    let mut words = rules.iter().map(about).collect::<Vec<_>>().join(", and ");
+    if !wanted.hosts.is_empty() {
+        words.push_str(&format!(", at {} alone", wanted.hosts.join(", ")));
+    }
+    Some(words)
+}
+
+/// The refusal of a call that a rule denies.
+pub(super) fn denied_by_rule(tool: &str, verdict: &Verdict) -> ToolError {
+    let message = format!("The operator's policy denies this call of `{tool}`: {}.", verdict.reason);
+    ToolError::new(ErrorCode::ToolNotAllowed, message)
+        .with_hint("Do not repeat it; continue without it, or ask the user.")
 }
 
 /// Binds a decision: it changes with everything that a person was shown, and with each file that is named.

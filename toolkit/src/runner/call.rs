@@ -22,9 +22,13 @@ pub(super) struct CallInfo {
     pub(super) ids: CallIds,
     pub(super) tool: String,
     pub(super) risk: Risk,
+    /// Whether its task was set earlier.
+    pub(super) is_scheduled: bool,
     pub(super) request_id: Option<String>,
     pub(super) traceparent: Option<String>,
     pub(super) since: Instant,
+    /// The other machine that it needs.
+    pub(super) depends_on: Option<String>,
     /// Of the request's body as it was sent.
     pub(super) arguments_sha256: String,
     /// How long a person took to allow it.
@@ -74,6 +78,10 @@ impl PendingCall {
         if let (Ok(tool), Ok(arguments)) = (&tool, &mut arguments) {
             tool.normalize(arguments);
         }
+        let depends_on = match (&tool, &arguments) {
+            (Ok(tool), Ok(arguments)) => tool.depends_on(arguments),
+            (_, _) => None,
+        };
         let info = CallInfo {
             ids: CallIds {
                 call: EventId::new(),
@@ -83,9 +91,11 @@ impl PendingCall {
             },
             tool: arguments::elide(&request.tool, 60),
             risk: tool.as_ref().map_or(Risk::Low, |tool| tool.spec().risk),
+            is_scheduled: request.is_scheduled,
             request_id: request.request_id,
             traceparent: request.traceparent,
             since: Instant::now(),
+            depends_on,
             arguments_sha256: sha256(&request.body),
             waited: OnceLock::new(),
             shown: OnceLock::new(),
@@ -110,7 +120,7 @@ impl PendingCall {
 
     /// Who sent it.
     pub(super) fn caller(&self) -> Caller {
-        if self.token_sha256.is_some() { Caller::Token } else { Caller::Anonymous }
+        Caller::of(self.token_sha256.as_deref())
     }
 
     /// The tool and its arguments, or the error of the first that is missing.

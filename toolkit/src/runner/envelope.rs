@@ -97,6 +97,7 @@ impl Header {
                 context: Context { path_resolved: success.path_resolved, ..self.context },
                 full_output: success.full_output,
                 redacted: success.redacted,
+                untrusted: success.untrusted,
             },
         }
     }

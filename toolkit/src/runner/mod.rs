@@ -5,7 +5,7 @@
 //! 1. **known tool**: the registry has a tool of that name.
 //! 2. **enabled**: the operator has not disabled it.
 //! 3. **tool allow-list**: the skill that the task has read allows it.
-//! 4. **circuit**: the tool has not failed repeatedly in this session.
+//! 4. **circuit**: the tool, or the machine that the call needs, has not failed repeatedly in this session.
 //! 5. **valid arguments**: the body fits the tool's schema.
 //! 6. **idempotency**: the call's key is new; a known key gets the first answer.
 //! 7. **policy**: the operator's rules allow it, or a person does.
@@ -44,6 +44,7 @@ use self::call::{CallInfo, CancelOnDrop, PendingCall};
 use self::guards::{Check, Guard, Stop, guards};
 use self::quick::SharedQuickCalls;
 use crate::locks::Locks;
+use crate::policy::Caller;
 use crate::{Call, Failure, Outcome, Redactor, Registry, Success};
 
 pub use envelope::refusal;
@@ -206,6 +207,8 @@ impl Runner {
             ..
         } = call;
         let (tool, arguments) = (tool?, arguments?);
+        let policy = Arc::clone(&self.settings.policy);
+        let caller = Caller::of(token_sha256.as_deref());
         let context = Call {
             id: info.ids.call.clone(),
             session: info.ids.session.clone(),
@@ -215,7 +218,8 @@ impl Runner {
             bounds: self.settings.bounds,
             locks: Arc::clone(&self.locks),
             cancelled,
-            policy: Arc::clone(&self.settings.policy),
+            below: tool.below(&policy, &arguments, &info.ids.session, caller),
+            policy,
             attachment,
         };
         let success = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &context)))
@@ -269,13 +273,14 @@ mod tests {
     use std::sync::{Mutex, Weak};
 
     use protocol::journal::CallEnded;
-    use protocol::{Annotations, Risk, TaskId};
+    use protocol::{Annotations, Risk, SessionId, TaskId};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::policy::Touches;
     use crate::{Bounds, Slot, Tool};
 
     /// Keeps a weak reference to what each call shares with its caller.
@@ -300,6 +305,10 @@ mod tests {
 
         fn example(&self) -> Value {
             serde_json::json!({})
+        }
+
+        fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+            Touches::nothing()
         }
 
         fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {
@@ -357,6 +366,10 @@ mod tests {
 
         fn example(&self) -> Value {
             serde_json::json!({})
+        }
+
+        fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+            Touches::nothing()
         }
 
         fn run(&self, _: Nothing, _: &Call) -> Outcome<NoData> {

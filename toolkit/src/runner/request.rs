@@ -31,6 +31,8 @@ pub struct Request {
     pub wait: Duration,
     /// What a skill that the task has read elsewhere allows; none if it has read none there.
     pub allowed_tools: Option<Vec<String>>,
+    /// Whether nobody asks for it now: its task was set earlier. It uses no yes that holds for the chat.
+    pub is_scheduled: bool,
     /// What comes with a transfer; none for a tool.
     pub attachment: Option<Attachment>,
 }
@@ -50,6 +52,7 @@ impl Request {
             token_sha256: None,
             wait: Duration::ZERO,
             allowed_tools: None,
+            is_scheduled: false,
             attachment: None,
         }
     }

@@ -8,6 +8,7 @@
 mod body_reader;
 mod provider_error;
 mod reply_builder;
+mod required_first;
 mod settings;
 mod sse;
 
@@ -25,6 +26,7 @@ pub(super) use provider_error::ProviderError;
 #[cfg(test)]
 pub(super) use reply_builder::{MAX_REPLY_BYTES, test_replies};
 pub(super) use reply_builder::{ReplyBuilder, ReplyError, ReplyStage, check_content, check_size};
+use required_first::RequiredFirst;
 pub use settings::{Options, Settings, Timeouts};
 
 /// How much of an error body is read, and how much of its message is passed on.
@@ -120,7 +122,11 @@ impl Endpoint {
     /// Sends a request and waits for the first bytes of the response.
     pub(super) async fn send(&self, body: &Value) -> Result<Accepted, RequestError> {
         let request = (self.sign)(self.client.post(self.url.clone()), &self.settings);
-        let request = request.json(&self.settings.completed(body));
+        let body = self.settings.completed(body);
+        let request = match self.settings.options.required_first {
+            true => request.json(&RequiredFirst(&body)),
+            false => request.json(&body),
+        };
         let request = request.headers(self.settings.options.extra_headers.headers().clone());
         let request = request.build().map_err(|error| self.transport(error))?;
         let first_byte = self.settings.timeouts.first_byte;

@@ -41,6 +41,8 @@ pub struct Options {
     pub temperature: Option<f64>,
     /// Whether the model sees images.
     pub vision: bool,
+    /// Whether schemas name the arguments in the order of `required`, in which a model writes them.
+    pub required_first: bool,
     /// Merged into the body at the end.
     pub extra_body: ExtraBody,
     /// Added to the headers at the end.

@@ -2,17 +2,20 @@
 //!
 //! A wrapper around any provider. The tools and the rules go into the system prompt, results come back as
 //! user messages, and replies are parsed leniently. A model whose reply is empty or malformed is asked once
-//! more.
+//! more. A small model has a shorter form of its own, to which its server holds it ([`small`]).
 
 mod parse;
+mod small;
 
 use super::text_calls::{self, Meaning};
 use super::{
     Message, Model, ModelError, ModelErrorClass, Reply, ReplyFuture, ReplySchema, Request, ToolCall,
 };
+use crate::prompt::PromptForm;
 use parse::ParsedReply;
 use protocol::ToolSpec;
 use serde_json::Value;
+use std::sync::OnceLock;
 
 const RULES: &str = include_str!("../../../prompts/json_protocol.md");
 
@@ -22,18 +25,33 @@ const TRY_AGAIN: &str = "[That was not a usable reply. Write exactly one JSON ob
      or {\"tool_calls\":[],\"final_answer\":\"…\"} to answer.]";
 
 /// A model's plain chat, wrapped.
-pub(crate) struct JsonProtocol(pub(crate) Box<dyn Model>);
+pub(crate) struct JsonProtocol {
+    model: Box<dyn Model>,
+    form: PromptForm,
+    /// Set once the server has refused a schema for replies and taken the same request without.
+    refuses_schemas: OnceLock<()>,
+}
 
 impl JsonProtocol {
+    pub(crate) fn new(model: Box<dyn Model>, form: PromptForm) -> Self {
+        Self { model, form, refuses_schemas: OnceLock::new() }
+    }
+
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
-        let mut messages = plain(request.messages);
+        let is_small = self.form == PromptForm::Small;
+        let mut messages = plain(request.messages, |said, calls| match is_small {
+            true => small::written(said, calls, request.tools),
+            false => parse::written(said, calls),
+        });
+        let system = if is_small { small::system } else { system };
         let system = system(request.system, request.tools);
+        let schema = (is_small && !request.tools.is_empty()).then(|| small::schema(request.tools));
         if request.tools.is_empty() {
             let first = self.chat(&system, &messages, request.schema).await?;
             // What has to fit a schema is not read as the protocol's object.
             return Ok(if request.schema.is_some() { first } else { without_tools(first) });
         }
-        let first = self.chat(&system, &messages, None).await?;
+        let first = self.held_chat(&system, &messages, schema.as_ref()).await?;
         let (first_text, first_usage, first_cost) = (first.text.clone(), first.usage, first.cost_micros);
         match understood(first, request) {
             Understood::Reply(reply) => return Ok(reply),
@@ -43,8 +61,9 @@ impl JsonProtocol {
         // Some providers refuse an empty message.
         let text = if first_text.trim().is_empty() { "{}".to_owned() } else { first_text };
         messages.push(Message::assistant(text, Vec::new()));
-        messages.push(Message::User(TRY_AGAIN.to_owned()));
-        match understood(self.chat(&system, &messages, None).await?, request) {
+        let again = if is_small { small::TRY_AGAIN } else { TRY_AGAIN };
+        messages.push(Message::User(again.to_owned()));
+        match understood(self.held_chat(&system, &messages, schema.as_ref()).await?, request) {
             Understood::Reply(mut reply) | Understood::PerhapsAnswer(mut reply) => {
                 reply.charge(first_usage, first_cost);
                 Ok(reply)
@@ -56,13 +75,32 @@ impl JsonProtocol {
         }
     }
 
+    /// A chat in which the server holds the model to a schema, unless it cannot.
+    async fn held_chat(
+        &self,
+        system: &str,
+        messages: &[Message],
+        schema: Option<&ReplySchema>,
+    ) -> Result<Reply, ModelError> {
+        let schema = schema.filter(|_| self.refuses_schemas.get().is_none());
+        match self.chat(system, messages, schema).await {
+            Err(refused) if schema.is_some() && refused.class == ModelErrorClass::BadRequest => {
+                let reply = self.chat(system, messages, None).await.map_err(|_| refused)?;
+                tracing::warn!("the model's server takes no schema for replies; going on without");
+                self.refuses_schemas.get_or_init(|| ());
+                Ok(reply)
+            }
+            end => end,
+        }
+    }
+
     async fn chat(
         &self,
         system: &str,
         messages: &[Message],
         schema: Option<&ReplySchema>,
     ) -> Result<Reply, ModelError> {
-        let reply = self.0.reply(Request { system, messages, tools: &[], schema }).await?;
+        let reply = self.model.reply(Request { system, messages, tools: &[], schema }).await?;
         // Providers want reasoning back only with native calls, and some refuse it without.
         Ok(Reply { reasoning: None, ..reply })
     }
@@ -70,7 +108,7 @@ impl JsonProtocol {
 
 impl Model for JsonProtocol {
     fn name(&self) -> &str {
-        self.0.name()
+        self.model.name()
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
@@ -144,14 +182,14 @@ fn system(prompt: &str, tools: &[ToolSpec]) -> String {
 }
 
 /// Calls and results as text; the roles alternate, as the chat templates of many small models require.
-fn plain(messages: &[Message]) -> Vec<Message> {
+fn plain(messages: &[Message], written: impl Fn(&str, &[ToolCall]) -> String) -> Vec<Message> {
     let mut plain: Vec<Message> = Vec::new();
     let mut newest_calls: &[ToolCall] = &[];
     for message in messages {
         let text = match message {
             Message::Assistant { text, calls, .. } => {
                 newest_calls = calls;
-                let text = if calls.is_empty() { text.clone() } else { parse::written(text, calls) };
+                let text = if calls.is_empty() { text.clone() } else { written(text, calls) };
                 plain.push(Message::assistant(text, Vec::new()));
                 continue;
             }
@@ -191,7 +229,8 @@ mod tests {
     async fn ask(texts: &[&str]) -> Result<Reply, ModelError> {
         let script: Vec<String> =
             texts.iter().map(|text| format!("msgb64:{}", STANDARD.encode(text))).collect();
-        let model = JsonProtocol(Box::new(Scripted::new(&script.join(",")).unwrap()));
+        let model = Scripted::new(&script.join(",")).unwrap();
+        let model = JsonProtocol::new(Box::new(model), PromptForm::Full);
         let messages = [Message::User("go".into())];
         model.ask(Request { system: "s", messages: &messages, tools: &tools(), schema: None }).await
     }
@@ -283,7 +322,7 @@ mod tests {
             {\"arguments\":{\"path\":\".\"},\"name\":\"ls\"},\
             {\"arguments\":\"{\\\"path\\\"\",\"name\":\"ls\"}]}";
         assert_eq!(
-            plain(&messages),
+            plain(&messages, parse::written),
             [
                 Message::User("go".into()),
                 Message::assistant(written, Vec::new()),

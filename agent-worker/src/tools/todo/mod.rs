@@ -10,11 +10,12 @@ mod model;
 mod reference;
 
 use jiff::Timestamp;
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use super::ModelState;
@@ -129,6 +130,10 @@ impl Tool for TodoUpdate {
 
     fn example(&self) -> Value {
         json!({"action": "add", "content": "Call Anna about the report", "people": ["Anna"]})
+    }
+
+    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+        Touches::nothing()
     }
 
     fn is_offered(&self) -> bool {

@@ -15,7 +15,18 @@ use crate::messages::Link;
 const MOST_LINKS: usize = 50;
 
 /// A longer text of a link is cut in the list.
-const LINK_TEXT: usize = 200;
+pub(crate) const LINK_TEXT: usize = 200;
+
+/// Longer addresses are not shown, nor is a longer one the beginning of others: a page with a long base and
+/// many links would become a text without end.
+const MOST_URL_BYTES: usize = 2000;
+
+/// The most addresses that are looked at where only a list of links is wanted.
+const MOST_LOOKED_AT: usize = 2000;
+
+/// How much longer than its page a text may become.
+const MOST_TIMES: usize = 2;
+const SPARE_BYTES: usize = 64 << 10;
 
 /// Tables within tables beyond this depth are read as text.
 const DEEPEST_TABLE: usize = 8;
@@ -81,7 +92,12 @@ pub(super) struct Markdown {
     in_title: bool,
     links: Vec<Link>,
     known: HashSet<String>,
+    /// How many addresses were looked at.
+    looked_at: usize,
     regions: Regions,
+    /// How long the text may become, and whether it has.
+    most_bytes: usize,
+    is_full: bool,
 }
 
 /// A list or a quote.
@@ -91,6 +107,7 @@ enum Frame {
 }
 
 struct OpenLink {
+    /// As the page has it, until its first words are written.
     url: String,
     /// How many cells were open.
     level: usize,
@@ -99,7 +116,7 @@ struct OpenLink {
 }
 
 impl Markdown {
-    pub(super) fn new(base: Url, marks: bool) -> Self {
+    pub(super) fn new(base: Url, marks: bool, page_bytes: usize) -> Self {
         Self {
             base,
             marks,
@@ -115,11 +132,18 @@ impl Markdown {
             in_title: false,
             links: Vec::new(),
             known: HashSet::new(),
+            looked_at: 0,
             regions: Regions::default(),
+            most_bytes: page_bytes.saturating_mul(MOST_TIMES).saturating_add(SPARE_BYTES),
+            is_full: false,
         }
     }
 
     pub(super) fn take(&mut self, element: Element<'_>) {
+        self.is_full |= self.written() > self.most_bytes;
+        if self.is_full {
+            return;
+        }
         match (element, &mut self.skipped) {
             (Element::Start(name, _), Some((skipped, depth))) => *depth += usize::from(name == skipped),
             (Element::End(name), Some((skipped, depth))) => {
@@ -135,6 +159,11 @@ impl Markdown {
         }
     }
 
+    fn written(&self) -> usize {
+        let open: usize = self.writers.iter().map(|writer| writer.out.len()).sum();
+        open + self.tables.iter().map(Table::bytes).sum::<usize>()
+    }
+
     pub(super) fn finish(mut self) -> Rendered {
         self.end_code();
         self.end_pre();
@@ -147,7 +176,8 @@ impl Markdown {
         let content = content.trim_matches('\n');
         let text = if content.trim().is_empty() { String::new() } else { format!("{content}\n") };
         let title = self.title.map(|title| title.split_whitespace().collect::<Vec<_>>().join(" "));
-        Rendered { text, title: title.filter(|title| !title.is_empty()), links: self.links }
+        let title = title.filter(|title| !title.is_empty());
+        Rendered { text, title, links: self.links, is_cut: self.is_full }
     }
 
     fn writer(&mut self) -> &mut Writer {
@@ -174,7 +204,8 @@ impl Markdown {
         match name {
             "title" => self.in_title = self.title.is_none(),
             "base" => {
-                if let Some(base) = attributes.get("href").and_then(|href| self.base.join(href).ok()) {
+                let base = attributes.get("href").and_then(|href| self.base.join(href).ok());
+                if let Some(base) = base.filter(|base| base.as_str().len() <= MOST_URL_BYTES) {
                     self.base = base;
                 }
             }
@@ -348,10 +379,8 @@ impl Markdown {
             return;
         }
         let text = text.replace('\r', "");
-        let mut fence = "```".to_owned();
-        while text.contains(&fence) {
-            fence.push('`');
-        }
+        let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat(3.max(longest + 1));
         let marks = self.marks;
         let writer = self.writer();
         if marks {
@@ -392,22 +421,32 @@ impl Markdown {
         self.end_code();
         self.end_link();
         let Some(href) = attributes.get("href").map(str::trim) else { return };
-        if href.is_empty() || href.starts_with('#') {
+        if href.is_empty() || href.starts_with('#') || href.len() > MOST_URL_BYTES {
             return;
         }
-        let Ok(url) = self.base.join(href) else { return };
-        if matches!(url.scheme(), "http" | "https" | "mailto" | "tel" | "ftp") {
-            let level = self.writers.len();
-            self.link = Some(OpenLink { url: url.into(), level, is_written: false, text: String::new() });
+        let level = self.writers.len();
+        self.link = Some(OpenLink { url: href.to_owned(), level, is_written: false, text: String::new() });
+    }
+
+    /// Where a link leads, if that can be followed; none that nobody would see.
+    fn shown_address(&mut self, href: &str) -> Option<String> {
+        self.looked_at += 1;
+        if !self.marks && (self.links.len() >= MOST_LINKS || self.looked_at > MOST_LOOKED_AT) {
+            return None;
         }
+        let url = self.base.join(href).ok()?;
+        let can_be_followed = matches!(url.scheme(), "http" | "https" | "mailto");
+        (can_be_followed && url.as_str().len() <= MOST_URL_BYTES).then(|| url.into())
     }
 
     /// Writes the beginning of a link before its first words.
     fn begin_link(&mut self, text: &str) {
-        let is_new = self.link.as_ref().is_some_and(|link| !link.is_written);
-        if !is_new || text.trim().is_empty() {
+        let new = self.link.as_ref().filter(|link| !link.is_written && !text.trim().is_empty());
+        let Some(href) = new.map(|link| link.url.clone()) else { return };
+        let Some(address) = self.shown_address(&href) else {
+            self.link = None;
             return;
-        }
+        };
         if text.starts_with(char::is_whitespace) {
             self.writer().space();
         }
@@ -415,7 +454,7 @@ impl Markdown {
             self.writer().verbatim("[");
         }
         if let Some(link) = &mut self.link {
-            link.is_written = true;
+            (link.url, link.is_written) = (address, true);
         }
     }
 
@@ -440,8 +479,10 @@ impl Markdown {
         if alt.is_empty() {
             return;
         }
-        let url = attributes.get("src").and_then(|src| self.base.join(src).ok());
+        let src = attributes.get("src").filter(|src| self.marks && src.len() <= MOST_URL_BYTES);
+        let url = src.and_then(|src| self.base.join(src).ok());
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.filter(|url| url.as_str().len() <= MOST_URL_BYTES);
         match url {
             Some(url) if self.marks && self.link.is_none() => {
                 let words = alt.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -14,6 +14,7 @@ mod writer;
 
 use url::Url;
 
+pub(crate) use markdown::LINK_TEXT;
 pub(crate) use tokens::{Element, elements};
 
 use crate::messages::Link;
@@ -28,11 +29,13 @@ pub struct Rendered {
     pub title: Option<String>,
     /// Its links, absolute, each address once.
     pub links: Vec<Link>,
+    /// Whether the text ends before the page does, because it became much longer than the page.
+    pub is_cut: bool,
 }
 
 /// Reads a page. Links begin at `base`, unless the page says otherwise.
 pub fn render(page: &str, base: &Url, marks: bool) -> Rendered {
-    let mut markdown = Markdown::new(base.clone(), marks);
+    let mut markdown = Markdown::new(base.clone(), marks, page.len());
     elements(page, |element| markdown.take(element));
     markdown.finish()
 }

@@ -78,7 +78,9 @@ impl Region {
 
     fn cut_out(&self, text: &str, part: &Range<usize>) -> String {
         let (mut kept, mut next) = (String::new(), part.start);
-        for cut in self.parts.iter().filter(|cut| cut.start >= part.start && cut.end <= part.end) {
+        // Parts are in order, and none is within another.
+        let first = self.parts.partition_point(|cut| cut.start < part.start);
+        for cut in self.parts[first..].iter().take_while(|cut| cut.end <= part.end) {
             kept.push_str(text.get(next..cut.start).unwrap_or_default());
             next = cut.end;
         }

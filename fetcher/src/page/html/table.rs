@@ -13,6 +13,8 @@ const MOST_CELL_BYTES: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
+    /// How long its cells are together.
+    bytes: usize,
     has_header: bool,
     has_table: bool,
     /// How many structures were open when the cell began; none outside of cells.
@@ -26,6 +28,10 @@ impl Table {
         if self.rows.len() < MOST_ROWS {
             self.rows.push(Vec::new());
         }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn note_header(&mut self) {
@@ -43,6 +49,7 @@ impl Table {
         let Some(row) = self.rows.last_mut() else { return };
         if row.len() < MOST_COLUMNS {
             row.push(cell.trim().to_owned());
+            self.bytes += cell.len();
             let more = columns.clamp(1, MOST_COLUMNS) - 1;
             row.extend(std::iter::repeat_n(String::new(), more.min(MOST_COLUMNS - row.len())));
         }

@@ -31,8 +31,8 @@ impl Channel for Local {
     }
 
     /// The control port receives.
-    fn receive(&self, _: CancellationToken) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+    fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()> {
+        Box::pin(stop.cancelled_owned())
     }
 
     /// A terminal shows Markdown as it is written.

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use teloxide::requests::Payload;
 
+use crate::bounded_body::{self, BodyError};
 use crate::error_chain::error_chain;
 
 const PUBLIC: &str = "https://api.telegram.org";
@@ -20,6 +21,9 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a file of the largest size may take.
 const DOWNLOAD_PATIENCE: Duration = Duration::from_secs(300);
+/// The most that is read of a response: a hundred updates of the largest messages, with all they quote, take
+/// less.
+const MAX_RESPONSE_BYTES: usize = 8 << 20;
 /// A longer description is not Telegram's.
 const MAX_DESCRIPTION_CHARS: usize = 300;
 
@@ -137,7 +141,10 @@ impl Api {
         let no_answer = |error: reqwest::Error| self.no_answer(error_chain(&error.without_url()));
         let response = request.send().await.map_err(no_answer)?;
         let status = response.status();
-        let body = response.bytes().await.map_err(no_answer)?;
+        let body = bounded_body::read(response, MAX_RESPONSE_BYTES).await.map_err(|error| match error {
+            BodyError::TooLarge(_) => self.no_answer(format!("{error}, so it is not from Telegram")),
+            BodyError::Broken(error) => no_answer(error),
+        })?;
         match serde_json::from_slice::<Response<T>>(&body) {
             Ok(Response { result: Some(result), .. }) if status.is_success() => Ok(result),
             Ok(Response { error_code: None, .. }) if status.is_success() => {

@@ -61,11 +61,15 @@ pub(super) struct Batch {
 impl Batch {
     /// Stores everything; returns where a backlog began.
     pub(super) fn store(&self, tx: &Transaction<'_>) -> Result<Option<i64>, StoreError> {
-        let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::newest_seq(tx), Ok);
+        let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::begin(tx, &NAME), Ok);
         let since_seq = self.backlog.map(begins).transpose()?;
         self.updates.iter().try_for_each(|update| self.store_update(tx, update))?;
         if let Some(since) = since_seq {
             backlog::keep_newest(tx, &NAME, since, self.pending_max, &self.run)?;
+            match self.ends_backlog {
+                true => backlog::end(tx, &NAME, since)?,
+                false => backlog::hold(tx, &NAME, since)?,
+            }
         }
         if self.ends_backlog {
             tell_skipped(tx, &self.run)?;

@@ -15,7 +15,7 @@ pub(super) fn of(message: &Message, sender: &User) -> Origin {
         chat: message.chat.title().map(plain),
         topic: message.is_topic_message.then(|| message.thread_id.map(|topic| topic.to_string())).flatten(),
         forwarded_from: message.forward_origin().map(forwarded),
-        scheduled: None,
+        ..Origin::default()
     }
 }
 

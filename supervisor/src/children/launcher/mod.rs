@@ -16,15 +16,40 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use process::{fd_passing, secrets};
 use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::child::Child;
 use super::spawn::{Given, Program, SpawnError};
+use crate::health::{Board, PartName, Reading};
 
 pub(crate) use serve::serve;
+
+/// How often the launcher is asked whether it lives.
+const ASK_EVERY: Duration = Duration::from_secs(2);
+/// A launcher that takes longer than this for an answer is not well.
+const QUIET: Duration = Duration::from_secs(5);
+/// Without an answer for this long, it is lost.
+const SILENCE: Duration = Duration::from_secs(12);
+/// The least time for an answer, however long this process itself was suspended.
+const LEAST_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The byte that asks for an answer, instead of the number of a program.
+const ASKED: u8 = u8::MAX;
+
+/// Why there is no launcher any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Loss {
+    #[error("has ended")]
+    Ended,
+    #[error("gave no answer for {} s", (SILENCE + LEAST_PATIENCE).as_secs())]
+    Silent,
+}
 
 /// The hidden command that makes this program the launcher.
 pub(crate) const COMMAND: &str = "launcher";
@@ -76,12 +101,37 @@ impl Launcher {
         started.map_err(|error| SpawnError::Start(program.path.clone(), error))
     }
 
-    /// Resolves when the process has ended before the supervisor: without it no child can be started.
-    pub(crate) async fn gone(&self) {
+    /// Resolves when no child can be started or signalled any more. Asks the process all the time, and tells
+    /// `board` when no answer comes.
+    pub(crate) async fn lost(&self, board: &Board) -> Loss {
         let watched = self.socket.try_clone().and_then(tokio::net::UnixStream::from_std);
-        let Ok(watched) = watched else { return };
-        // It never sends anything here.
-        let _ = watched.readable().await;
+        let Ok(mut answers) = watched else { return Loss::Ended };
+        loop {
+            let asked = Instant::now();
+            if (&self.socket).write_all(&[ASKED]).is_err() {
+                return Loss::Ended;
+            }
+            // The last one is for the case that this process itself was suspended, too.
+            for patience in [QUIET, SILENCE - QUIET, LEAST_PATIENCE] {
+                match timeout(patience, answers.read_u8()).await {
+                    Ok(Ok(_)) if asked.elapsed() >= QUIET => {
+                        board.set(PartName::Supervisor, Reading::ok("its launcher answers again"));
+                        break;
+                    }
+                    Ok(Ok(_)) => break,
+                    Ok(Err(_)) => return Loss::Ended,
+                    Err(_) if patience == LEAST_PATIENCE => return Loss::Silent,
+                    Err(_) => board.set(
+                        PartName::Supervisor,
+                        Reading::failed(
+                            "its launcher gives no answer, so no other program can be started",
+                            "Wait; the supervisor ends if it stays so. Then start it, if nothing else does.",
+                        ),
+                    ),
+                }
+            }
+            sleep_until(asked + ASK_EVERY).await;
+        }
     }
 }
 

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use process::{fd_passing, shutdown};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::task::JoinSet;
 
 use super::super::child::{KILL, Report, TERMINATE};
 use super::super::spawn::{Program, command};
+use super::ASKED;
 
 /// How long a child may run on without its supervisor: more than its lifeline takes.
 const GRACE: Duration = Duration::from_secs(4);
@@ -24,6 +25,8 @@ const GRACE: Duration = Duration::from_secs(4);
 /// ended.
 pub(crate) fn serve() -> anyhow::Result<()> {
     let _ = rustix::thread::set_name(c"launcher");
+    // A launcher that was stopped continues when the supervisor ends, and then ends what it has started.
+    let _ = set_parent_process_death_signal(Some(Signal::CONT));
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let programs = programs(&socket)?;
     socket.set_nonblocking(true)?;
@@ -51,7 +54,10 @@ async fn work(programs: &[Arc<Program>], socket: UnixStream) -> io::Result<()> {
     });
     let mut children = JoinSet::new();
     while let Some((number, descriptors)) = request(&socket).await? {
-        if let Some(program) = programs.get(usize::from(number)) {
+        if number == ASKED {
+            // The supervisor asks again if there is no room for the answer.
+            let _ = socket.try_write(&[ASKED]);
+        } else if let Some(program) = programs.get(usize::from(number)) {
             children.spawn(look_after(Arc::clone(program), descriptors));
         }
         while children.try_join_next().is_some() {}

@@ -46,13 +46,19 @@ pub(super) fn put(
 
 /// The decision as the control port takes it; none if somebody does not want to decide.
 fn answer(lines: &mut Lines<'_>, approval: &Approval) -> Result<Option<Value>, CommandError> {
-    let task = if approval.task_id.is_some() { ", this [t]ask" } else { "" };
-    let prompt = format!("Allow {}? [o]nce{task}, this [c]hat, [d]eny: ", visible::escaped(&approval.tool));
+    let named = |choice: Choice| match choice {
+        Choice::Once => "[o]nce",
+        Choice::Task => "this [t]ask",
+        Choice::Chat => "this [c]hat",
+        Choice::Deny => "[d]eny",
+    };
+    let offered: Vec<Choice> = Choice::offered(approval).map(|(choice, _)| choice).collect();
+    let choices: Vec<&str> = offered.iter().copied().map(named).collect();
+    let prompt = format!("Allow {}? {}: ", visible::escaped(&approval.tool), choices.join(", "));
     loop {
         let Some(given) = lines.ask(&prompt)? else { return Ok(None) };
         let letter: String = given.trim().to_ascii_lowercase().chars().take(1).collect();
-        let choice =
-            Choice::of_letter(&letter).filter(|choice| *choice != Choice::Task || approval.task_id.is_some());
+        let choice = Choice::of_letter(&letter).filter(|choice| offered.contains(choice));
         let Some(choice) = choice else {
             print_error("Answer with one of the letters in brackets. Ctrl-D leaves the decision to others.");
             continue;

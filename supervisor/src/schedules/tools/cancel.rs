@@ -1,9 +1,10 @@
 //! `schedule_cancel`: ends a schedule of this chat.
 
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use super::{InChannel, ScheduleData, line, not_stored};
@@ -31,6 +32,10 @@ impl Tool for ScheduleCancel {
 
     fn example(&self) -> Value {
         json!({"schedule_id": "019a0000-0000-7000-8000-000000000120"})
+    }
+
+    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+        Touches::nothing()
     }
 
     fn run(&self, arguments: ScheduleCancelArguments, call: &Call) -> Outcome<ScheduleData> {

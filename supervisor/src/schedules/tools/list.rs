@@ -1,9 +1,10 @@
 //! `schedule_list`: the schedules of this chat.
 
-use protocol::{Annotations, Risk, now_ms};
+use protocol::{Annotations, Risk, SessionId, now_ms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use super::{InChannel, ScheduleData, line, not_stored};
@@ -35,6 +36,10 @@ impl Tool for ScheduleList {
 
     fn example(&self) -> Value {
         json!({})
+    }
+
+    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+        Touches::nothing()
     }
 
     fn run(&self, _: ScheduleListArguments, call: &Call) -> Outcome<ScheduleListData> {

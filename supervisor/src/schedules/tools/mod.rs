@@ -5,7 +5,7 @@ mod create;
 mod list;
 
 use jiff::tz::TimeZone;
-use protocol::{ErrorCode, ToolError};
+use protocol::{ErrorCode, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolkit::arguments::invalid;
@@ -39,7 +39,11 @@ struct InChannel {
 impl InChannel {
     /// The chat of the call's session, if the bot works for it.
     fn chat(&self, call: &Call) -> Result<Chat, ToolError> {
-        let session = call.session.as_str();
+        self.chat_of(&call.session)
+    }
+
+    fn chat_of(&self, session: &SessionId) -> Result<Chat, ToolError> {
+        let session = session.as_str();
         let id = session.strip_prefix(self.channel.as_str()).and_then(|rest| rest.strip_prefix(':'));
         let Some(id) = id else { return Err(invalid(format!("The session {session} is no chat."))) };
         let chat = Chat::new(self.channel.clone(), id);

@@ -1,8 +1,12 @@
 //! File tools do not write what git takes settings and programs from, in whatever order.
 
+use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::{Arc, Barrier};
+use std::thread;
 
-use harness::ToolServer;
+use harness::{Request, ToolServer};
 use protocol::ErrorCode;
 use serde_json::json;
 
@@ -10,8 +14,9 @@ use serde_json::json;
 fn check(prepare: &str, paths: &[&str]) {
     let server = ToolServer::start();
     let root = server.root();
-    let shell = std::process::Command::new("bash").args(["-c", prepare]).current_dir(&root).status().unwrap();
-    assert!(shell.success(), "{prepare}");
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", prepare]).current_dir(&root).envs(super::OWN_SETTINGS).env("HOME", "/nonexistent");
+    assert!(shell.status().unwrap().success(), "{prepare}");
     symlink("bare", root.join("link")).unwrap();
     let (last, first) = paths.split_last().unwrap();
     let write = |path: &str| server.call("write", &json!({"path": path, "content": "x\n"}));
@@ -36,10 +41,22 @@ fn what_git_takes_settings_and_programs_from_is_not_written() {
         "a/b/config",
         "link/config",
         "bare/Config",
+        "bare/index",
+        "bare/sharedindex.x",
+        "bare/packed-refs",
+        "bare/rebase-merge/git-rebase-todo",
+        "bare/rebase-apply/x",
+        "bare/sequencer/opts",
+        "bare/remotes/o",
+        "bare/HEAD",
+        "bare/refs/heads/x",
+        "a/b/objects/info/alternates",
     ] {
         check(BARE, &[path]);
     }
     check("git init -q r", &["r/.git/config.worktree"]);
+    check("git init -q r", &["r/.git/rebase-merge/git-rebase-todo"]);
+    check("git init -q r", &["r/.git/index"]);
     check("mkdir r", &["r/.git"]);
     check(
         "git init -q r; git -C r commit -q --allow-empty -m x; git -C r worktree add -q ../w",
@@ -69,4 +86,91 @@ fn what_settings_name_is_not_written() {
         let code = refused.meta.error.map(|error| error.code);
         assert_eq!(code, Some(ErrorCode::ProtectedPath), "{path}");
     }
+}
+
+/// The four files of a git directory that runs something.
+fn git_directory(top: &str) -> Vec<(String, &'static str)> {
+    let config = "[core]\n\tfsmonitor = touch RAN; false\n\tworktree = .\n\tbare = false\n";
+    let files = [("HEAD", "ref: refs/heads/m\n"), ("config", config), ("objects/a", ""), ("refs/a", "")];
+    files.map(|(name, content)| (format!("{top}/{name}"), content)).to_vec()
+}
+
+fn is_git_directory(path: &Path) -> bool {
+    ["HEAD", "objects", "refs"].iter().all(|name| path.join(name).exists())
+}
+
+#[test]
+fn several_files_at_once_are_judged_as_they_will_be_together() {
+    let server = ToolServer::start();
+    let change = |files: Vec<(String, &str)>| {
+        let files = files.iter().map(|(path, content)| json!({"path": path, "content": content}));
+        let body = json!({"files": files.collect::<Vec<_>>()});
+        server.send(Request::post_json("/files", &body)).envelope()
+    };
+    for (number, turn) in [0, 1, 2, 3].into_iter().enumerate() {
+        let mut files = git_directory(&format!("a/x{number}"));
+        files.rotate_left(turn);
+        let refused = change(files);
+        let code = refused.meta.error.as_ref().map(|error| error.code);
+        assert_eq!(code, Some(ErrorCode::ProtectedPath), "{refused:?}");
+        assert!(!server.root().join("a").exists(), "nothing is left of it");
+    }
+    // With a part that is there before, and in other letter cases.
+    fs::create_dir_all(server.root().join("b/OBJECTS")).unwrap();
+    for files in [
+        vec![("c/commondir".to_owned(), "../bare\n"), ("c/HEAD".to_owned(), "x\n")],
+        vec![("c/head".to_owned(), "x\n"), ("c/Refs/a".to_owned(), "")],
+        vec![("b/HEAD".to_owned(), "x\n"), ("b/objects/a".to_owned(), ""), ("b/refs/a".to_owned(), "")],
+    ] {
+        let refused = change(files);
+        let code = refused.meta.error.as_ref().map(|error| error.code);
+        assert_eq!(code, Some(ErrorCode::ProtectedPath), "{refused:?}");
+    }
+    assert!(change(vec![("d/config".to_owned(), "x\n"), ("d/refs/a".to_owned(), "x\n")]).ok);
+}
+
+#[test]
+fn parallel_writes_never_make_a_git_directory() {
+    let server = ToolServer::start();
+    let address = server.address();
+    for round in 0..25 {
+        let top = format!("p{round}");
+        let gate = Arc::new(Barrier::new(4));
+        let writers: Vec<_> = git_directory(&top)
+            .into_iter()
+            .map(|(path, content)| {
+                let gate = Arc::clone(&gate);
+                let body = json!({"path": path, "content": content});
+                thread::spawn(move || {
+                    gate.wait();
+                    Request::call("write", &body).send(address).envelope()
+                })
+            })
+            .collect();
+        let written: Vec<_> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+        assert!(written.iter().any(|one| one.ok), "{written:?}");
+        assert!(!is_git_directory(&server.root().join(&top)), "{written:?}");
+    }
+}
+
+#[test]
+fn what_a_caller_planted_is_not_the_operators_afterwards() {
+    let server = ToolServer::start();
+    let root = server.root();
+    let evil = "[core]\n\tfsmonitor = ./x\n\teditor = y\n";
+    for path in ["x/config", "x/hooks.txt"] {
+        assert!(server.call("write", &json!({"path": path, "content": evil})).ok);
+    }
+    // The operator makes a repository of it; git keeps the settings that it finds.
+    let shell = |line: &str| {
+        std::process::Command::new("bash").args(["-c", line]).current_dir(&root).output().unwrap()
+    };
+    assert!(shell("git init -q --bare x; git -C x config core.pager mine").status.success());
+    let ran = server.call("bash", &json!({"cmd": "true"}));
+    let left = ran.meta.data["created_control_files"].to_string();
+    assert!(left.contains("core.fsmonitor") && left.contains("core.editor"), "{left}");
+    let config = fs::read_to_string(root.join("x/config")).unwrap();
+    assert!(!config.contains("fsmonitor") && config.contains("bare = true"), "{config}");
+    let ran = server.call("bash", &json!({"cmd": "true"}));
+    assert_eq!(ran.meta.data["created_control_files"], json!([]));
 }

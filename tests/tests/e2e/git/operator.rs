@@ -79,8 +79,8 @@ impl Operator {
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.home())
             .env("EVIL", place.join("evil.sh"))
-            .envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")])
-            .envs([("GIT_AUTHOR_NAME", "h"), ("GIT_COMMITTER_NAME", "h"), ("EMAIL", "h@localhost")])
+            .env("TERM", "dumb")
+            .envs(super::OWN_SETTINGS)
             .stdin(std::process::Stdio::null());
         if self.changes_user() {
             command.uid(NOBODY).gid(NOBODY);
@@ -98,8 +98,20 @@ impl Operator {
 
     /// Tries an attack, first without the server and then through it.
     pub(super) fn is_safe_from(&self, name: &str, steps: &[&str], work: &str) -> Result<(), String> {
+        self.is_safe_with(name, "", steps, work)
+    }
+
+    /// The same with something that the operator has set up before.
+    pub(super) fn is_safe_with(
+        &self,
+        name: &str,
+        setup: &str,
+        steps: &[&str],
+        work: &str,
+    ) -> Result<(), String> {
         let free = self.server.dir().outside().join(name);
         self.prepare(&free);
+        self.shell(&free, setup);
         let said: String = steps.iter().map(|step| self.shell(&free, step)).collect();
         let did = self.shell(&free, work);
         if !self.was_attacked() {
@@ -107,6 +119,7 @@ impl Operator {
         }
         let place = self.server.root().join(name);
         self.prepare(&place);
+        self.shell(&place, setup);
         let mut taken = Vec::new();
         for step in steps {
             let ran = self.command(&place, step);

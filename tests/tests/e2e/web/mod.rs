@@ -2,11 +2,14 @@
 //! of the test's own have public addresses.
 
 mod asking;
+mod breaker;
 mod chat;
 mod corpus;
 mod name_server;
 mod network;
+mod outside;
 mod search;
+mod secrets;
 mod site;
 
 use std::time::{Duration, Instant};
@@ -339,8 +342,7 @@ fn a_profile_goes_to_its_own_addresses_and_never_comes_back() {
         // The secret is in the fetcher alone.
         let mut server = server;
         let pid = server.program().pid();
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
-        assert!(!String::from_utf8_lossy(&environment).contains("hunter2"));
+        assert!(!harness::environment(pid).is_some_and(|environment| environment.contains("hunter2")));
         let refused = ToolServer::builder()
             .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")
             .variable("AUTONOUS_FETCH_PROFILES_FILE", &file)

@@ -19,7 +19,7 @@ fn open(directory: &Path) -> Changer {
     let denied = DeniedPaths::new([]).unwrap();
     let roots = Roots::open(&[root], denied, ControlFiles::default(), |_| None).unwrap();
     let workspaces: Arc<Workspaces> = roots.into();
-    let undo = UndoStore::open(&directory.join("undo"), 0).unwrap();
+    let undo = UndoStore::open(&directory.join("undo"), 0, &[]).unwrap();
     Changer::open(workspaces, &directory.join("pending"), 1 << 20, undo, Durability::Synced).unwrap()
 }
 

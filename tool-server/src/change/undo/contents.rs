@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::super::commit::keep_attributes;
 use super::super::file_hash::{read_at, sha256_of_file};
+use crate::roots::names;
 
 /// How much is copied at once.
 const BLOCK_BYTES: usize = 128 * 1024;
@@ -40,7 +41,12 @@ pub(crate) struct FileToKeep<'a> {
 impl Contents {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        Ok(Self { path: path.to_owned(), directory: OwnedFd::from(File::open(path)?) })
+        Ok(Self { path: path.canonicalize()?, directory: OwnedFd::from(File::open(path)?) })
+    }
+
+    /// Where it is, as tools show paths.
+    pub(super) fn name(&self) -> String {
+        names::path_to_text(&self.path)
     }
 
     /// Keeps a file's content: by a second name for it, or by a copy where there is no such name across file

@@ -41,6 +41,7 @@ impl<'a> KeptChange<'a> {
             token_sha256: call.token_sha256.clone(),
             time_ms: now_ms(),
             path: names::path_to_text(path),
+            kept_in: None,
             change,
         };
         let to_keep = record.change.kept().zip(file).map(|(kept, (parent, name, file))| FileToKeep {

@@ -7,6 +7,7 @@
 mod contents;
 mod kept;
 mod log;
+mod moved;
 mod record;
 mod restore;
 mod store;

@@ -15,6 +15,10 @@ pub(crate) struct ChangeRecord {
     pub(crate) time_ms: i64,
     /// Absolute, with links resolved, escaped as tools show it.
     pub(crate) path: String,
+    /// The directory of the store that kept it: when that is another now, the roots beside it have moved
+    /// along.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) kept_in: Option<String>,
     #[serde(flatten)]
     pub(crate) change: Change,
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use protocol::{ErrorCode, EventId, ToolError};
+use protocol::{ErrorCode, EventId, SessionId, ToolError};
 use rustix::fs::{AtFlags, FileType, Mode, fchmod, fstat, mkdirat, readlinkat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use schemars::JsonSchema;
@@ -65,6 +65,11 @@ struct Done {
 }
 
 impl Changer {
+    /// The path that a call changed, and the session for which it did; none where nothing is kept of it.
+    pub(crate) fn changed_by(&self, call: &EventId) -> Option<(String, SessionId)> {
+        self.undo.find(call).map(|record| (record.path, record.session_id))
+    }
+
     /// Undoes the change of a call.
     ///
     /// # Errors
@@ -376,6 +381,7 @@ impl Undo<'_> {
             truncated_bytes: false,
             next_page_cursor: None,
             redacted: false,
+            untrusted: false,
             seen: None,
             allowed_tools: None,
             stderr: None,

@@ -11,6 +11,7 @@ use protocol::EventId;
 
 use super::contents::{Contents, FileToKeep};
 use super::log::Log;
+use super::moved;
 use super::record::ChangeRecord;
 use crate::output_store::KEEP;
 
@@ -44,11 +45,13 @@ pub(crate) enum NotKept {
 }
 
 impl UndoStore {
-    /// Opens the store in a directory outside the roots, and forgets what has expired. With a bound of zero
-    /// it keeps nothing.
-    pub(crate) fn open(directory: &Path, max_bytes: u64) -> io::Result<Self> {
+    /// Opens the store in a directory outside the roots, and forgets what has expired. What has moved with
+    /// the
+    /// directory into these roots is found there. With a bound of zero it keeps nothing.
+    pub(crate) fn open(directory: &Path, max_bytes: u64, roots: &[&Path]) -> io::Result<Self> {
         let contents = Contents::open(directory)?;
-        let read = Log::read(directory)?;
+        let mut read = Log::read(directory)?;
+        read.iter_mut().for_each(|record| moved::follow(record, &contents.path, roots));
         let mut changes = Changes {
             log: Log::write(directory, read.iter())?,
             records: VecDeque::with_capacity(read.len()),
@@ -82,6 +85,7 @@ impl UndoStore {
         self.has_room_for(record.change.kept().map_or(0, |kept| kept.bytes))?;
         let mut changes = self.changes();
         let kept = file.map_or(Ok(()), |file| self.contents.keep(file));
+        let record = &ChangeRecord { kept_in: Some(self.contents.name()), ..record.clone() };
         let line = kept.and_then(|()| changes.log.append(record)).map_err(|error| {
             if let Some(file) = file {
                 let is_needed = changes.contents.contains_key(file.sha256);
@@ -204,7 +208,7 @@ mod tests {
         }
 
         fn open(&self) -> UndoStore {
-            UndoStore::open(&self.kept(), 1 << 20).unwrap()
+            UndoStore::open(&self.kept(), 1 << 20, &[]).unwrap()
         }
 
         fn kept(&self) -> PathBuf {
@@ -229,6 +233,7 @@ mod tests {
                 token_sha256: None,
                 time_ms: now_ms(),
                 path: "/f".to_owned(),
+                kept_in: None,
                 change: Change::FileReplaced {
                     before: KeptContent { sha256: sha256.clone(), bytes },
                     sha256: "0".repeat(64),
@@ -267,7 +272,9 @@ mod tests {
         let store = fixture.open();
         assert_eq!(file.metadata().unwrap().nlink(), 1, "what is kept is a file of its own");
         fs::write(&file, "changed in place").unwrap();
-        assert_eq!(store.find(&record.call_id), Some(record.clone()));
+        let found = store.find(&record.call_id).unwrap();
+        assert!(found.kept_in.is_some(), "{found:?}");
+        assert_eq!(ChangeRecord { kept_in: None, ..found }, record);
         let kept = store.content(&record.change.kept().unwrap().sha256).unwrap();
         assert!(kept.is_some());
     }

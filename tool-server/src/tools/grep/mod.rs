@@ -155,7 +155,7 @@ impl Tool for Grep {
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+        Touches { reads_below: true, ..self.0.touches(arguments, session) }
     }
 
     fn run(&self, arguments: GrepArguments, call: &Call) -> Outcome<GrepData> {
@@ -179,7 +179,7 @@ impl Tool for Grep {
             files.search(name, File::from(opened.handle), &mut skipped);
             (shown, skipped)
         } else {
-            let scope = Scope::of(&roots, &opened, arguments.include_hidden, arguments.include_ignored);
+            let scope = Scope::of(&roots, &opened, call, arguments.include_hidden, arguments.include_ignored);
             let visitors = (0..self.0.search.threads.get())
                 .map(|_| Files { files: files(), position: &position, found: &found, shown: &scope.shown })
                 .map(|files| Tree { files, glob: glob.as_ref() })
@@ -191,7 +191,8 @@ impl Tool for Grep {
 
         let aborted = budget.into_outcome()?;
         let page = page::Filled::new(&arguments, call.bounds, &shown, found);
-        Ok(Success { path_resolved: Some(path), ..page.into_output(&searched, &skipped, aborted) })
+        let untrusted = self.0.is_from_outside(&opened.path);
+        Ok(Success { path_resolved: Some(path), untrusted, ..page.into_output(&searched, &skipped, aborted) })
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 
 use protocol::{ErrorCode, ToolError, visible};
 use toolkit::arguments::invalid;
-use toolkit::output::Full;
+use toolkit::output::{Full, head_chars};
 use toolkit::{Call, PLACEHOLDER, Page, Success};
 
 use super::{ReadArguments, ReadData, ReadFile};
@@ -164,7 +164,7 @@ impl Listing {
             return self.page.full().is_none();
         }
         let (text, exact) = self.line_encoding.decode(bytes.unwrap_or(&line.kept));
-        let beginning = chars(&text, MAX_LINE_CHARS);
+        let beginning = head_chars(&text, MAX_LINE_CHARS);
         let is_cut = line.is_cut() || beginning.len() < text.len();
         let shown = visible::escaped(beginning);
         let is_escaped = matches!(shown, Cow::Owned(_));
@@ -273,13 +273,6 @@ impl Listing {
         }
         notices
     }
-}
-
-/// The first characters of a text.
-fn chars(text: &str, most: usize) -> &str {
-    // A text has at most as many characters as bytes.
-    let end = if text.len() <= most { None } else { text.char_indices().nth(most) };
-    end.map_or(text, |(end, _)| &text[..end])
 }
 
 /// One line; only its beginning is kept.

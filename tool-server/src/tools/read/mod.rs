@@ -20,7 +20,7 @@ use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
 use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
 
-use crate::change::{io_error, mtime_ms, read_whole, size_and_mtime};
+use crate::change::{io_error, mtime_ms, read_whole, size_and_mtime, size_bytes};
 use crate::roots::{Opened, names};
 use crate::text::{Kind, kind_of};
 use crate::tool_context::ToolContext;
@@ -154,6 +154,7 @@ impl Tool for Read {
         output.data.file_size_bytes = file.size_bytes();
         output.data.file_mtime_ms = mtime_ms(&file.stat);
         output.path_resolved = Some(file.shown());
+        output.untrusted = self.0.is_from_outside(&file.opened.path);
         let fingerprint = match &file.content {
             Some(content) => {
                 let hash = sha256(content);
@@ -187,7 +188,7 @@ impl<'a> ReadFile<'a> {
     fn size_bytes(&self) -> u64 {
         match &self.content {
             Some(content) => u64::try_from(content.len()).unwrap_or(u64::MAX),
-            None => u64::try_from(self.stat.st_size).unwrap_or(0),
+            None => size_bytes(&self.stat),
         }
     }
 

@@ -18,6 +18,7 @@ use toolkit::{Call, Outcome, PartialReason, Slot, Success, Tool};
 use crate::change::{ChangeData, Condition, UploadRequest};
 use crate::tool_context::ToolContext;
 use crate::web::{self, MAX_TIMEOUT, Web};
+use local_paths::Said;
 
 /// How long a request may take, unless its call says.
 const TIMEOUT_SECONDS: u64 = 30;
@@ -134,7 +135,7 @@ pub(crate) struct FetchData {
     /// How much of the body was read, decompressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    /// The SHA-256 of that, in hex.
+    /// The SHA-256 of the whole body, in hex; absent if only a part of it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     /// The title of an HTML page.
@@ -178,6 +179,7 @@ impl Tool for UrlFetch {
     const RISK: Risk = Risk::High;
     const ANNOTATIONS: Annotations = Annotations { open_world: true, ..Annotations::ACTS };
     const SLOT: Slot = Slot::Web;
+    const SHOWS_OUTSIDE: bool = true;
     const JSON_TEXTS: &'static [&'static str] = &["body"];
     const ESSENTIAL: &'static [&'static str] = &["cursor"];
 
@@ -209,6 +211,12 @@ impl Tool for UrlFetch {
             circumstances: self.circumstances(url, arguments),
             ..Touches::default()
         }
+    }
+
+    /// The further part of a page needs no other machine.
+    fn depends_on(&self, arguments: &Value) -> Option<String> {
+        let url = arguments["url"].as_str().filter(|_| !arguments["cursor"].is_string())?;
+        fetcher::service_of(url)
     }
 
     fn named_files(
@@ -284,15 +292,15 @@ impl UrlFetch {
             return Err(invalid(message));
         }
         let body = arguments.body.as_deref();
-        let told: Vec<&str> =
-            arguments.headers.values().map(String::as_str).chain(body).chain([&*arguments.url]).collect();
-        web.refuse_own_secrets(&told)?;
-        if arguments.auth_profile.is_some() {
-            let roots = self.0.workspaces.of(&call.session)?.to_paths();
-            local_paths::refuse(body.unwrap_or_default(), &roots)?;
-        }
         let mut headers: Vec<(String, String)> =
             arguments.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let told = headers.iter().flat_map(|(name, value)| [name.as_str(), value]);
+        web.refuse_own_secrets(told.chain(body).chain([&*arguments.url]))?;
+        if arguments.auth_profile.is_some() {
+            let roots = self.0.workspaces.of(&call.session)?.to_paths();
+            let body = body.unwrap_or_default();
+            local_paths::refuse(&Said { url: &arguments.url, headers: &headers, body }, &roots)?;
+        }
         if let Some(body) = body
             && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
         {
@@ -317,7 +325,7 @@ impl UrlFetch {
             stays: call.hosts_are_restricted(Self::NAME),
             purpose: if is_download { Purpose::Store } else { Purpose::Read(extract) },
             max_bytes,
-            timeout_ms: seconds * 1000,
+            timeout_ms: web::timeout_ms(call).min(seconds * 1000),
         })
     }
 
@@ -352,8 +360,11 @@ impl UrlFetch {
         let end = end.ok_or_else(web::out_of_turn)?;
         let at = stored.path_resolved.clone().unwrap_or_default();
         let ChangeData { sha256_after, .. } = stored.data;
-        let download =
-            Download { path: at.clone(), bytes: end.bytes, sha256: sha256_after.unwrap_or(end.sha256) };
+        let download = Download {
+            path: at.clone(),
+            bytes: end.bytes,
+            sha256: sha256_after.or(end.sha256).unwrap_or_default(),
+        };
         Ok(Success {
             stdout: format!("Stored {} bytes in {at}.\n", end.bytes),
             path_resolved: stored.path_resolved,
@@ -388,12 +399,14 @@ fn read(
     let Message::End(end) = web::next(&mut exchange, call)? else { return Err(web::out_of_turn()) };
     let mut success = Success { notices: notices(&head, &page, fetch), ..Success::default() };
     let status = head.status;
-    let Page { text, title, links, is_cut, .. } = page;
+    let Page { mut text, title, links, is_cut, .. } = page;
+    // Escapes are longer than what they stand for, and the bound holds for what is shown.
+    protocol::visible::escape(&mut text);
     let cut = web::cut(&text, 0, call.bounds);
     success.stdout = cut.text.to_owned();
     success.data = FetchData {
         bytes: Some(end.bytes),
-        sha256: Some(end.sha256),
+        sha256: end.sha256,
         title,
         links: links.into_iter().map(|Link { text, url }| LinkData { text, url }).collect(),
         ..FetchData::of(head)
@@ -416,8 +429,9 @@ fn read(
 fn notices(head: &Head, page: &Page, fetch: &Fetch) -> Vec<String> {
     let mut notices = Vec::new();
     if head.status >= 300 {
-        let location = head.headers.iter().find(|(name, _)| name == "location");
-        let to = location.map_or_else(String::new, |(_, to)| format!(", to {to}"));
+        // What the server says it in is outside text and stays in the headers.
+        let leads_on = head.headers.iter().any(|(name, _)| name == "location");
+        let to = if leads_on { "; the header `location` says where to" } else { "" };
         notices.push(format!("The server answered with status {}{to}.", head.status));
     }
     if head.redirects > 0 {
@@ -425,10 +439,17 @@ fn notices(head: &Head, page: &Page, fetch: &Fetch) -> Vec<String> {
     }
     if page.is_cut {
         let most = fetch.max_bytes;
-        let what = if page.kind == PageKind::Pdf { "of its text are shown" } else { "were read" };
-        notices.push(format!(
-            "Only the first {most} bytes {what}: repeat with a larger `max_bytes`, or use `download_path`."
-        ));
+        notices.push(if page.kind == PageKind::Pdf || page.is_part {
+            let what = if page.kind == PageKind::Pdf { "of its text are shown" } else { "were read" };
+            format!(
+                "Only the first {most} bytes {what}: repeat with a larger `max_bytes`, or use \
+             `download_path`."
+            )
+        } else {
+            "Its text is much longer than the page, so only the beginning is shown: use \
+         `download_path`."
+                .to_owned()
+        });
     }
     if page.kind == PageKind::Html && page.text.is_empty() {
         notices.push("The page has no text: it needs scripts, which are not run.".to_owned());

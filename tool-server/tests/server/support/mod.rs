@@ -26,6 +26,7 @@ use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::tool_context::ToolContext;
 use tool_server::transfers::RawFiles;
+use tool_server::vitals::Vitals;
 use toolkit::runner::WorkingDirectory;
 use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, Runner, RunnerSettings};
 
@@ -116,6 +117,7 @@ impl TestServer {
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let vitals = Vitals::watch(&journal).unwrap();
         let app = AppState {
             openapi: api_document::document(&registry, |_| true).to_json().unwrap().into(),
             catalogue: Catalogue::new(&registry.specs().collect::<Vec<_>>()).unwrap(),
@@ -128,6 +130,8 @@ impl TestServer {
                 capabilities: Capabilities::switched_off("in a test"),
                 raw_files: RawFiles::default(),
             },
+            vitals,
+            obstacle: Arc::new(|| None),
         };
         tokio::spawn(async move { axum::serve(listener, routes(&Arc::new(app)).all).await.unwrap() });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -3,6 +3,8 @@
 //! A format that also occurs in ordinary text does not belong here.
 
 mod private_keys;
+#[cfg(test)]
+mod real_tokens;
 mod transport;
 mod vendors;
 

@@ -2,7 +2,7 @@
 //!
 //! Examples are split after the vendor's prefix, so that scanners of source code find no secret here.
 
-use super::super::false_positives::{is_not_dummy, is_random};
+use super::super::false_positives::{is_no_placeholder, is_not_dummy, is_random};
 use super::super::rule::{Found, Rule, Start, rules};
 
 pub(super) static RULES: &[Rule] = rules! {
@@ -21,7 +21,7 @@ pub(super) static RULES: &[Rule] = rules! {
         leaves "sk-ant-your-key-goes-here-please", "sk-ant-api03-..."
     rule "OpenRouter key", &["sk-or-"], "sk-or-(?:v[0-9]-)?[A-Za-z0-9]{32,}";
         redacts "«sk-or-" "v1-b026c48bbf33feff9243a8f506b40928b5b7a767c76fb008f86bebb2737f6a6f»"
-    rule "key of the OpenAI kind", &["sk-"], "sk-[A-Za-z0-9_-]{20,}", is_random_key, Start::Run;
+    rule "key of the OpenAI kind", &["sk-"], "sk-[A-Za-z0-9_-]{20,}", is_random_key;
         redacts "«sk-" "0fb23c6f5da2cec255404e4fb440034d»"
         redacts "Incorrect API key provided: «sk-" "FAKE3m03nbqnsGpWLuqIT3BlbkFJA1id6Vw5DQL05HA064Gi»"
         redacts "«sk-lf-" "8a9783bf-0867-4e6e-a0eb-61232d8050fe»"
@@ -33,7 +33,8 @@ pub(super) static RULES: &[Rule] = rules! {
         redacts "«csk-" "2u66mr26846p7q9m2i0hz2uep1enthjxjqi3ogz5kok16zv0»"
     rule "xAI key", &["xai-"], "xai-[A-Za-z0-9]{40,}";
         redacts "«xai-" "FAKEmwufUxbvJDCTbyvHNsG9eh6Yo4gfqrc5XlrWi0B26R08qzjI6GKFSufrdZSlB5er8bOfZqfM2oeq»"
-    rule "Hugging Face token", &["hf_", "api_org_"], "(?:hf_|api_org_)[A-Za-z0-9]{30,}";
+    rule "Hugging Face token", &["hf_", "api_org_"], "(?:hf_|api_org_)[A-Za-z0-9]{30,}",
+        is_no_placeholder;
         redacts "«hf_" "FAKE3hDavJA76rNicHTp8hkqdlm7tOtHWn»"
         redacts "«api_org_" "FAKEsCGRlrwZbqcabUGJmGEp7CgQ0PBQFI»"
         leaves "hf_hub_download_with_a_long_function_name", "hf_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
@@ -60,7 +61,8 @@ pub(super) static RULES: &[Rule] = rules! {
         leaves "fw_update_the_firmware", "fc-list", "fw_getFirmwareVersionString1"
 
     // Code forges. Their prefixes were made for scanners, so a prefix and a length are enough.
-    rule "GitHub token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "gh[pousr]_[A-Za-z0-9]{30,}";
+    rule "GitHub token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], "gh[pousr]_[A-Za-z0-9]{30,}",
+        is_no_placeholder;
         redacts "token: «ghp_" "FAKE770H2DCpYgojjHRg80USP2W5DfJXcaYi»"
         redacts "«gho_" "FAKEoK6cPTt9iOqHOBSWhgetH8LmyqoYMaaI»"
         redacts "«ghu_" "FAKEtDr9uP14pEHpJpb9ATPtdbmF4RPAfqoQ»"
@@ -80,7 +82,8 @@ pub(super) static RULES: &[Rule] = rules! {
         concat!(
             "gl(?:pat|dt|rt|rtr|cbt|ptt|ft|soat|agent|oas|imt",
             r"|ffct)-[A-Za-z0-9_-]{20,}(?:\.[A-Za-z0-9_-]{2,}){0,2}",
-        );
+        ),
+        is_no_placeholder;
         redacts "«glpat-" "FAKEeZ6dqmVe5Mvxrv99»"
         redacts "«gldt-" "FAKENcqVTSu7rtaUWM6Z»"
         redacts "«glpat-" "FAKEO88eb0ogET9D9XyYq6B0Fi7.01.5latjpuu3»"
@@ -106,7 +109,7 @@ pub(super) static RULES: &[Rule] = rules! {
         redacts "«CCIPAT_" "FAKE5diFoNPcbdaKwtgHwI_7d946bf54074e3248c801bef750110c57513064d»"
 
     // Package registries.
-    rule "npm token", &["npm_"], "npm_[A-Za-z0-9]{36,}";
+    rule "npm token", &["npm_"], "npm_[A-Za-z0-9]{36,}", is_no_placeholder;
         redacts "//registry.npmjs.org/:_authToken=«npm_" "FAKEmHMPGPPA0NlGtetOd4UYETIay2BV6DfV»"
         leaves "npm_config_registry", "npm_lifecycle_event_with_a_name_that_is_long"
     rule "PyPI token", &["pypi-age"], "pypi-AgE[A-Za-z0-9_-]{30,}";
@@ -119,7 +122,8 @@ pub(super) static RULES: &[Rule] = rules! {
         leaves "ciomethodthathasaverylongnameindeed"
     rule "NuGet key", &["oy2"], r"oy2[a-z0-9]{43}\b", is_random;
         redacts "«oy2" "17gw4d8nfsk1a7msdaw5g5l5w6qksno5khf59guwgzz»"
-    rule "Docker token", &["dckr_pat_", "dckr_oat_"], "dckr_[po]at_[A-Za-z0-9_-]{20,}";
+    rule "Docker token", &["dckr_pat_", "dckr_oat_"], "dckr_[po]at_[A-Za-z0-9_-]{20,}",
+        is_no_placeholder;
         redacts "«dckr_pat_" "FAKE54VfB4PbxntqB5IGky4Oo8D»"
         redacts "«dckr_oat_" "FAKEiIMWSWMPcwLuHj31CQJVukDCSXqL»"
     rule "Clojars token", &["clojars_"], r"CLOJARS_[0-9a-f]{60}\b";
@@ -133,7 +137,8 @@ pub(super) static RULES: &[Rule] = rules! {
     rule "AWS key id with its secret", &["akia", "asia"],
         r#"A[KS]IA[A-Z0-9]{16}["']?[ \t]*[,:;|][ \t]*["']?([A-Za-z0-9/+=]{40})\b"#, is_random;
         redacts "AKIA" "FAKEEM49OJW03S9I,«FAKEX1EwY2orTyRqBRlE" "/aZUZrwpPtuEFBNOfQ5x»"
-    rule "AWS key id", &["akia", "asia", "abia", "acca"], r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}\b";
+    rule "AWS key id", &["akia", "asia", "abia", "acca"], r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}\b",
+        is_no_placeholder;
         redacts "aws_access_key_id = «AKIA" "FAKEJTYDFUI7WAAN»"
         redacts "«ASIA" "FAKEESQGJOL2WJNZ»"
         leaves "AKIAIOSFODNN7EXAMPLE", "AKIAXXXXXXXXXXXXXXXX", "AKIA[0-9A-Z]{16}", "ASIAPACIFICREGION"
@@ -155,7 +160,8 @@ pub(super) static RULES: &[Rule] = rules! {
         concat!(
             r"(?:GOCSPX-[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_.-]{20,}|1//0[A-Za-z0-9_-]{30,}",
             r"|AQ\.Ab[A-Za-z0-9_-]{40,})",
-        );
+        ),
+        is_no_placeholder;
         redacts "«GOCSPX-" "FAKEXYC8rYWKvsrdNPTZ0Mv3MUa1»"
         redacts "«ya29." "a0FAKEjM1tLB4pyyRyMX5oZCsSauqrBkL60W4Ycs1jZ43Kjr2ZZJRX6FwIfIJF»"
         redacts "«1//0" "gFAKEZymYWU7otMdRzDTn7qLWaYyDIfIZwXeozLH5q41HuEGLmm»"
@@ -329,17 +335,19 @@ pub(super) static RULES: &[Rule] = rules! {
         r"shp(?:at|ca|pa|ss|tka)_[0-9a-fA-F]{32}\b";
         redacts "«shpat_" "c89cd1997cd896416bef4ba6e1a02da1»"
         redacts "«shpss_" "87e966ece6615d3142f505f7965463e3»"
-    rule "Square token", &["sq0"], "sq0[a-z]{3}-[A-Za-z0-9_-]{22,}";
+    rule "Square token", &["sq0"], "sq0[a-z]{3}-[A-Za-z0-9_-]{22,}", is_no_placeholder;
         redacts "«sq0atp-" "FAKEmYf8dAoQ1qT5CRBj3d»"
         redacts "«sq0csp-" "FAKE7Sick1CsWo3LZuTJUjt6quJ1nj8ZQozcuyjPsoP»"
     rule "Braintree token", &["access_token$production$"],
         r"access_token\$production\$[0-9a-z]{16}\$[0-9a-f]{32}";
         redacts "«access_token$production$" "8fm3jl1vzhcwhn77$29fb0f26f89264f879130b64915abef7»"
     rule "Plaid token", &["access-sandbox-", "access-production-", "access-development-"],
-        "access-(?:sandbox|production|development)-[0-9a-f]{8}-[0-9a-f-]{27}";
+        "access-(?:sandbox|production|development)-[0-9a-f]{8}-[0-9a-f-]{27}",
+        is_no_placeholder;
         redacts "«access-production-" "8a9783bf-0867-4e6e-a0eb-61232d8050fe»"
     rule "Flutterwave or Razorpay key", &["flwseck", "rzp_live_", "rzp_test_"],
-        "(?:FLWSECK(?:_TEST)?-[A-Za-z0-9]{32}(?:-X)?|rzp_(?:live|test)_[A-Za-z0-9]{14,})";
+        "(?:FLWSECK(?:_TEST)?-[A-Za-z0-9]{32}(?:-X)?|rzp_(?:live|test)_[A-Za-z0-9]{14,})",
+        is_no_placeholder;
         redacts "«FLWSECK-" "ab5392e335ce1113d4db2b5b52a0f948-X»"
         redacts "«rzp_live_" "FAKEgg4phjFrII»"
     rule "EasyPost or Shippo key", &["ezak", "eztk", "shippo_live_", "shippo_test_"],

@@ -1,15 +1,16 @@
 //! One approval: what would run, and what was decided about it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::approval::{ApprovalDecision, ApprovalScope};
-use protocol::{EventId, Risk, SessionId, TaskId};
+use protocol::{ErrorCode, EventId, Risk, SessionId, TaskId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Answer, KEEP, Permit, millis};
+use super::{KEEP, Unhidden, millis};
+use crate::HIDDEN;
+use crate::policy::AskingRule;
 
 /// For how long a chat can be given a tool at most.
 pub const MAX_UNTIL: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -54,8 +55,15 @@ pub struct Approval {
     pub preview: String,
     /// Why a person is asked.
     pub reason: String,
-    /// The rule that asks.
+    /// The rules that ask.
     pub rule: String,
+    /// The same, one by one: a yes for a task or a chat answers these and no others.
+    #[serde(default)]
+    pub rules: Vec<AskingRule>,
+    /// The further calls that run without a question after a yes for the task or the chat; absent where a yes
+    /// can be for this call alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covers: Option<String>,
     /// The session of the call.
     #[schemars(with = "String")]
     pub session: SessionId,
@@ -68,9 +76,18 @@ pub struct Approval {
     pub parent_event_id: Option<EventId>,
     /// The name of the caller's token: `caller`, or `none` on a server without one.
     pub token: String,
-    /// The hosts that the call would reach.
+    /// The hosts that the call would reach, and the chats beside its own that it would write to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// Whether the call's task was set earlier, so that nobody asks for it now.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_scheduled: bool,
+    /// What `arguments` and `preview` hide.
+    #[serde(skip)]
+    pub(crate) unhidden: Unhidden,
+    /// What is special about the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circumstances: Vec<String>,
     /// The SHA-256 over tool, arguments, session, working directory and the files that the arguments name.
     pub digest: String,
     /// When the request was made, in milliseconds since the Unix epoch.
@@ -80,6 +97,18 @@ pub struct Approval {
     /// What was decided; absent while nobody has.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub decision: Option<Decided>,
+}
+
+/// What a yes has to cover, for a call as it is now.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) tool: String,
+    pub(crate) session: SessionId,
+    pub(crate) task_id: Option<TaskId>,
+    pub(crate) rules: Vec<AskingRule>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) is_scheduled: bool,
+    pub(crate) circumstances: Vec<String>,
 }
 
 /// What was decided, and by whom.
@@ -124,6 +153,25 @@ pub struct NewDecision {
 }
 
 impl Approval {
+    /// The approval with nothing hidden, for the approver alone.
+    ///
+    /// # Errors
+    /// Where that is not known any more.
+    pub fn revealed(&self) -> Result<Self, ToolError> {
+        if let Some((arguments, preview)) = self.unhidden.parts() {
+            return Ok(Self { arguments, preview, ..self.clone() });
+        }
+        let shown = serde_json::to_string(&self.arguments).unwrap_or_default();
+        if !shown.contains(HIDDEN) && !self.preview.contains(HIDDEN) {
+            return Ok(self.clone());
+        }
+        let message = "What is hidden of this call is not known any more: it is kept while the request \
+             waits, and \
+                       only in memory.";
+        Err(ToolError { http_status: Some(409), ..ToolError::new(ErrorCode::Conflict, message) }
+            .with_hint("After a restart, it is known again once the same call was sent again."))
+    }
+
     /// About how much memory it takes.
     pub(super) fn size(&self) -> usize {
         self.preview.len() + self.arguments.values().map(size_of_value).sum::<usize>()
@@ -145,31 +193,34 @@ impl Approval {
         is_over && now >= self.expires_at_ms.saturating_add(millis(KEEP))
     }
 
-    /// What this one says about another call.
-    pub(super) fn answer_to(self: &Arc<Self>, asked: &Self, now: i64) -> Option<Answer> {
-        let is_same = self.digest == asked.digest && self.task_id == asked.task_id;
-        let scope = self.decision.as_ref().map_or(ApprovalScope::Call, |decision| decision.scope);
-        let covers = match scope {
-            ApprovalScope::Call => is_same,
-            ApprovalScope::Task => self.is_alike(asked) && self.task_id == asked.task_id,
-            ApprovalScope::Chat => self.is_alike(asked),
-        };
-        let permit = || Permit { id: self.id.clone(), is_single: scope == ApprovalScope::Call };
-        match self.state {
-            ApprovalState::Granted if covers && self.holds_at(now) => Some(Answer::Granted(permit())),
-            ApprovalState::Denied if is_same && now < self.expires_at_ms => {
-                Some(Answer::Denied(Arc::clone(self)))
-            }
-            ApprovalState::Pending if is_same => Some(Answer::Pending(Arc::clone(self))),
-            _ => None,
-        }
+    /// Whether a decision about this call is one about another: it is the same call in the same task.
+    pub(super) fn is_same(&self, asked: &Self) -> bool {
+        self.digest == asked.digest && self.task_id == asked.task_id
     }
 
-    /// Whether the same rule asks about the same tool in the same session, for no other host.
-    fn is_alike(&self, asked: &Self) -> bool {
-        (&self.tool, &self.session, &self.rule, &self.reason)
-            == (&asked.tool, &asked.session, &asked.rule, &asked.reason)
-            && asked.hosts.iter().all(|host| self.hosts.contains(host))
+    /// Whether it says, or will say, something about its own call alone.
+    pub(super) fn is_about_one_call(&self, now: i64) -> bool {
+        let scope = self.decision.as_ref().map_or(ApprovalScope::Call, |decision| decision.scope);
+        let is_open = !matches!(self.state, ApprovalState::Expired | ApprovalState::Used);
+        is_open && now < self.expires_at_ms && scope == ApprovalScope::Call
+    }
+
+    /// Whether it is a yes for a task or chat that answers this rule about another call: of the same tool in
+    /// the same session, at no other host or chat, with nothing special that this one had not.
+    pub(super) fn answers(&self, rule: &AskingRule, wanted: &Wanted, now: i64) -> bool {
+        let in_scope = match self.decision.as_ref().map(|decision| decision.scope) {
+            None | Some(ApprovalScope::Call) => false,
+            Some(ApprovalScope::Task) => self.task_id == wanted.task_id,
+            // What is due while nobody is there was not meant by a yes to somebody who is.
+            Some(ApprovalScope::Chat) => !wanted.is_scheduled || self.task_id == wanted.task_id,
+        };
+        let has = |known: &[String], all: &[String]| all.iter().all(|one| known.contains(one));
+        in_scope
+            && self.holds_at(now)
+            && (&self.tool, &self.session) == (&wanted.tool, &wanted.session)
+            && has(&self.hosts, &wanted.hosts)
+            && has(&self.circumstances, &wanted.circumstances)
+            && self.rules.iter().any(|known| known.can_last && known.digest == rule.digest)
     }
 
     /// The approval with a decision; `timeout` is how long an answer waits for its call.
@@ -181,6 +232,13 @@ impl Approval {
         }
         if scope == ApprovalScope::Task && self.task_id.is_none() {
             return Err("The call belongs to no task: use the scope `call` or `chat`.".to_owned());
+        }
+        if scope != ApprovalScope::Call && self.covers.is_none() {
+            return Err(
+                "It can be allowed for this call alone (the scope `call`): what it runs cannot all be \
+                        known before."
+                    .to_owned(),
+            );
         }
         if until_ms.is_some() && scope != ApprovalScope::Chat {
             return Err("`until_ms` is for the scope `chat` alone.".to_owned());
@@ -204,10 +262,16 @@ impl Approval {
         Ok(Self {
             state: if is_grant { ApprovalState::Granted } else { ApprovalState::Denied },
             expires_at_ms,
+            unhidden: Unhidden::default(),
             decision: Some(Decided { decision, scope, until_ms, reason, by, decided_at_ms: now }),
             ..self.clone()
         })
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn size_of_value(value: &Value) -> usize {

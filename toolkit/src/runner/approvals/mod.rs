@@ -7,6 +7,7 @@
 mod answers;
 mod approval;
 mod store;
+mod unhidden;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,13 +23,16 @@ use protocol::{ErrorCode, EventId, ToolError, now_ms};
 use tokio::sync::{broadcast, watch};
 
 pub use answers::unknown;
+pub(crate) use approval::Wanted;
 pub use approval::{Approval, ApprovalState, Decided, MAX_UNTIL, NewDecision};
 use store::Store;
+pub(crate) use unhidden::Unhidden;
 
 use super::recorder::{CallIds, Recorder};
 use crate::arguments::bounded;
 use crate::locked;
 use crate::output::head;
+use crate::policy::AskingRule;
 
 /// The most requests of one session that wait.
 const MAX_PENDING_OF_SESSION: usize = 20;
@@ -64,11 +68,12 @@ pub(crate) enum Answer {
 }
 
 /// A yes that the call has not used yet.
-#[derive(Debug, Clone)]
-pub(crate) struct Permit {
-    pub(crate) id: EventId,
-    /// Whether it is for this call alone.
-    pub(crate) is_single: bool,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Permit {
+    /// For this call alone.
+    Single(EventId),
+    /// For a task or chat: one for each rule that asks.
+    Lasting(Vec<EventId>),
 }
 
 /// Why a decision was not taken.
@@ -147,10 +152,24 @@ impl Approvals {
         self.changed.subscribe()
     }
 
+    /// What was allowed for a task or chat and covers a call, where nothing is open about a call like it:
+    /// then it does not matter what exactly it is.
+    pub(crate) fn standing(&self, wanted: &Wanted) -> Option<Permit> {
+        let (all, now) = (locked(&self.all), now_ms());
+        let is_open = |known: &Arc<Approval>| {
+            (&known.tool, &known.session) == (&wanted.tool, &wanted.session) && known.is_about_one_call(now)
+        };
+        if all.values().any(is_open) {
+            return None;
+        }
+        lasting(&all, wanted, now).map(Permit::Lasting)
+    }
+
     /// What was decided about a call; asks if nobody was asked about it yet.
     pub(crate) fn ask(
         &self,
         call: &CallIds,
+        wanted: &Wanted,
         new: impl FnOnce(Times) -> Approval,
     ) -> Result<Answer, ToolError> {
         let now = now_ms();
@@ -158,8 +177,16 @@ impl Approvals {
         let expires_at_ms = now.saturating_add(millis(self.timeout));
         let asked = new(Times { created_at_ms: now, expires_at_ms });
         let mut all = locked(&self.all);
-        if let Some(known) = all.values().rev().find_map(|known| known.answer_to(&asked, now)) {
-            return Ok(known);
+        if let Some(known) = known(&all, &asked, wanted, now) {
+            return Ok(match known {
+                // After a restart the call itself brings back what is hidden of it.
+                Answer::Pending(known) if !known.unhidden.is_known() && asked.unhidden.is_known() => {
+                    let known = Arc::new(Approval { unhidden: asked.unhidden, ..Approval::clone(&known) });
+                    all.insert(known.id.clone(), Arc::clone(&known));
+                    Answer::Pending(known)
+                }
+                known => known,
+            });
         }
         let pending = || all.values().filter(|one| one.state == ApprovalState::Pending);
         let of_session = pending().filter(|one| one.session == asked.session).count();
@@ -202,21 +229,26 @@ impl Approvals {
         Ok(decided)
     }
 
-    /// Uses a yes for a call that is about to run. One for a single call is gone afterwards.
-    pub(crate) fn take(&self, permit: &Permit, digest: &str, call: &CallIds) -> Result<(), ToolError> {
-        let now = now_ms();
+    /// Uses a yes for one call, which is about to run and still is what the digest says. It is gone
+    /// afterwards.
+    pub(crate) fn take_single(&self, id: &EventId, digest: &str, call: &CallIds) -> Result<(), ToolError> {
         let mut all = locked(&self.all);
-        let known = all
-            .get(&permit.id)
-            .filter(|known| known.holds_at(now) && (!permit.is_single || known.digest == digest));
+        let known = all.get(id).filter(|known| known.holds_at(now_ms()) && known.digest == digest);
         let Some(known) = known else { return Err(no_longer()) };
-        let state = if permit.is_single { ApprovalState::Used } else { ApprovalState::Granted };
-        let used = Approval { state, ..Approval::clone(known) };
-        if permit.is_single {
-            self.store.write(&used).map_err(|error| not_stored(&error))?;
-        }
-        let used = Arc::new(used);
-        all.insert(permit.id.clone(), Arc::clone(&used));
+        let used = Arc::new(Approval { state: ApprovalState::Used, ..Approval::clone(known) });
+        self.store.write(&used).map_err(|error| not_stored(&error))?;
+        all.insert(id.clone(), Arc::clone(&used));
+        self.record_use(&used, call)
+    }
+
+    /// Uses what was allowed for a task or chat for a call that is about to run, as it is now.
+    pub(crate) fn take_lasting(&self, wanted: &Wanted, call: &CallIds) -> Result<(), ToolError> {
+        let all = locked(&self.all);
+        let ids = lasting(&all, wanted, now_ms()).ok_or_else(no_longer)?;
+        ids.iter().filter_map(|id| all.get(id)).try_for_each(|known| self.record_use(known, call))
+    }
+
+    fn record_use(&self, used: &Arc<Approval>, call: &CallIds) -> Result<(), ToolError> {
         let body = ApprovalUsed {
             approval_id: used.id.clone(),
             tool_name: used.tool.clone(),
@@ -225,7 +257,7 @@ impl Approvals {
         };
         let recorded = self.recorder.approval(call, EventId::new(), RecordBody::ApprovalUsed(body));
         recorded.map_err(|error| not_stored(&error))?;
-        self.tell("used", &used);
+        self.tell("used", used);
         Ok(())
     }
 
@@ -238,7 +270,11 @@ impl Approvals {
         let mut all = locked(&self.all);
         let due: Vec<Arc<Approval>> = all.values().filter(|one| one.is_due(now)).cloned().collect();
         for one in due {
-            let expired = Approval { state: ApprovalState::Expired, ..Approval::clone(&one) };
+            let expired = Approval {
+                state: ApprovalState::Expired,
+                unhidden: Unhidden::default(),
+                ..Approval::clone(&one)
+            };
             self.store.write(&expired)?;
             let body = ApprovalExpired {
                 approval_id: expired.id.clone(),
@@ -275,6 +311,46 @@ impl Approvals {
         let _ = self.changes.send(Change { kind, approval: Arc::clone(approval) });
         self.changed.send_replace(());
     }
+}
+
+/// What was decided about a call. The newest counts, of those about the call itself and of those for its task
+/// or chat.
+fn known(
+    all: &BTreeMap<EventId, Arc<Approval>>,
+    asked: &Approval,
+    wanted: &Wanted,
+    now: i64,
+) -> Option<Answer> {
+    let itself = all.values().rev().filter(|known| known.is_same(asked)).find_map(|known| {
+        let answer = match known.state {
+            ApprovalState::Granted if known.holds_at(now) => {
+                Answer::Granted(Permit::Single(known.id.clone()))
+            }
+            ApprovalState::Denied if now < known.expires_at_ms => Answer::Denied(Arc::clone(known)),
+            ApprovalState::Pending => Answer::Pending(Arc::clone(known)),
+            _ => return None,
+        };
+        Some((&known.id, answer))
+    });
+    let lasting = lasting(all, wanted, now);
+    match (itself, lasting) {
+        (Some((id, answer)), Some(lasting)) if lasting.iter().all(|other| other < id) => Some(answer),
+        (_, Some(lasting)) => Some(Answer::Granted(Permit::Lasting(lasting))),
+        (itself, None) => itself.map(|(_, answer)| answer),
+    }
+}
+
+/// The approvals for a task or chat that cover a call: for each rule that asks one that answers it.
+fn lasting(all: &BTreeMap<EventId, Arc<Approval>>, wanted: &Wanted, now: i64) -> Option<Vec<EventId>> {
+    let answering = |rule: &AskingRule| {
+        let mut newest = all.values().rev();
+        let known = newest.find(|known| rule.can_last && known.answers(rule, wanted, now))?;
+        Some(known.id.clone())
+    };
+    let mut ids: Vec<EventId> = wanted.rules.iter().map(answering).collect::<Option<_>>()?;
+    ids.sort_unstable();
+    ids.dedup();
+    Some(ids)
 }
 
 /// When a request begins and ends.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use protocol::{ErrorCode, ToolError};
 
 use super::{Check, Guard, Stop};
-use crate::policy::{Decision, Policy, Verdict};
-use crate::runner::asking::Asking;
+use crate::policy::{Decision, Policy};
+use crate::runner::asking::{Asking, denied_by_rule};
 use crate::runner::call::PendingCall;
 use crate::runner::quick::{self, SharedQuickCalls};
 
@@ -32,7 +32,7 @@ impl Guard for Rules {
             let verdict = tool.verdict(&self.policy, arguments, session, caller);
             return match verdict.decision {
                 Decision::Allow => Ok(()).into(),
-                Decision::Deny => Err(denied(&call.info.tool, &verdict)).into(),
+                Decision::Deny => Err(denied_by_rule(&call.info.tool, &verdict)).into(),
                 Decision::Ask => Check::Wait(Box::pin(self.asking.ask(call, verdict))),
             };
         }
@@ -53,15 +53,9 @@ impl Guard for Rules {
             })?;
             match verdict.decision {
                 Decision::Allow => Ok(()),
-                Decision::Deny => Err(Stop::from(denied(&call.info.tool, &verdict))),
+                Decision::Deny => Err(Stop::from(denied_by_rule(&call.info.tool, &verdict))),
                 Decision::Ask => self.asking.ask(call, verdict).await,
             }
         }))
     }
-}
-
-fn denied(tool: &str, verdict: &Verdict) -> ToolError {
-    let message = format!("The operator's policy denies this call of `{tool}`: {}.", verdict.reason);
-    ToolError::new(ErrorCode::ToolNotAllowed, message)
-        .with_hint("Do not repeat it; continue without it, or ask the user.")
 }

@@ -9,6 +9,7 @@ use toolkit::Call;
 use toolkit::policy::{Circumstance, Touches};
 
 use super::{NAME, chat_of, own_chat};
+use crate::channel::Chat;
 use crate::channel_tools::sending::{Sending, wait};
 use crate::tool_files::ToolFiles;
 
@@ -16,8 +17,15 @@ use crate::tool_files::ToolFiles;
 pub(super) fn touches(arguments: &Value, session: &SessionId) -> Touches {
     let own = own_chat(session).and_then(|own| own.split(':').next()?.parse::<i64>().ok());
     let is_elsewhere = arguments["chat_id"].as_i64().is_some_and(|named| Some(named) != own);
-    let circumstances = if is_elsewhere { vec![Circumstance::OtherChat] } else { Vec::new() };
-    Touches { circumstances, ..Touches::default() }
+    if !is_elsewhere {
+        return Touches::nothing();
+    }
+    let named = arguments["chat_id"].as_i64().map(|chat| Chat::new(NAME, chat.to_string()).address());
+    Touches {
+        circumstances: vec![Circumstance::OtherChat],
+        recipients: named.into_iter().collect(),
+        ..Touches::nothing()
+    }
 }
 
 /// Where it goes, and the file; an error if either would be refused.
@@ -66,6 +74,8 @@ mod tests {
         ] {
             let touches = touches(&json!({"chat_id": chat}), &session.parse().unwrap());
             assert_eq!(touches.circumstances == [Circumstance::OtherChat], is_elsewhere, "{session} {chat}");
+            let to = if is_elsewhere { vec![format!("telegram:{chat}")] } else { Vec::new() };
+            assert_eq!(touches.recipients, to, "{session} {chat}");
         }
     }
 }

@@ -1,0 +1,89 @@
+//! How many parameters a model has: what its name says about it, or its server's list of models.
+//!
+//! Local servers name a model after its file or its tag, and both have the size in them:
+//! `qwen2.5-coder:1.5b`, `Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf`, `smollm2-360m`.
+//! Vendors name no size, and nothing is guessed.
+
+use serde_json::Value;
+
+/// The billions of parameters in a model's name; the largest number if there are several, because that of the
+/// active ones (`30b-a3b`) is smaller.
+pub(crate) fn of_name(name: &str) -> Option<f64> {
+    let name = name.to_ascii_lowercase();
+    let words = name.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.');
+    words.filter_map(|word| of_word(word.strip_suffix(".gguf").unwrap_or(word))).reduce(f64::max)
+}
+
+/// The billions of parameters of a model in its server's list. A server with one model answers to any name.
+pub(crate) fn of_list(list: &[u8], model: &str) -> Option<f64> {
+    let list: Value = serde_json::from_slice(list).ok()?;
+    let listed = list["data"].as_array()?;
+    let entry = match listed.as_slice() {
+        [only] => only,
+        several => several.iter().find(|entry| entry["id"] == model)?,
+    };
+    // llama.cpp counts them.
+    let counted = entry["meta"]["n_params"].as_f64().filter(|number| *number > 0.0);
+    counted.map(|number| number / 1e9).or_else(|| of_name(entry["id"].as_str()?))
+}
+
+/// `1.5b`, `360m`, `8x7b`, and `e2b` for the parameters that are effective.
+fn of_word(word: &str) -> Option<f64> {
+    let (number, factor) = match (word.strip_suffix('b'), word.strip_suffix('m')) {
+        (Some(number), _) => (number, 1.0),
+        (None, Some(number)) => (number, 0.001),
+        (None, None) => return None,
+    };
+    let number = number.strip_prefix('e').unwrap_or(number);
+    let (times, number) = number.split_once('x').unwrap_or(("1", number));
+    Some(positive(times)? * positive(number)? * factor)
+}
+
+fn positive(digits: &str) -> Option<f64> {
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    digits.parse().ok().filter(|number: &f64| is_number && *number > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_the_size_or_nothing() {
+        for (name, expected) in [
+            ("qwen2.5-coder:1.5b", Some(1.5)),
+            ("Qwen/Qwen2.5-Coder-1.5B-Instruct", Some(1.5)),
+            ("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", Some(0.5)),
+            ("/models/tiny-1.1B.gguf", Some(1.1)),
+            ("smollm2_360m", Some(0.36)),
+            ("gemma-3n-e2b-it", Some(2.0)),
+            ("qwen3-30b-a3b", Some(30.0)),
+            ("mixtral:8x7b", Some(56.0)),
+            ("openai/gpt-oss-120b", Some(120.0)),
+            ("gpt-4.1-mini", None),
+            ("claude-sonnet-4-5", None),
+            ("model-4bit-128k", None),
+            ("local", None),
+            ("b-m-.b-0b-1..2b", None),
+            ("", None),
+        ] {
+            assert_eq!(of_name(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_models_says_the_size_or_nothing() {
+        for (list, expected) in [
+            (r#"{"data":[{"id":"any","meta":{"n_params":1500000000}}]}"#, Some(1.5)),
+            (r#"{"data":[{"id":"coder-0.5b.gguf","meta":{}}]}"#, Some(0.5)),
+            (r#"{"data":[{"id":"m","meta":{"n_params":2000000000}},{"id":"n-7b"}]}"#, Some(2.0)),
+            (r#"{"data":[{"id":"a-1b"},{"id":"n-7b"}]}"#, None),
+            (r#"{"data":[{"id":"m","meta":{"n_params":-1}}]}"#, None),
+            (r#"{"data":[]}"#, None),
+            (r#"{"data":[{"id":7}]}"#, None),
+            ("no list", None),
+        ] {
+            assert_eq!(of_list(list.as_bytes(), "m"), expected, "{list}");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Runs what README and docs/ show, or says why that cannot be run here.
+
+use std::fs;
+use std::process::Command;
+
+use harness::binaries::path_of;
+use harness::project_copy::workspace;
+use harness::{FakeTelegram, System, TestDir, ToolServer};
+
+/// How a block is checked.
+enum How {
+    /// By this test, here or in another file.
+    Test(&'static str),
+    /// Not at all, for this reason.
+    Not(&'static str),
+}
+
+use How::{Not, Test};
+
+const RULES: How = Test("every_rule_that_is_shown_can_be_loaded");
+const SETTINGS: How = Test("every_line_with_settings_starts_the_programs");
+const ENGINE: How = Not("needs a container engine: image/test.py starts the images");
+const ELSEWHERE: How = Not("installs programs of others");
+const PRINTED: How = Not("shows what a program of others prints");
+const DRAWING: How = Not("is a drawing");
+
+/// A part of each block, and how the block is checked.
+const EXAMPLES: &[(&str, &str, How)] = &[
+    ("README.md", "Telegram ─update─▶", DRAWING),
+    ("README.md", "make run     #", Not("runs this test")),
+    ("README.md", "$ ", Test("the_tour_shows_what_really_happens")),
+    ("README.md", "model_name=fake-1", Test("a_bug_is_found_shown_fixed_and_tested_in_twelve_turns")),
+    ("CONTRIBUTING.md", "make run     #", Not("runs this test")),
+    ("CONTRIBUTING.md", "cargo ", Not("runs this test")),
+    ("docs/approvals.md", "[[rule]]", RULES),
+    ("docs/approvals.md", "tool-server policy test", Test("the_rules_that_are_shown_decide_as_shown")),
+    ("docs/approvals.md", "APPROVER", Test("the_commands_of_the_document_tell_the_whole_story")),
+    ("docs/approvals.md", "Bearer $CALLER", Test("the_commands_of_the_document_tell_the_whole_story")),
+    ("docs/containers.md", "docker run", ENGINE),
+    ("docs/containers.md", "tier-a.j", ENGINE),
+    ("docs/containers.md", "FROM autonous:full", ENGINE),
+    ("docs/model-servers.md", "install", ELSEWHERE),
+    ("docs/model-servers.md", "make mocks", ELSEWHERE),
+    ("docs/model-servers.md", "llmock, anthropic", PRINTED),
+    ("docs/models.md", "[[model]]", Test("every_example_of_the_documents_is_valid")),
+    ("docs/models.md", "model = [", Test("every_example_of_the_documents_is_valid")),
+    ("docs/models.md", "make run", SETTINGS),
+    ("docs/models.md", "\"tool_calls\"", Test("a_model_without_function_calling_succeeds_with_sloppy_json")),
+    ("docs/small-models.md", "make run", SETTINGS),
+    ("docs/operations.md", "/outbox", Test("a_file_is_sent_to_a_chat_as_shown")),
+    ("docs/operations.md", "/files", Test("files_are_stored_fetched_and_reverted_as_shown")),
+    ("docs/operations.md", "/undo", Test("files_are_stored_fetched_and_reverted_as_shown")),
+    ("docs/operations.md", "[profiles.", Test("the_fetch_profiles_that_are_shown_can_be_loaded")),
+    ("docs/operations.md", "[limits.", RULES),
+    ("docs/operations.md", "\"ready\": false", Test("a_token_that_telegram_rejects_makes_it_unready")),
+    ("docs/telegram.md", "make run", SETTINGS),
+    (
+        "docs/telegram.md",
+        "supervisor pair",
+        Test("a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back"),
+    ),
+    ("docs/telegram.md", "contact_id:", Test("the_contact_of_the_documents_is_understood")),
+];
+
+#[derive(Debug)]
+struct Block {
+    file: String,
+    text: String,
+}
+
+/// All blocks of code in the documents.
+fn blocks() -> Vec<Block> {
+    let mut files = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
+    let pages = fs::read_dir(workspace().join("docs")).unwrap().flatten();
+    files.extend(pages.map(|page| format!("docs/{}", page.file_name().to_str().unwrap())));
+    files.into_iter().flat_map(|file| blocks_of(&file)).collect()
+}
+
+fn blocks_of(file: &str) -> Vec<Block> {
+    let document = fs::read_to_string(workspace().join(file)).unwrap();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut is_open = false;
+    for line in document.lines().map(str::trim_start) {
+        match (line.strip_prefix("```"), is_open) {
+            // A block within a block of Markdown.
+            (Some(fence), _) if fence.starts_with('`') => {}
+            (Some(_), false) => {
+                blocks.push(Block { file: file.to_owned(), text: String::new() });
+                is_open = true;
+            }
+            (Some(_), true) => is_open = false,
+            (None, true) => {
+                let block = blocks.last_mut().unwrap();
+                block.text += line;
+                block.text.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    blocks
+}
+
+/// The blocks of a document with this part.
+fn shown(file: &str, part: &str) -> Vec<String> {
+    let found = blocks_of(file).into_iter().filter(|block| block.text.contains(part));
+    let found: Vec<String> = found.map(|block| block.text).collect();
+    assert!(!found.is_empty(), "{file} shows no {part}");
+    found
+}
+
+/// The lines that somebody types.
+fn typed(block: &str) -> String {
+    let lines = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Runs a script in a shell as a user would, in a directory that looks like the project after `make run`.
+fn run(dir: &TestDir, prelude: &str, script: &str) -> String {
+    let target = dir.path().join("target");
+    if !target.exists() {
+        fs::create_dir(&target).unwrap();
+        std::os::unix::fs::symlink(path_of("supervisor").parent().unwrap(), target.join("debug")).unwrap();
+    }
+    let mut shell = Command::new("bash");
+    shell.args(["-ec", &format!("exec 2>&1\n{prelude}\n{script}")]).current_dir(dir.path());
+    let output = shell.env_clear().envs(dir.variables()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{script}\n{text}");
+    text
+}
+
+#[test]
+fn every_block_is_checked_or_says_why_not() {
+    let blocks = blocks();
+    assert!(blocks.len() > 40, "{}", blocks.len());
+    for block in &blocks {
+        let row = EXAMPLES.iter().find(|(file, part, _)| block.file == *file && block.text.contains(part));
+        assert!(row.is_some(), "Add to EXAMPLES how this block is checked: {block:#?}");
+    }
+    for (file, part, how) in EXAMPLES {
+        assert!(
+            blocks.iter().any(|block| block.file == *file && block.text.contains(part)),
+            "{file}: {part}"
+        );
+        match how {
+            Test(name) => assert!(has_test(name), "{file}: there is no test {name}"),
+            Not(reason) => assert!(!reason.is_empty()),
+        }
+    }
+}
+
+fn has_test(name: &str) -> bool {
+    let files = harness::project_copy::tracked_files(&workspace());
+    let sources = files.iter().filter(|file| file.extension().is_some_and(|end| end == "rs"));
+    let code = format!("fn {name}(");
+    sources.map(|file| fs::read_to_string(workspace().join(file)).unwrap()).any(|text| text.contains(&code))
+}
+
+#[test]
+fn every_rule_that_is_shown_can_be_loaded() {
+    for (file, part) in [("docs/approvals.md", "[[rule]]"), ("docs/operations.md", "[limits.")] {
+        for rules in shown(file, part) {
+            let server = ToolServer::builder().policy(&rules).start();
+            let listed = server.run_command(&["policy", "list"]);
+            assert!(listed.status.success(), "{rules}\n{listed:?}");
+        }
+    }
+}
+
+#[test]
+fn the_rules_that_are_shown_decide_as_shown() {
+    let [block] = &shown("docs/approvals.md", "tool-server policy test")[..] else { panic!("one block") };
+    let rules = &shown("docs/approvals.md", "[[rule]]")[0];
+    let dir = TestDir::new();
+    let config = dir.write_policy(rules);
+    let prelude = format!(
+        "export AUTONOUS_CONFIG_DIR={config} AUTONOUS_TOOL_ALLOWED_ROOTS={}\n{PROGRAM}",
+        dir.root().display()
+    );
+    let expected: String = block.lines().filter(|line| !line.starts_with("$ ")).collect();
+    let said = run(&dir, &prelude, &typed(block));
+    assert!(said.contains(expected.trim()), "the page:\n{expected}\nreally:\n{said}");
+}
+
+/// The program as if it were installed.
+const PROGRAM: &str = "tool-server() { target/debug/tool-server \"$@\"; }";
+
+/// Starts the supervisor with what a line sets, until it is ready.
+const MAKE: &str = r#"
+make() {
+    rm -rf "$AUTONOUS_DATA_DIR" said
+    target/debug/supervisor run >said 2>&1 &
+    until grep -qs 'ready: control' said || ! kill -0 $! 2>/dev/null; do :; done
+    kill -TERM $! && wait $! && echo started || { cat said; exit 1; }
+}
+ollama() { :; }
+llama-server() { :; }
+vllm() { :; }
+"#;
+
+#[test]
+fn every_line_with_settings_starts_the_programs() {
+    for file in ["docs/models.md", "docs/small-models.md", "docs/telegram.md"] {
+        for block in shown(file, "make run") {
+            let dir = TestDir::new();
+            // Nothing leaves this machine.
+            let prelude = format!("export AUTONOUS_TELEGRAM_API_URL=http://127.0.0.1:9\n{MAKE}");
+            let said = run(&dir, &prelude, &block);
+            assert_eq!(said.matches("started").count(), block.matches("make run").count(), "{block}\n{said}");
+        }
+    }
+}
+
+#[test]
+fn the_fetch_profiles_that_are_shown_can_be_loaded() {
+    for profiles in shown("docs/operations.md", "[profiles.") {
+        let builder = ToolServer::builder();
+        let file = builder.dir().path().join("profiles.toml");
+        fs::write(&file, profiles).unwrap();
+        fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let builder = builder.variable("AUTONOUS_FETCH_PROFILES_FILE", file.to_str().unwrap());
+        let server = builder.variable("TRACKER_KEY", "FAKE-key").start();
+        server.assert_alive("a start with the profiles of the page");
+    }
+}
+
+#[test]
+fn files_are_stored_fetched_and_reverted_as_shown() {
+    let system = System::start();
+    let dir = system.dir();
+    fs::write(dir.path().join("report.pdf"), "the report").unwrap();
+    let address = harness::http::address_of(&system.tokens().tool_url).to_string();
+    let [files] = &shown("docs/operations.md", "TOOLS=")[..] else { panic!("one block") };
+    run(dir, "", &files.replace("127.0.0.1:8701", &address).replace("-OJ", "-o fetched.pdf"));
+    assert_eq!(fs::read_to_string(dir.path().join("fetched.pdf")).unwrap(), "the report");
+    assert_eq!(fs::read_to_string(system.workspace().join("in/report.pdf")).unwrap(), "the report");
+
+    let written = system.tool("write", &serde_json::json!({"path": "a.txt", "content": "new"}));
+    let [undo] = &shown("docs/operations.md", "/undo\"")[..] else { panic!("one block") };
+    let prelude = format!(
+        "tools=http://{address} call_id={} session=default token=$(target/debug/supervisor token tool)",
+        written.meta.call_id
+    );
+    let said = run(dir, &prelude, &typed(undo));
+    assert!(said.contains("\"ok\":true"), "{said}");
+    assert!(!system.workspace().join("a.txt").exists());
+}
+
+#[test]
+fn a_file_is_sent_to_a_chat_as_shown() {
+    let telegram = FakeTelegram::start();
+    let system = System::builder().telegram(&telegram, "4711").start();
+    fs::write(system.dir().path().join("report.pdf"), "the report").unwrap();
+    let control = harness::http::address_of(&system.tokens().control_url).to_string();
+    let [block] = &shown("docs/operations.md", "/outbox")[..] else { panic!("one block") };
+    run(system.dir(), "", &block.replace("127.0.0.1:8700", &control));
+    let sent = telegram.wait_for_sent(1);
+    assert_eq!(sent[0].file, Some(("report.pdf".to_owned(), b"the report".to_vec())));
+}

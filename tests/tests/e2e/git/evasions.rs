@@ -1,0 +1,258 @@
+//! What a command leaves where a guard could fail to look: in directories that it closes, below paths that no
+//! call takes, behind more bytes than are read at once, and in the files of git that are no settings.
+
+use harness::corpus::Mode;
+use serde_json::json;
+
+use super::operator::Operator;
+
+const STATUS: &str = "cd repo && git status; git log -1; git diff HEAD; git commit --dry-run";
+
+/// Writes `.git` for `+git` into an index, which git itself refuses; the names sort as they did.
+const FORGE: &str = "perl -pi -e 's/\\+git/.git/g; s/\\+\\+/../g'";
+
+/// Makes 15 directories of 240 characters, and goes there.
+const DEEP: &str =
+    "n=$(printf 'd%.0s' {1..240}); top=$PWD; p=; for i in {1..15}; do mkdir -p $n; cd $n; p=$p$n/; done; ";
+
+fn attacks() -> Vec<(Vec<String>, &'static str)> {
+    let made = "git init -q d/r; git -C d/r config core.fsmonitor $EVIL; ";
+    let status = "cd d/r && git status";
+    let one = |line: String| vec![line];
+    let evil_config = "printf '[core]\\nfsmonitor = %s\\n' $EVIL";
+    let forged =
+        "cd repo; mkdir -p +git/hooks; cp ../evil.sh +git/hooks/post-checkout; git add +git; rm -r +git";
+    let checkout = "cd repo && git checkout -- .; git checkout -q -b host; git status";
+    vec![
+        (one(format!("mkdir d; {made} chmod 0311 d")), status),
+        (one(format!("mkdir d; {made} chmod 0311 d/r d")), status),
+        (one(format!("mkdir d; {made} chmod 0111 d/r/.git d/r d")), status),
+        (one(format!("mkdir d; {made} chmod 0 d/r d")), "chmod 755 d d/r; cd d/r && git status"),
+        (
+            one(format!(
+                "mkdir -p a/b/c; cd a/b/c; mkdir d; {made} cd ../../..; chmod 0311 a/b/c/d a/b/c a/b \
+            a"
+            )),
+            "cd a/b/c/d/r && git status",
+        ),
+        (
+            vec![
+                "git init -q d/r".to_owned(),
+                format!(
+                    "{evil_config} >> d/r/.git/config; chmod 0311 d/r/.git \
+            d/r d"
+                ),
+            ],
+            status,
+        ),
+        (
+            vec![
+                "git init -q d/r".to_owned(),
+                format!(
+                    "{evil_config} >> d/r/.git/config; chmod 0 \
+            d"
+                ),
+            ],
+            "chmod 755 d; cd d/r && git status",
+        ),
+        (vec!["mkdir d; chmod 0311 d".to_owned(), made.to_owned()], status),
+        (
+            vec![
+                "git init -q d/r; chmod 0311 d".to_owned(),
+                format!(
+                    "{evil_config} >> \
+            d/r/.git/config"
+                ),
+            ],
+            status,
+        ),
+        (
+            one("cp evil.sh repo/.git/hooks/pre-commit; chmod 0311 repo/.git/hooks \
+            repo/.git"
+                .to_owned()),
+            "cd repo && git commit --allow-empty -m host",
+        ),
+        (
+            one(format!(
+                "head -c 17000000 /dev/zero | tr '\\0' '\\n' >> repo/.git/config; {evil_config} >> \
+            repo/.git/config"
+            )),
+            STATUS,
+        ),
+        (
+            one(format!(
+                "head -c 17000000 /dev/zero | tr '\\0' '#' > more; echo >> more; {evil_config} >> \
+            more; cp more repo/.git/config.worktree; \
+            git -C repo config extensions.worktreeConfig true"
+            )),
+            STATUS,
+        ),
+        (
+            one("cd repo; git commit -q --allow-empty -m 2; GIT_SEQUENCE_EDITOR=: git rebase -q -x false \
+            HEAD~1; \
+            (head -c 17000000 /dev/zero | tr '\\0' '#'; echo; echo \"exec $EVIL\") > \
+            .git/rebase-merge/git-rebase-todo"
+                .to_owned()),
+            "cd repo && git rebase --continue",
+        ),
+        (
+            one(format!(
+                "{DEEP} git init -q r; git -C r config core.fsmonitor $EVIL; cd $top; ln -s ${{p}}r \
+            short"
+            )),
+            "cd short && git status",
+        ),
+        (
+            one(format!(
+                "{DEEP} cp -r $top/repo r; cp $EVIL r/.git/hooks/pre-commit; cd $top; ln -s ${{p}}r \
+            short"
+            )),
+            "cd short && git commit --allow-empty -m x",
+        ),
+        (one(format!("{forged}; {FORGE} .git/index")), checkout),
+        (
+            one(format!(
+                "cd repo; git update-index --index-version 4; cd ..; {forged}; {FORGE} \
+            .git/index"
+            )),
+            checkout,
+        ),
+        (
+            one(format!(
+                "{forged}; git update-index --split-index; {FORGE} .git/index \
+            .git/sharedindex.*"
+            )),
+            checkout,
+        ),
+        (
+            one(format!(
+                "cd repo; git worktree add -q ../wt; cd ../wt; mkdir -p ++/repo/+git/hooks; \
+            cp ../evil.sh ++/repo/+git/hooks/post-checkout; git add ++; rm -r ++; {FORGE} \
+            ../repo/.git/worktrees/wt/index"
+            )),
+            "cd wt && git checkout -- .; cd ../repo; git checkout -q -b host",
+        ),
+        (
+            one(format!(
+                "git init -q --object-format=sha256 n; cd n; mkdir -p +git/hooks; cp ../evil.sh \
+            +git/hooks/post-checkout; git add +git; \
+            git commit -qm m; rm -r +git; {FORGE} .git/index"
+            )),
+            "cd n && git checkout -- .; git checkout \
+            -q -b host",
+        ),
+        (
+            one(
+                "git init -q d; mkdir -p d/.git/remotes; printf 'URL: ext::sh -c %s\\nPull: a:b\\n' $EVIL > \
+            d/.git/remotes/o"
+                    .to_owned(),
+            ),
+            "cd d && git -c protocol.ext.allow=always fetch o",
+        ),
+    ]
+}
+
+fn check(mode: Mode) {
+    let operator = Operator::start(mode);
+    let mut through = Vec::new();
+    let attacks = attacks();
+    for (number, (steps, work)) in attacks.iter().enumerate() {
+        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        if let Err(why) = operator.is_safe_from(&format!("evasion-{number}"), &steps, work) {
+            through.push(format!("{steps:?} {why}"));
+        }
+    }
+    assert!(through.is_empty(), "{} of {}:\n{}", through.len(), attacks.len(), through.join("\n\n"));
+}
+
+#[test]
+fn nothing_hides_from_the_check_in_tier_a_as_whoever_runs_the_tests() {
+    check(Mode::TierA);
+}
+
+#[test]
+fn nothing_hides_from_the_check_in_tier_a_as_an_ordinary_user() {
+    check(Mode::TierAAsOrdinaryUser);
+}
+
+#[test]
+fn nothing_hides_from_the_check_in_tier_b() {
+    check(Mode::TierBAsOrdinaryUser);
+}
+
+#[test]
+fn a_directory_that_a_command_closes_is_open_again_and_the_answer_says_so() {
+    let operator = Operator::start(Mode::TierAAsOrdinaryUser);
+    let root = operator.server.root();
+    let ran = operator.command(&root, "mkdir -p d/e; echo x > d/e/f; chmod 0111 d/e; chmod 0 d");
+    assert!(ran.ok, "{ran:?}");
+    let notice = ran.meta.notices.join("\n");
+    assert!(notice.contains("may read, write and search") && notice.contains("/d/e\""), "{notice}");
+    let again = operator.command(&root, "cat d/e/f; rm -r d");
+    assert_eq!((again.stdout.as_str(), again.ok), ("x\n", true), "{again:?}");
+}
+
+#[test]
+fn what_people_close_stays_closed_and_where_it_cannot_be_hidden_no_command_runs() {
+    let close = "mkdir d; echo secret > d/f; chmod 0311 d";
+    let operator = Operator::start(Mode::TierAAsOrdinaryUser);
+    let root = operator.server.root();
+    operator.shell(&root, close);
+    let ran = operator.command(&root, "chmod 755 d; cat d/f; ls -ld d");
+    assert!(!ran.stdout.contains("secret"), "{ran:?}");
+    assert!(operator.shell(&root, "stat -c %a d").starts_with("311"));
+    assert!(!operator.command(&root, "cat d/f").ok);
+
+    let operator = Operator::start(Mode::TierBAsOrdinaryUser);
+    let root = operator.server.root();
+    assert!(operator.command(&root, "true").ok);
+    operator.shell(&root, close);
+    let refused = operator.command(&root, "git init -q d/r");
+    let error = refused.meta.error.unwrap();
+    assert!(error.message.contains("cannot be checked") && error.message.contains("/d\""), "{error:?}");
+    assert!(error.hint.contains("chmod u+rwx"));
+    operator.shell(&root, "chmod 755 d");
+    assert!(operator.command(&root, "true").ok);
+}
+
+#[test]
+fn what_lies_deep_stays_if_it_is_harmless() {
+    let operator = Operator::start(Mode::TierAAsOrdinaryUser);
+    let root = operator.server.root();
+    let line = format!(
+        "{DEEP} git init -q r; cd r; echo x > f; git add f; git commit -qm m; cd $top; ln -s ${{p}}r short"
+    );
+    let ran = operator.command(&root, &line);
+    assert!(ran.ok && ran.meta.data["created_control_files"] == json!([]), "{ran:?}");
+    let said = operator.shell(&root, "cd short && git status && git log --format=%s");
+    assert!(said.contains("nothing to commit") && said.ends_with("m\n"), "{said}");
+}
+
+/// git refuses these by itself, so trees need not be looked at: if that changes, this fails.
+#[test]
+fn trees_with_forbidden_paths_are_refused_by_git() {
+    let operator = Operator::start(Mode::TierA);
+    let root = operator.server.root();
+    operator.shell(
+        &root,
+        "git init -q r; cd r; git commit -q --allow-empty -m m; printf '#!/bin/sh\\ntouch RAN\\n' > e",
+    );
+    for name in [".git", ".GIT", "git~1", ".git ", ".git."] {
+        let forge = format!(
+            "cd r; b=$(git hash-object -w e); \
+             tree() {{ (printf \"$1 $2\\0\"; printf $3 | xxd -r -p) | git hash-object -t tree -w --stdin \
+             --literally; }}; \
+             h=$(tree 100755 post-checkout $b); g=$(tree 40000 hooks $h); t=$(tree 40000 '{name}' $g); \
+             git update-ref refs/heads/evil $(git commit-tree -m x $t)"
+        );
+        let ran = operator.command(&root, &forge);
+        assert!(ran.ok, "{ran:?}");
+        let said = operator.shell(
+            &root,
+            "cd r && git checkout evil; git reset --hard evil; git checkout evil -- .; git read-tree evil; \
+            git checkout-index -a; git merge evil; ls -A . .git/hooks; git reset -q",
+        );
+        assert!(said.contains("invalid path"), "{name}: {said}");
+        assert!(!said.contains("post-checkout\n"), "{name}: {said}");
+    }
+}

@@ -1,0 +1,10 @@
+//! What is in the roots that keeps every command from running.
+
+/// Why no command can run at the moment, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// What was found, without a full stop.
+    pub reason: String,
+    /// What would help, as a sentence.
+    pub remedy: &'static str,
+}
