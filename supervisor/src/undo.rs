@@ -105,7 +105,8 @@ impl Undoer {
         request = request.header("X-Session-Id", change.session_id.as_str());
         let caller = Caller { task: change.task_id.as_ref(), parent: None };
         let no_answer = |error: reqwest::Error| NoAnswer(error_chain(&error.without_url()));
-        let request = caller.sign(request).json(&json!({"dry_run": dry_run})).timeout(PATIENCE);
+        let body = json!({"dry_run": dry_run, "accept_undone": change.holds});
+        let request = caller.sign(request).json(&body).timeout(PATIENCE);
         let envelope: Envelope = request.send().await.map_err(no_answer)?.json().await.map_err(no_answer)?;
         Ok(match envelope.meta.error.clone() {
             None => Ok(envelope),

@@ -21,6 +21,9 @@ pub(crate) struct ChangedFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
     pub path: String,
+    /// No undo of it is recorded. One that was cut off may have been made all the same.
+    #[serde(skip)]
+    pub holds: bool,
 }
 
 /// What a chat's last task that changed something is.
@@ -58,7 +61,8 @@ pub(crate) fn of_task(connection: &Connection, task: &str) -> Result<Vec<Changed
     let changes = query.query_map([task], changed_file)?.collect::<Result<Vec<_>, _>>()?;
     let mut holding = Vec::new();
     for change in changes {
-        if holds(connection, &change.call_id)? {
+        let change = change.with_undos(connection)?;
+        if change.holds {
             holding.push(change);
         }
     }
@@ -74,7 +78,7 @@ pub(crate) fn of_call(connection: &Connection, call: &str) -> Result<Option<Chan
                where started.id = ?1 and ended.payload ->> 'can_be_undone' = 1";
     let mut query = connection.prepare_cached(sql)?;
     if let Some(found) = query.query_row([call], changed_file).optional()? {
-        return Ok(Some(found));
+        return Ok(Some(found.with_undos(connection)?));
     }
     if call.len() < 8 {
         return Ok(None);
@@ -84,7 +88,7 @@ pub(crate) fn of_call(connection: &Connection, call: &str) -> Result<Option<Chan
     let mut ends = connection.prepare_cached(ends)?;
     let found: Vec<String> = ends.query_map((call, CALLS), |row| row.get(0))?.collect::<Result<_, _>>()?;
     let [whole] = found.as_slice() else { return Ok(None) };
-    Ok(query.query_row([whole], changed_file).optional()?)
+    query.query_row([whole], changed_file).optional()?.map(|found| found.with_undos(connection)).transpose()
 }
 
 /// The last task of a chat with a change that holds.
@@ -104,11 +108,13 @@ pub(crate) fn last_in_chat(connection: &Connection, chat: &Chat) -> Result<LastC
     Ok(LastChanged::None)
 }
 
-/// Whether an even number of undos follow on a change.
-fn holds(connection: &Connection, call: &EventId) -> Result<bool, StoreError> {
-    let mut query = connection.prepare_cached(HOLDS)?;
-    let undos = query.query_map([call.as_str()], |row| row.get::<_, String>(0))?.count();
-    Ok(undos % 2 == 0)
+impl ChangedFile {
+    /// A change holds if an even number of undos follow on it.
+    fn with_undos(self, connection: &Connection) -> Result<Self, StoreError> {
+        let mut query = connection.prepare_cached(HOLDS)?;
+        let undos = query.query_map([self.call_id.as_str()], |row| row.get::<_, String>(0))?.count();
+        Ok(Self { holds: undos % 2 == 0, ..self })
+    }
 }
 
 fn changed_file(row: &Row<'_>) -> rusqlite::Result<ChangedFile> {
@@ -120,5 +126,6 @@ fn changed_file(row: &Row<'_>) -> rusqlite::Result<ChangedFile> {
         session_id: id(1)?.parse().map_err(|_| malformed(1))?,
         task_id: row.get::<_, Option<String>>(2)?.and_then(|task| task.parse().ok()),
         path: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+        holds: true,
     })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use harness::envelope_shape::assert_whole;
 use harness::{Answer, Request, ToolServer};
-use protocol::{Envelope, ErrorCode};
+use protocol::{Envelope, ErrorCode, EventId};
 use serde_json::{Value, json};
 
 fn undo_of(call_id: &str) -> Request {
@@ -120,6 +120,50 @@ fn what_was_created_is_removed_and_what_was_removed_comes_back() {
     assert_eq!(fs::read(root.join("up")).unwrap(), [0, 1, 2]);
     undo(&server, &stored);
     assert!(!root.join("up").exists());
+}
+
+/// An undo that a crash cut off may have been made without a record of its end.
+#[test]
+fn an_undo_that_was_made_already_is_a_success_for_a_caller_that_accepts_it() {
+    let server = with_deletion();
+    let root = server.root();
+    let accepting = |call: &EventId| {
+        let body = json!({"accept_undone": true});
+        assert_whole(&server.send(Request::post_json(&format!("/changes/{call}/undo"), &body)))
+    };
+    fs::write(root.join("f"), "one\n").unwrap();
+    symlink("nowhere", root.join("link")).unwrap();
+    fs::create_dir(root.join("empty")).unwrap();
+    let read = || assert!(server.call("read", &json!({"path": "f"})).ok);
+    let changes = [
+        ("write", json!({"path": "a/b/new", "content": "x"}), "delete"),
+        ("write", json!({"path": "f", "content": "two\n"}), "update"),
+        ("write", json!({"path": "f", "content": "three\n", "mode": "append"}), "update"),
+        ("delete", json!({"path": "f"}), "create"),
+        ("delete", json!({"path": "link"}), "create"),
+        ("delete", json!({"path": "empty"}), "create"),
+    ];
+    for (tool, arguments, operation) in changes {
+        read();
+        let changed = change(&server, tool, &arguments);
+        let undone = undo(&server, &changed);
+        refused(&server.send(undo_of(changed.meta.call_id.as_str())), 409, ErrorCode::Conflict, "call");
+        let again = accepting(&changed.meta.call_id);
+        assert!(again.ok, "{tool} {arguments}: {again:?}");
+        assert_eq!(again.meta.data["operation"], operation, "{tool} {arguments}");
+        assert_eq!(again.meta.data["can_be_undone"], false, "this one made nothing");
+        undo(&server, &undone);
+        undo(&server, &changed);
+    }
+    let made = change(&server, "write", &json!({"path": "a/b/new", "content": "x"}));
+    fs::remove_file(root.join("a/b/new")).unwrap();
+    assert!(accepting(&made.meta.call_id).ok);
+    assert!(!root.join("a").exists(), "the directories that the cut left are removed, too");
+
+    let made = change(&server, "write", &json!({"path": "f", "content": "two\n"}));
+    fs::write(root.join("f"), "by somebody else").unwrap();
+    assert_eq!(accepting(&made.meta.call_id).meta.error.unwrap().code, ErrorCode::Conflict);
+    assert_eq!(text(&root.join("f")).as_deref(), Some("by somebody else"));
 }
 
 #[test]

@@ -40,6 +40,22 @@ fn undo(system: &System, id: &str) -> (bool, Value) {
 }
 
 #[test]
+fn what_an_undo_that_was_cut_off_left_without_a_record_does_not_stop_the_next_one() {
+    let model = writing_model();
+    let system = System::builder().model(&model).start();
+    let (a, b) = (system.workspace().join("a"), system.workspace().join("d/b"));
+    let task = system.run_task("write");
+    // The newest change is undone, and the server was killed before it could say so.
+    fs::remove_file(&b).unwrap();
+    let (succeeded, told) = undo(&system, &task);
+    assert!(succeeded, "{told}");
+    assert!(!a.exists() && !b.exists());
+    assert_eq!(told["undone"].as_array().unwrap().len(), 3, "{told}");
+    let again = system.run_command(&["undo", &task]);
+    assert!(!again.status.success(), "each of them is recorded now");
+}
+
+#[test]
 fn all_changes_of_a_task_are_undone_or_none_and_an_undo_is_undone_by_its_own_id() {
     let model = writing_model();
     let system = System::builder().model(&model).start();

@@ -29,6 +29,11 @@ pub(super) fn add_to(document: &mut ApiDocument) {
         "additionalProperties": false,
         "properties": {
             "dry_run": {"type": "boolean", "default": false, "description": "Whether to change nothing."},
+            "accept_undone": {
+                "type": "boolean",
+                "default": false,
+                "description": "Whether a change that is undone already is a success and no CONFLICT.",
+            },
         },
     });
     let body = ContentBuilder::new().schema(Some(schema(body))).build();

@@ -21,6 +21,8 @@ use crate::transfers::{Undo, UndoRight};
 struct UndoBody {
     #[serde(default)]
     dry_run: bool,
+    #[serde(default)]
+    accept_undone: bool,
 }
 
 pub(super) async fn undo(
@@ -52,7 +54,7 @@ fn arguments(call_id: &str, body: &[u8]) -> Result<Vec<u8>, ToolError> {
         invalid(format!("{:?} is not the ID of a call: {error}.", elide(call_id, 100)))
             .with_hint("Use `meta.call_id` of the answer to the call that made the change.")
     })?;
-    let UndoBody { dry_run } = if body.is_empty() {
+    let UndoBody { dry_run, accept_undone } = if body.is_empty() {
         UndoBody::default()
     } else {
         serde_json::from_slice(body).map_err(|error| {
@@ -60,7 +62,9 @@ fn arguments(call_id: &str, body: &[u8]) -> Result<Vec<u8>, ToolError> {
                 .with_hint("Send no body, or {\"dry_run\": true}.")
         })?
     };
-    Ok(json!({"call_id": call_id, "dry_run": dry_run}).to_string().into_bytes())
+    Ok(json!({"call_id": call_id, "dry_run": dry_run, "accept_undone": accept_undone})
+        .to_string()
+        .into_bytes())
 }
 
 /// That there is nothing to undo is the route's answer, not a tool's result.

@@ -20,6 +20,10 @@ pub(crate) struct UndoArguments {
     /// Whether to change nothing and only say what would be.
     #[serde(default)]
     dry_run: bool,
+    /// Whether it is a success, too, that all is as it was before the call: an undo that was cut off may have
+    /// been made without a record of its end.
+    #[serde(default)]
+    accept_undone: bool,
 }
 
 /// Whose changes the caller of the route may undo.
@@ -63,6 +67,7 @@ impl Tool for Undo {
                 UndoRight::Everybodys => true,
             },
             dry_run: arguments.dry_run,
+            accept_undone: arguments.accept_undone,
         };
         Ok(self.0.changer.undo(call, &request)?)
     }

@@ -34,6 +34,8 @@ pub(crate) struct UndoRequest<'a> {
     /// Whether the caller may undo the changes of every token and session.
     pub(crate) of_anybody: bool,
     pub(crate) dry_run: bool,
+    /// Whether a change that is undone already counts as undone now.
+    pub(crate) accept_undone: bool,
 }
 
 /// What undoing a change did.
@@ -53,6 +55,7 @@ struct Undo<'a> {
     roots: Arc<Roots>,
     record: ChangeRecord,
     dry_run: bool,
+    accept_undone: bool,
 }
 
 /// What an undo did to the file.
@@ -90,7 +93,8 @@ impl Changer {
         call.session = record.session_id.clone();
         call.token_sha256.clone_from(&record.token_sha256);
         let roots = self.workspaces.of(&record.session_id)?;
-        let undo = Undo { changer: self, call, roots, record, dry_run: request.dry_run };
+        let UndoRequest { dry_run, accept_undone, .. } = *request;
+        let undo = Undo { changer: self, call, roots, record, dry_run, accept_undone };
         let done = undo.run()?;
         Ok(undo.output(done))
     }
@@ -98,6 +102,9 @@ impl Changer {
 
 impl Undo<'_> {
     fn run(&self) -> Result<Done, ToolError> {
+        if self.accept_undone && self.is_undone() {
+            return Ok(self.finish_undone());
+        }
         match &self.record.change {
             Change::FileCreated { sha256, directories } => self.remove_file(sha256, *directories),
             Change::FileReplaced { before, sha256 } => self.replace_file(before, sha256),
@@ -113,12 +120,51 @@ impl Undo<'_> {
             Change::DirectoryRemoved { .. } => {
                 self.create(Operation::Create, |target| self.make(target, Change::DirectoryCreated))
             }
-            Change::LinkCreated { target } => self.remove_entry(FileType::Symlink, |entry| {
-                let found = readlinkat(&entry.parent, &entry.name, Vec::new());
-                found.is_ok_and(|found| names::to_text(found.as_bytes()) == *target)
-            }),
+            Change::LinkCreated { target } => {
+                self.remove_entry(FileType::Symlink, |entry| leads_to(entry, target))
+            }
             Change::DirectoryCreated => self.remove_entry(FileType::Directory, |_| true),
         }
+    }
+
+    /// Whether all is as it was before the call. What the rules refuse to look at is not.
+    fn is_undone(&self) -> bool {
+        let file = || self.current_file().ok().map(|(_, found)| found);
+        let entry = || self.roots.entry(&self.record.path);
+        let is_gone = || entry().is_err_and(|error| error.code == ErrorCode::NotFound);
+        match &self.record.change {
+            Change::FileCreated { .. } | Change::LinkCreated { .. } | Change::DirectoryCreated => is_gone(),
+            Change::FileReplaced { before, .. } | Change::FileRemoved { before } => {
+                file().is_some_and(|found| found.sha256 == before.sha256)
+            }
+            Change::FileAppended(appended) => {
+                file().is_some_and(|found| found.size_bytes == appended.bytes_before)
+            }
+            Change::LinkRemoved { target } => {
+                entry().is_ok_and(|entry| entry.file_type == FileType::Symlink && leads_to(&entry, target))
+            }
+            Change::DirectoryRemoved { .. } => {
+                entry().is_ok_and(|entry| entry.file_type == FileType::Directory)
+            }
+        }
+    }
+
+    /// What is left of an undo that was cut off: directories that were made for a file.
+    fn finish_undone(&self) -> Done {
+        let operation = match &self.record.change {
+            Change::FileCreated { directories, .. } => {
+                if !self.dry_run {
+                    self.remove_directories(*directories);
+                }
+                Operation::Delete
+            }
+            Change::LinkCreated { .. } | Change::DirectoryCreated => Operation::Delete,
+            Change::FileReplaced { .. } | Change::FileAppended(_) => Operation::Update,
+            Change::FileRemoved { .. } | Change::LinkRemoved { .. } | Change::DirectoryRemoved { .. } => {
+                Operation::Create
+            }
+        };
+        Done { operation, ..Done::default() }
     }
 
     /// The file as it is now. It must be where it was, not where a new link leads.
@@ -388,6 +434,12 @@ impl Undo<'_> {
             full_output: None,
         }
     }
+}
+
+/// Whether a link has this target, which is escaped as tools show it.
+fn leads_to(link: &Entry, target: &str) -> bool {
+    let found = readlinkat(&link.parent, &link.name, Vec::new());
+    found.is_ok_and(|found| names::to_text(found.as_bytes()) == *target)
 }
 
 fn not_kept(call: &EventId) -> ToolError {
