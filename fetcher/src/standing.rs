@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use process::public_address::is_public;
 use url::{Host, Url};
 
-use crate::judge::{is_web_port, parse, shown_url};
+use crate::judge::{is_loopback_name, is_web_port, parse, shown_url};
 use crate::messages::FetchError;
 use crate::settings::Settings;
 
@@ -47,10 +47,7 @@ fn is_private(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => !is_public(IpAddr::V4(address)),
         Some(Host::Ipv6(address)) => !is_public(IpAddr::V6(address)),
-        Some(Host::Domain(name)) => {
-            let name = name.trim_end_matches('.');
-            name == "localhost" || name.ends_with(".localhost")
-        }
+        Some(Host::Domain(name)) => is_loopback_name(name.trim_end_matches('.')),
         None => true,
     }
 }

@@ -2,14 +2,14 @@
 //! to one of the judged addresses. Nothing resolves the name a second time.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use process::confinement::lost_resolver;
 use tokio::net::{TcpStream, lookup_host};
 use url::{Host, Url};
 
-use crate::judge::{judge_addresses, shown_url};
+use crate::judge::{is_loopback_name, judge_addresses, shown_url};
 use crate::messages::FetchError;
 
 /// How long one of several addresses may take.
@@ -35,8 +35,13 @@ pub(super) async fn judged_addresses(url: &Url, allow_private: bool) -> Result<V
     Ok(addresses)
 }
 
+const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
 async fn resolve(name: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError> {
     let name = name.trim_end_matches('.');
+    if is_loopback_name(name) {
+        return Ok(LOOPBACK.map(|address| SocketAddr::new(address, port)).to_vec());
+    }
     // The final dot keeps the resolver from trying the machine's search domains.
     let whole = if name.contains('.') { format!("{name}.") } else { name.to_owned() };
     let found: io::Result<Vec<SocketAddr>> = lookup_host((whole.as_str(), port)).await.map(Iterator::collect);

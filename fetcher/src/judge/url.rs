@@ -77,6 +77,11 @@ pub(crate) fn check(url: &Url) -> Result<(), FetchError> {
     Ok(())
 }
 
+/// Whether a name, without a final dot, means this machine, whatever a resolver says (RFC 6761, 6.3).
+pub(crate) fn is_loopback_name(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
+}
+
 /// Whether servers of the web listen on this port.
 pub(crate) fn is_web_port(port: u16) -> bool {
     matches!(port, 80 | 443) || (port >= 1024 && !OTHER_SERVICES.contains(&port))

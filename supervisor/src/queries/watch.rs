@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use protocol::Event;
+use protocol::{Event, EventId};
 use rusqlite::{Connection, Row, params};
 
 use super::{QueryError, short_id};
 use crate::store::events::{self, COLUMNS};
+use crate::store::questions;
 
 /// The most events that are read at once.
 const PAGE: usize = 500;
@@ -57,6 +58,12 @@ impl Watcher {
         let Some(task) = &self.task else { return Ok(false) };
         let sql = "select state not in ('queued', 'in_progress') from inbox where id = ?1";
         Ok(self.connection.prepare_cached(sql)?.query_row([task], |row| row.get(0))?)
+    }
+
+    /// Whether the supervisor asked somebody in a chat about this approval; none if the database cannot be
+    /// read.
+    pub(crate) fn has_asked_in_a_chat(&self, approval: &EventId) -> Option<bool> {
+        questions::was_asked(&self.connection, approval).ok()
     }
 
     fn page(&self) -> rusqlite::Result<Vec<(Event, i64)>> {

@@ -2,10 +2,12 @@
 //! holds.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use harness::http::Request;
-use harness::{FakeModel, ModelReply, System, wait};
+use harness::{FakeModel, ModelReply, System, binaries, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
@@ -73,6 +75,33 @@ fn a_persons_time_is_not_the_tasks_and_a_no_reaches_the_model_with_its_reason() 
     for event in ["approval.requested", "approval.granted", "approval.used", "approval.denied"] {
         assert!(tree.contains(event), "{event} is not in\n{tree}");
     }
+}
+
+#[test]
+fn a_message_from_the_command_line_says_at_once_that_nobody_was_asked_and_how_to_decide() {
+    let model = writing_model();
+    let system = system(&model, &[]);
+    let mut chat = Command::new(binaries::path_of("supervisor"))
+        .arg("--data-dir")
+        .arg(system.dir().data())
+        .args(["chat", "write it", "--wait", "60"])
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(chat.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = said.next().unwrap();
+    assert_says(&first, &["`write` waits for a person's decision", "it writes", "Nobody was asked"]);
+    let how = said.next().unwrap();
+    let words: Vec<&str> = how.split('`').nth(1).expect("a command").split(' ').skip(1).collect();
+    assert_eq!(words[0], "approve", "{how}");
+    system.shown(&words);
+    let output = chat.wait_with_output().unwrap();
+    assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("I was told"));
+    assert_eq!(said.next(), None, "it is said once");
+    assert_eq!(written(&system), "x\n");
 }
 
 /// Kills something while a task waits; then there is a yes, and the file is written once.

@@ -115,33 +115,36 @@ fn two_chats_that_edit_one_file_conflict_and_are_told_what_to_do() {
 }
 
 /// A worker that answers with its text in capitals. It works on `hold` until it may go on; at its first
-/// `die`, `hang` or `stall` it exits, falls silent, or only says that it lives.
+/// `die`, `hang` or `stall` it exits, falls silent, or only says that it lives. A line is one write, since
+/// signs of life come in between.
 const WORKER: &str = r#"
 field() { printf '%s' "$line" | sed 's/.*"'$1'":"\{0,1\}\([^",]*\).*/\1/'; }
-ready() { echo '{"type":"heartbeat"}'; }
 event() {
     n=$((n + 1))
-    printf '{"type":"event","event":{"id":"%s","parent_id":null,"task_id":"%s",' "$n" "$(field task_id)"
-    echo '"type":"turn.started","time_ms":1,"payload":{}}}'
+    printf '{"type":"event","event":{"id":"%s","parent_id":null,"task_id":"%s",%s}}\n' "$n" \
+        "$(field task_id)" '"type":"turn.started","time_ms":1,"payload":{}'
 }
-ready
+while kill -0 $$ 2>/dev/null; do echo '{"type":"heartbeat"}'; sleep 0.2; done &
+signs=$!
 while read -r line; do
     text=$(field text)
     case "$text" in
     hold)
         touch "$0.holds"
-        until [ -e "$0.go" ]; do ready; event; sleep 0.2; done ;;
+        until [ -e "$0.go" ]; do event; sleep 0.2; done ;;
     die | hang | stall)
         if [ ! -e "$0.$text" ]; then
             touch "$0.$text"
+            [ "$text" = stall ] && exec sleep 600
+            kill $signs
             [ "$text" = die ] && kill -9 $$
-            [ "$text" = hang ] && exec sleep 600
-            while :; do ready; sleep 0.2; done
+            exec sleep 600
         fi ;;
     esac
-    printf '{"type":"result","task_id":"%s","attempt":%s,' "$(field task_id)" "$(field attempt)"
-    echo '"outcome":{"status":"done","reply":"'"$(printf %s "$text" | tr a-z A-Z)"'"}}'
+    printf '{"type":"result","task_id":"%s","attempt":%s,"outcome":{"status":"done","reply":"%s"}}\n' \
+        "$(field task_id)" "$(field attempt)" "$(printf %s "$text" | tr a-z A-Z)"
 done
+kill $signs
 "#;
 
 #[test]

@@ -1,4 +1,5 @@
-//! The question about a call, put to whoever holds the conversation.
+//! The question about a call: put to the person who holds the conversation, or how to answer it from another
+//! terminal.
 
 use protocol::{EventId, visible};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ pub(super) fn put(
     }
     print(&visible::escaped(&words::described(&approval)));
     let Some(decision) = answer(lines, &approval)? else {
-        let short = &id.as_str()[id.as_str().len().saturating_sub(8)..];
+        let short = short(id);
         print_error(&format!("It waits: `supervisor approve {short}`, or deny {short}."));
         return Ok(());
     };
@@ -42,6 +43,30 @@ pub(super) fn put(
         Err(error) => return Err(error),
     }
     Ok(())
+}
+
+/// How to decide about a call from another terminal, for a command that does not ask itself. `others` is
+/// whether somebody was asked in a chat.
+pub(super) async fn how_to_answer(client: &ControlClient, id: &EventId, others: Option<bool>) -> String {
+    let approval = client.send::<Approval>(client.get(&format!("/approvals/{id}"))).await;
+    let call = approval.as_ref().map_or("a call", |approval| approval.tool.as_str());
+    let reason = approval.as_ref().map_or("", |approval| approval.reason.trim());
+    let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+    let short = short(id);
+    let asked = match others {
+        Some(true) => " The approvers were asked in their chats.",
+        Some(false) => " Nobody was asked: no chat has an approver, and this is no conversation.",
+        None => "",
+    };
+    let text = format!(
+        "`{call}` waits for a person's decision{reason}.{asked}\n\
+         Allow it with `supervisor approve {short}`, or refuse it with `supervisor deny {short}`."
+    );
+    visible::escaped(&text).into_owned()
+}
+
+fn short(id: &EventId) -> &str {
+    &id.as_str()[id.as_str().len().saturating_sub(8)..]
 }
 
 /// The decision as the control port takes it; none if somebody does not want to decide.

@@ -1,5 +1,6 @@
 //! Waits for a reply. On a terminal it shows meanwhile what the task does, and Ctrl-C stops the task, a
-//! second one the waiting.
+//! second one the waiting. Outside a conversation it says of each call that waits for a person how to decide
+//! about it.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -11,6 +12,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::super::control_client::ControlClient;
 use super::super::error::CommandError;
+use super::super::print_error;
+use super::question;
 use crate::channels::local::messages::NewMessage;
 use crate::control::tasks::TaskState;
 use crate::data_dir::DataDir;
@@ -24,6 +27,9 @@ const WAIT_SECONDS: u64 = 30;
 
 /// How often the line is drawn.
 const REDRAW: Duration = Duration::from_millis(200);
+
+/// How long the supervisor has for asking others before we say that it asked none.
+const ASKING: Duration = Duration::from_secs(1);
 
 /// From the line's beginning, without what was there.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
@@ -91,7 +97,11 @@ impl<'a> ReplyWait<'a> {
         patience: Option<Duration>,
     ) -> Result<Waited, CommandError> {
         let since = Instant::now();
-        let mut shown = self.screen.map(|screen| Shown::new(self.data, task, screen)).transpose()?;
+        let mut shown = match self.screen {
+            Some(_) => Some(Shown::new(self.data, task, self.screen)?),
+            // It only shows what waits for a person.
+            None => Shown::new(self.data, task, None).ok(),
+        };
         let mut redraw = interval(REDRAW);
         redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut reply = Box::pin(ask(self.client, task.clone(), WAIT_SECONDS.min(left(since, patience))));
@@ -125,6 +135,12 @@ impl<'a> ReplyWait<'a> {
                         && !known.contains(approval)
                     {
                         return Ok(Waited::Asks { task: task.to_string(), approval: approval.clone() });
+                    }
+                    if self.asked.is_none()
+                        && let Some((approval, others)) = shown.as_mut().and_then(Shown::unanswered)
+                    {
+                        self.draw("");
+                        print_error(&question::how_to_answer(self.client, &approval, others).await);
                     }
                 }
             }
@@ -170,16 +186,34 @@ fn left(since: Instant, patience: Option<Duration>) -> u64 {
 struct Shown {
     watcher: Watcher,
     progress: Progress,
-    screen: Screen,
+    /// None where nothing is drawn.
+    screen: Option<Screen>,
     is_stopping: bool,
     /// What is there.
     line: String,
+    /// The call that waits for a person, since when, and whether we have said so.
+    waits: Option<(EventId, Instant, bool)>,
 }
 
 impl Shown {
-    fn new(data: &DataDir, task: &TaskId, screen: Screen) -> Result<Self, CommandError> {
+    fn new(data: &DataDir, task: &TaskId, screen: Option<Screen>) -> Result<Self, CommandError> {
         let watcher = Watcher::of_task(&data.database(), task.as_str())?;
-        Ok(Self { watcher, progress: Progress::default(), screen, is_stopping: false, line: String::new() })
+        let progress = Progress::default();
+        Ok(Self { watcher, progress, screen, is_stopping: false, line: String::new(), waits: None })
+    }
+
+    /// A call that waits for a person, and whether others were asked about it; each call once.
+    fn unanswered(&mut self) -> Option<(EventId, Option<bool>)> {
+        let asked = self.progress.asked()?;
+        if self.waits.as_ref().is_none_or(|(approval, ..)| approval != asked) {
+            self.waits = Some((asked.clone(), Instant::now(), false));
+        }
+        let (approval, since, said) = self.waits.as_mut()?;
+        if *said || since.elapsed() < ASKING {
+            return None;
+        }
+        *said = true;
+        Some((approval.clone(), self.watcher.has_asked_in_a_chat(approval)))
     }
 
     /// The line, if it is another one than before.
@@ -187,8 +221,9 @@ impl Shown {
         for event in self.watcher.next()? {
             self.progress.take(&event);
         }
+        let Some(screen) = self.screen else { return Ok(None) };
         // In the last column, some terminals begin a new line.
-        let columns = self.screen.columns - 1;
+        let columns = screen.columns - 1;
         let line = if self.is_stopping {
             "stopping · Ctrl-C again leaves".to_owned()
         } else {
@@ -196,6 +231,6 @@ impl Shown {
         };
         let is_new = line != self.line;
         self.line = line;
-        Ok(is_new.then(|| self.screen.paint.paint(Colour::Faint, &self.line)))
+        Ok(is_new.then(|| screen.paint.paint(Colour::Faint, &self.line)))
     }
 }
