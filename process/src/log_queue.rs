@@ -222,7 +222,8 @@ mod tests {
         assert_eq!(QUEUE.next(), line);
         QUEUE.written(line.len());
         QUEUE.push(&line);
-        assert_eq!((QUEUE.state().lines.len(), QUEUE.condition().dropped), (4, 3));
+        let waiting = QUEUE.state().lines.len();
+        assert_eq!((waiting, QUEUE.condition().dropped), (4, 3));
     }
 
     #[test]
