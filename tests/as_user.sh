@@ -1,5 +1,6 @@
 #!/bin/sh
 # Runs all tests as an ordinary user, with what `make test` has built. An ordinary user just runs them.
+# TESTS is nextest's expression for running some of them alone.
 #
 # Root becomes `nobody` in a mount namespace in which that user reaches the project and the compiler, also where
 # both lie in root's home.
@@ -61,7 +62,7 @@ as_user() { setpriv --reuid=$user --regid=$user --clear-groups "$@"; }
 if [ -x "$work/cargo-nextest" ]; then
     # The corpus runs as an ordinary user in any case.
     as_user "$work/cargo-nextest" nextest run --no-fail-fast --test-threads $(($(nproc) * 2)) \
-        -E 'not test(/^corpus::every_case/)' --cargo-metadata "$work/metadata.json" --binaries-metadata "$work/binaries.json"
+        -E "(${TESTS:-all()}) and not test(/^corpus::every_case/)" --cargo-metadata "$work/metadata.json" --binaries-metadata "$work/binaries.json"
     exit
 fi
 failed=0

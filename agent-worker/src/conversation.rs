@@ -14,6 +14,7 @@ use crate::prior_context;
 use crate::prompt::{self, PromptForm};
 use crate::shown_tools::shown;
 use crate::small_result;
+use crate::task_progress::TaskProgress;
 use crate::transcript::Transcript;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
@@ -137,11 +138,21 @@ impl Conversation {
 
     /// Ends a turn's results with what a model needs to hear before it goes on.
     pub(crate) fn end_results(&mut self) {
-        let Some(Message::ToolResult { text, .. }) = self.messages.last_mut() else { return };
-        if self.form == PromptForm::Small {
-            text.push('\n');
-            text.push_str(small_result::LAST_WORD);
+        if self.form != PromptForm::Small {
+            return;
         }
+        let last_word = small_result::last_word(self.user_request());
+        if let Some(Message::ToolResult { text, .. }) = self.messages.last_mut() {
+            text.push('\n');
+            text.push_str(&last_word);
+        }
+    }
+
+    /// What a small model is asked when it answers at once, without having looked at anything.
+    pub(crate) fn doubt(&self, progress: &TaskProgress) -> Option<&'static str> {
+        let is_first = progress.usage.turns == 1 && progress.calls.is_empty();
+        (self.form == PromptForm::Small && is_first && !self.tools.is_empty())
+            .then_some(small_result::SECOND_LOOK)
     }
 
     /// Adds a result, shortened to its share of the window.

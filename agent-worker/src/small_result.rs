@@ -12,9 +12,23 @@ use protocol::{Envelope, ErrorCode, Risk, Status};
 
 use crate::untrusted;
 
-/// What follows a turn's last result when nothing failed: small models were seen to call on and on.
-pub(crate) const LAST_WORD: &str =
-    "If the task is done now, answer the person. If it is not, make the next call.";
+/// How much of the task the last word repeats.
+const MAX_TASK_CHARS: usize = 200;
+
+/// What follows a turn's last result: small models were seen to call on and on, and to forget after an
+/// obstacle what they were about to do.
+pub(crate) fn last_word(task: &str) -> String {
+    let words = task.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown: String = words.chars().take(MAX_TASK_CHARS).collect();
+    let more = if shown.len() < words.len() { " …" } else { "" };
+    format!(
+        "The task was: {shown}{more}\nIf all of it is done now, answer the person. If it is not, make the next call."
+    )
+}
+
+/// What is said to an answer without any call before it: small models were seen to invent what files say.
+pub(crate) const SECOND_LOOK: &str = "You have made no call yet. If the answer depends on files or on the output of a command, make the call now. \
+     If it does not, give the same answer again.";
 
 /// The result as text. Only what the server itself says stands outside of the fence.
 pub(crate) fn text(envelope: &Envelope) -> String {
@@ -36,6 +50,9 @@ fn heading(envelope: &Envelope, content: &str) -> String {
     let code = envelope.exit_code;
     match (&envelope.meta.error, content.is_empty()) {
         (None, false) => "Output:".to_owned(),
+        (None, true) if envelope.meta.tool == "grep" => {
+            "No line matches. To see what a file says, read it.".to_owned()
+        }
         (None, true) if envelope.meta.risk == Risk::Low => "Nothing was found.".to_owned(),
         (None, true) => "Done. There is no output.".to_owned(),
         (Some(_), false) if has_ended_badly(envelope) => {

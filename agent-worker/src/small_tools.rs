@@ -18,10 +18,14 @@ struct SmallTool {
 /// In the order of their usual use.
 const TOOLS: [SmallTool; 6] = [
     SmallTool { name: "ls", description: "Lists the files in a directory.", arguments: &["path"] },
-    SmallTool { name: "read", description: "Shows the text of a file.", arguments: &["path"] },
+    SmallTool {
+        name: "read",
+        description: "Shows what a file says, and how many lines it has.",
+        arguments: &["path"],
+    },
     SmallTool {
         name: "grep",
-        description: "Finds lines with a word or regular expression, in a file or all files of a directory.",
+        description: "Finds out which files have a word or regular expression in them, and in which lines.",
         arguments: &["pattern", "path"],
     },
     SmallTool {

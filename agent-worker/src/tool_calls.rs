@@ -7,13 +7,15 @@
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use protocol::{CallState, ToolSpec};
+use protocol::{CallState, ErrorCode, ToolSpec};
+use serde_json::{Value, json};
 
 use crate::agent::TaskRun;
 use crate::conversation::Conversation;
 use crate::decision_wait::Waited;
 use crate::model::ToolCall;
 use crate::parked_turn::CallEnd;
+use crate::prompt::PromptForm;
 use crate::stop_reason::StopReason;
 use crate::task_progress::{CallRecord, TaskProgress};
 use crate::tool_client::{CallContext, ToolServerError};
@@ -85,7 +87,13 @@ impl TaskRun<'_> {
                 Waited::Answered(self.own_tools.call(call, caller, fulfil).await)
             }
             Place::ToolServer => {
-                let waited = self.agent.tools.call(call, caller, self.clock, key).await?;
+                let mut waited = self.agent.tools.call(call, caller, self.clock, key).await?;
+                if self.agent.prompt_form == PromptForm::Small
+                    && let Some(read) = reading_first(call, &waited)
+                {
+                    self.agent.tools.call(&read, caller, self.clock, None).await?;
+                    waited = self.agent.tools.call(call, caller, self.clock, None).await?;
+                }
                 if let Waited::Answered(envelope) = &waited {
                     self.own_tools.heed(envelope);
                 }
@@ -109,6 +117,18 @@ impl TaskRun<'_> {
             Place::ToolServer
         }
     }
+}
+
+/// The call that an edit of an unread file needs first. A small model makes it when it is asked to, and then
+/// forgets the edit. An edit names the exact text that it replaces, so it changes nothing unseen.
+fn reading_first(call: &ToolCall, waited: &Waited) -> Option<ToolCall> {
+    let Waited::Answered(envelope) = waited else { return None };
+    let error = envelope.meta.error.as_ref()?;
+    if call.name != "edit" || error.code != ErrorCode::NotRead {
+        return None;
+    }
+    let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
+    Some(ToolCall::new(&call.id, "read", &json!({"path": arguments["path"]}).to_string()))
 }
 
 /// Batches of consecutive read-only calls, and between them every other call alone.

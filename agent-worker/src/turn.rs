@@ -119,7 +119,13 @@ async fn act_on(
     reply: Reply,
 ) -> Result<TurnOutcome, StopReason> {
     match action(&reply) {
-        ReplyAction::Answer(answer) => Ok(TurnOutcome::Answered(answer)),
+        ReplyAction::Answer(answer) => {
+            let Some(doubt) = conversation.doubt(progress) else { return Ok(TurnOutcome::Answered(answer)) };
+            let Reply { text, reasoning, .. } = reply;
+            conversation.messages.push(Message::Assistant { text, calls: Vec::new(), reasoning });
+            conversation.messages.push(Message::User(doubt.to_owned()));
+            Ok(TurnOutcome::Continue { fingerprint: fingerprint(doubt) })
+        }
         ReplyAction::AskShorter => {
             conversation.messages.push(Message::User(TRUNCATED_REPLY.to_owned()));
             Ok(TurnOutcome::Continue { fingerprint: fingerprint(TRUNCATED_REPLY) })

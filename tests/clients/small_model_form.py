@@ -9,7 +9,7 @@ import itertools, json, re
 IDS = itertools.count()
 KEPT = ["ls", "read", "grep", "write", "edit", "bash"]
 SEVERAL = ["find", "multi_edit"]
-LAST_WORD = "If the task is done now, answer the person. If it is not, make the next call."
+LAST_WORD = "If all of the task is done now, answer the person. If it is not, make the next call."
 SHORT = "You do tasks on a computer for a person, with tools. Look at each result. When the task is done, answer."
 HOW_TO_CALL = ('Reply with one JSON object: {"name": "…", "arguments": {…}} to call a tool, '
                'or {"final_answer": "…"} to answer.')

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use protocol::Envelope;
 
-use self::Evidence::{ChecksFail, NotTried, Output, OutputAsRoot, OutputInSandbox};
+use self::Evidence::{ChecksFail, ChecksFailAsRoot, NotTried, Output, OutputAsRoot, OutputInSandbox};
 use super::before::Before;
 use super::check::{self, Observed};
 use super::surroundings::{CANARY, CANARY_NAME};
@@ -30,6 +30,8 @@ const CATEGORIES: [&str; 7] =
 #[derive(Debug, Clone, Copy)]
 enum Evidence {
     ChecksFail,
+    /// The same, for an attack that needs root.
+    ChecksFailAsRoot,
     /// By stdout and stderr.
     Output(fn(&str, &str) -> bool),
     /// The same, for an attack that needs root.
@@ -45,8 +47,10 @@ enum Evidence {
 pub fn runs_unsandboxed(case: &Case) -> Option<Result<(), &'static str>> {
     match evidence_of(case)? {
         NotTried(why) | OutputInSandbox(why, _) => Some(Err(why)),
-        OutputAsRoot(_) if !rustix::process::geteuid().is_root() => Some(Err("only root could do it at all")),
-        ChecksFail | Output(_) | OutputAsRoot(_) => Some(Ok(())),
+        ChecksFailAsRoot | OutputAsRoot(_) if !rustix::process::geteuid().is_root() => {
+            Some(Err("only root could do it at all"))
+        }
+        ChecksFail | ChecksFailAsRoot | Output(_) | OutputAsRoot(_) => Some(Ok(())),
     }
 }
 
@@ -58,7 +62,7 @@ pub fn works_unsandboxed(case: &Case) -> Result<(), String> {
     let before = Before::remember(case, &run.placeholders)?;
     let (stdout, stderr) = output_of(&run)?;
     let worked = match evidence {
-        ChecksFail => {
+        ChecksFail | ChecksFailAsRoot => {
             let body = format!("{stdout}{stderr}").into_bytes();
             let answer = Answer { status: 200, headers: Vec::new(), body };
             let (took, surroundings) = (Duration::ZERO, &run.surroundings);
@@ -82,7 +86,7 @@ pub(super) fn require_failed(case: &Case, envelope: &Envelope) -> Result<(), Str
         Some(Output(worked) | OutputAsRoot(worked) | OutputInSandbox(_, worked)) => {
             require(!ran || !worked(out, err), || format!("the attack worked: {out:?} {err:?}"))
         }
-        Some(ChecksFail | NotTried(_)) | None => Ok(()),
+        Some(ChecksFail | ChecksFailAsRoot | NotTried(_)) | None => Ok(()),
     }
 }
 
@@ -122,6 +126,8 @@ fn listed(id: &str) -> Evidence {
         "knet-008" | "knet-009" => OutputAsRoot(said_no_error),
         "knet-012" => OutputInSandbox("that socket is of a service that need not run here", said_no_error),
         "kproc-010" => NotTried("it would end the servers of other tests"),
+        // The kernel gives the files in /proc of a process that is not dumpable to root.
+        "kproc-014" => ChecksFailAsRoot,
         "kproc-016" => {
             OutputInSandbox("it needs a segment of memory that all the machine shares", is_no_refusal)
         }

@@ -84,20 +84,21 @@ fn a_server_that_says_how_small_its_model_is_is_believed_unless_a_setting_says_o
 }
 
 #[test]
-fn prompt_and_tools_take_at_most_600_tokens_in_both_protocols() {
+fn prompt_and_tools_take_at_most_700_tokens_in_both_protocols() {
     let native = requests(vec![], &[SMALL]).remove(0);
     let prompt = tokens(&native["messages"][0].to_string()) + tokens(&native["tools"].to_string());
-    assert!(prompt <= 600, "{prompt} tokens: {native}");
+    assert!(prompt <= 700, "{prompt} tokens: {native}");
     let json = requests(vec![], &[SMALL, JSON]).remove(0);
     let prompt = tokens(&json["messages"][0].to_string());
-    assert!(prompt <= 600 && json["tools"].is_null(), "{prompt} tokens: {json}");
+    assert!(prompt <= 700 && json["tools"].is_null(), "{prompt} tokens: {json}");
 }
 
 #[test]
 fn a_result_is_what_was_found_in_a_fence_and_the_last_word_asks_for_the_answer() {
     let requests = requests(edits(), &[SMALL]);
     let found: Vec<&str> = requests[1..].iter().map(last_text).collect();
-    let word = "If the task is done now, answer the person. If it is not, make the next call.";
+    let word = "The task was: Fix the typo in a.txt\nIf all of it is done now, answer the person. If it is not, make \
+                the next call.";
     assert_eq!(found[0], format!("Output:\n```\nteh cat\nsat\n```\n[The file has 2 lines.]\n{word}"));
     assert!(found[1].starts_with("Output:\n```\nUpdated ") && !found[1].contains("+the"), "{}", found[1]);
     assert_eq!(found[2], format!("Output:\n```\n5\n```\n{word}"));
@@ -105,6 +106,31 @@ fn a_result_is_what_was_found_in_a_fence_and_the_last_word_asks_for_the_answer()
     assert!(found[4].starts_with("The call failed") && found[4].contains("hint: "), "{}", found[4]);
     for text in found {
         assert!(!text.contains("exit 0") && !text.contains("<untrusted"), "{text}");
+    }
+}
+
+#[test]
+fn an_edit_of_an_unread_file_reads_it_first_for_a_small_model_alone() {
+    let edit = || vec![ModelReply::call("edit", &json!({"path": "a.txt", "find": "teh", "replace": "the"}))];
+    let small = requests(edit(), &[SMALL]);
+    assert!(last_text(&small[1]).starts_with("Output:\n```\nUpdated "), "{}", last_text(&small[1]));
+    let larger = requests(edit(), &[("AUTONOUS_MODEL_PROMPT", "compact")]);
+    assert!(last_text(&larger[1]).contains("NOT_READ"), "{}", last_text(&larger[1]));
+}
+
+#[test]
+fn an_answer_without_a_look_is_doubted_once() {
+    for variables in [&[SMALL][..], &[SMALL, JSON]] {
+        let answer = |said: &str| match variables.len() {
+            1 => text(said),
+            _ => text(&json!({"final_answer": said}).to_string()),
+        };
+        let model = FakeModel::answering(vec![answer("It has ten lines."), answer("Hello.")]);
+        let system = started(&model, variables);
+        assert_eq!(system.reply(&system.say("hello")), "Hello.");
+        let asked = model.requests();
+        assert_eq!(asked.len(), 2);
+        assert!(last_text(&asked[1]).starts_with("You have made no call yet."), "{}", last_text(&asked[1]));
     }
 }
 
@@ -153,17 +179,16 @@ fn what_was_sent_once_is_sent_again_unchanged_so_that_the_servers_cache_holds() 
 
 #[test]
 fn the_json_protocol_holds_a_small_model_to_one_call_or_an_answer() {
-    let call = r#"{"name":"write","parameters":{"path":"b.txt","mode":"overwrite","content":"x"}}"#;
+    let call = r#"{"name": "write", "parameters": {"path":"b.txt","mode":"overwrite","content":"x"}}"#;
     let requests = requests(vec![text(call)], &[SMALL, JSON]);
     let branches = requests[0]["response_format"]["json_schema"]["schema"]["anyOf"].as_array().unwrap();
     assert_eq!(branches.len(), TOOLS.len() + 1);
     assert_eq!(branches[6]["required"], json!(["final_answer"]));
     assert_eq!(branches[3]["properties"]["parameters"]["required"], json!(["path", "mode", "content"]));
     let prompt = requests[0]["messages"][0]["content"].as_str().unwrap();
-    assert!(
-        prompt.contains("- write {\"path\", \"mode\": \"overwrite\" or \"append\", \"content\"}: "),
-        "{prompt}"
-    );
+    let tool = prompt.lines().find(|line| line.contains("\"name\":\"write\"")).expect("a line for each tool");
+    let tool: Value = serde_json::from_str(tool).unwrap();
+    assert_eq!(tool["parameters"]["required"], json!(["path", "mode", "content"]));
     assert_eq!(requests[1]["messages"][2]["content"], call, "its own call comes back as it was");
 }
 

@@ -1,5 +1,8 @@
 //! The protocol's form for a small model: one call or the answer, and nothing to leave empty.
 //!
+//! Tools stand in the prompt as such models were trained to read them, with how to reply behind them: with the
+//! rules first and a line for each tool, a model of 1.5 billion parameters answered without any call.
+//!
 //! The object of the usual form has room for calls beside an answer, and a small model fills in both. Here
 //! the schema of a reply has a branch for each tool and one for the answer, so a server that can hold the
 //! model to it gets no other reply.
@@ -20,21 +23,13 @@ pub(super) fn system(prompt: &str, tools: &[ToolSpec]) -> String {
     if tools.is_empty() {
         return prompt.to_owned();
     }
-    format!("{prompt}\n{RULES}\n{}", tools.iter().map(line).collect::<String>())
+    let tools: Vec<String> = tools.iter().map(line).collect();
+    format!("{prompt}\n# Tools\n\n{}\n\n{RULES}", tools.join("\n"))
 }
 
-/// A tool in a line: its name, its arguments and what it does.
+/// A tool in a line, in the form of functions, with its arguments in their order.
 fn line(tool: &ToolSpec) -> String {
-    let known = &tool.input_schema["properties"];
-    let argument = |name: &str| match known[name]["enum"].as_array() {
-        None => format!("\"{name}\""),
-        Some(values) => {
-            let values: Vec<String> = values.iter().map(Value::to_string).collect();
-            format!("\"{name}\": {}", values.join(" or "))
-        }
-    };
-    let arguments: Vec<String> = required(tool).map(argument).collect();
-    format!("- {} {{{}}}: {}\n", tool.name, arguments.join(", "), tool.description)
+    json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema}).to_string()
 }
 
 fn required(tool: &ToolSpec) -> impl Iterator<Item = &str> {
@@ -50,9 +45,10 @@ pub(super) fn schema(tools: &[ToolSpec]) -> ReplySchema {
     };
     let call = |tool: &ToolSpec| {
         let name = json!({"type": "string", "enum": [tool.name]});
-        let parameters =
+        let arguments =
             object(tool.input_schema["properties"].clone(), tool.input_schema["required"].clone());
-        object(json!({"name": name, "parameters": parameters}), json!(["name", "parameters"]))
+        // Objects are written in the order of their fields' names, and the name of the tool must come first.
+        object(json!({"name": name, "parameters": arguments}), json!(["name", "parameters"]))
     };
     let answer = object(json!({"final_answer": {"type": "string"}}), json!(["final_answer"]));
     let branches: Vec<Value> = tools.iter().map(call).chain([answer]).collect();
@@ -63,7 +59,7 @@ pub(super) fn schema(tools: &[ToolSpec]) -> ReplySchema {
 pub(super) fn written(said: &str, calls: &[ToolCall], tools: &[ToolSpec]) -> String {
     let calls = calls.iter().map(|call| {
         let (name, arguments) = (Value::from(&*call.name), arguments(call, tools));
-        format!("{{\"name\":{name},\"parameters\":{arguments}}}")
+        format!("{{\"name\": {name}, \"parameters\": {arguments}}}")
     });
     let said = Some(said.to_owned()).filter(|said| !said.is_empty());
     said.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
@@ -96,11 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_is_a_line_with_its_arguments_in_their_order() {
+    fn each_tool_is_a_function_in_a_line_and_how_to_reply_comes_last() {
         let text = system("Who you are.\n", &tools());
-        assert!(text.starts_with("Who you are.\n\n# How you reply\n"), "{text}");
-        let line = "# Tools\n\n- write {\"path\", \"mode\": \"overwrite\" or \"append\"}: Writes.\n";
-        assert!(text.ends_with(line), "{text}");
+        let line = json!({"name": "write", "description": "Writes.", "parameters": tools()[0].input_schema});
+        assert_eq!(text, format!("Who you are.\n\n# Tools\n\n{line}\n\n{RULES}"));
         assert_eq!(system("Who you are.", &[]), "Who you are.");
     }
 
@@ -122,8 +117,8 @@ mod tests {
             ToolCall::new("b", "ls", "path=."),
         ];
         let arguments = "{\"path\":\"b\",\"mode\":1,\"content\":\"a\"}";
-        let expected = "Hm.\n{\"name\":\"write\",\"parameters\":ARGUMENTS}\n\
-             {\"name\":\"ls\",\"parameters\":\"path=.\"}";
+        let expected = "Hm.\n{\"name\": \"write\", \"parameters\": ARGUMENTS}\n\
+             {\"name\": \"ls\", \"parameters\": \"path=.\"}";
         let expected = expected.replace("ARGUMENTS", arguments);
         assert_eq!(written("Hm.", &calls, &tools()), expected);
     }
