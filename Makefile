@@ -50,7 +50,7 @@ check:
 	fi
 
 .PHONY: test-as-user
-test-as-user: ## Run all tests as an ordinary user, after `make test` has built them as root
+test-as-user: ## Run all tests as an ordinary user, after `make test` has built them as root (TESTS: some of them)
 	@CARGO='$(CARGO)' tests/as_user.sh
 
 .PHONY: bench
