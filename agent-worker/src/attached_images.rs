@@ -1,7 +1,7 @@
 //! The images that came with the message: a model that sees is shown them before its first turn.
 //!
 //! They are fetched with `read`, like those that a model asks for, so they are in the journal and within the
-//! same bounds. One that cannot be shown is told to the model, which has its path from the message.
+//! same bounds. The model reads which one cannot be shown, and has its path from the message.
 
 use serde_json::json;
 

@@ -62,7 +62,7 @@ impl Circuits {
         })
     }
 
-    /// Takes note that nobody saw the end of a request that was let through: the next one may probe.
+    /// Notes that the end of a request that was let through is unknown: the next one may probe.
     fn abandon(&mut self, now: Instant) {
         self.changes(|_, circuit| circuit.settle(Verdict::Inconclusive, now));
     }
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// What befalls a breaker: a request with its end (none: nobody saw it), or time that passes.
+    /// An input to the breaker: a request with its end (none if it is unknown), or time that passes.
     #[derive(Debug, Clone)]
     enum Step {
         Request(Option<Result<(), ModelErrorClass>>),

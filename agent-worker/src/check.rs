@@ -112,7 +112,7 @@ fn lacks(body: &[u8], model: Option<&str>) -> bool {
         known["id"] == model || name == Some(model.strip_prefix("models/").unwrap_or(model))
     };
     match (list["data"].as_array().or(list["models"].as_array()), model) {
-        // A list that goes on on another page says nothing about a model that it lacks.
+        // A list with further pages says nothing about a model that it lacks.
         (Some(models), Some(model)) if !models.is_empty() && list["nextPageToken"].is_null() => {
             !models.iter().any(|known| is_known(known, model))
         }

@@ -2,7 +2,7 @@
 //!
 //! [`crate::window`] decides what is removed. When turns of the task itself are dropped, the model is asked
 //! once for a summary, which replaces them; if that fails, or for turns dropped later, a list of their calls
-//! does. A plan of the task is told anew with them, as it is then. The summary is in the event, so that
+//! does. A plan of the task stands beside them, as it is then. The summary is in the event, so that
 //! another attempt can use it.
 
 use protocol::Plan;

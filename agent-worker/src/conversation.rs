@@ -71,7 +71,7 @@ impl Conversation {
         Self { system, messages, tools, form, fixed_tokens, pinned, note, window, max_output, has_shrunk }
     }
 
-    /// Goes on with what an earlier attempt had seen and written.
+    /// Continues with what an earlier attempt had seen and written.
     pub(crate) fn resume(
         task: &Task,
         transcript: Transcript,
@@ -136,12 +136,19 @@ impl Conversation {
         }
     }
 
-    /// Ends a turn's results with what a model needs to hear before it goes on.
+    /// Ends a turn's results with what a small model must read before its next reply.
     pub(crate) fn end_results(&mut self) {
         if self.form != PromptForm::Small {
             return;
         }
-        let last_word = small_result::last_word(self.user_request());
+        let calls = self.messages[self.pinned.end..].iter().flat_map(|message| match message {
+            Message::Assistant { calls, .. } => calls.as_slice(),
+            Message::User(_) | Message::ToolResult { .. } | Message::Image(_) => &[],
+        });
+        // A search shows no file as a whole.
+        let calls = calls.filter(|call| call.name != "grep");
+        let calls: Vec<&str> = calls.map(|call| call.arguments.as_str()).collect();
+        let last_word = small_result::last_word(self.user_request(), &calls);
         if let Some(Message::ToolResult { text, .. }) = self.messages.last_mut() {
             text.push('\n');
             text.push_str(&last_word);

@@ -9,10 +9,10 @@ use protocol::{CallState, Envelope, ErrorCode, now_ms};
 
 use crate::wall_clock::WallClock;
 
-/// How long one request waits for a person when nobody else can use the worker meanwhile.
+/// How long one request waits for a person when no other task can use the worker meanwhile.
 const DECISION_WAIT: Duration = Duration::from_secs(600);
 
-/// An answer, or what is known of a call that nobody has decided about yet.
+/// An answer, or the state of a call that has no decision yet.
 #[expect(clippy::large_enum_variant, reason = "most are answered")]
 pub(crate) enum Waited {
     Answered(Envelope),
@@ -20,7 +20,7 @@ pub(crate) enum Waited {
 }
 
 /// Makes a call with this key. One that a person must approve is sent once more and waits for the decision,
-/// and so long the clock stands still. `send` is told how long to wait.
+/// and so long the clock stands still. `send` gets how long to wait.
 pub(crate) async fn until_decided<E, Answer: Future<Output = Result<Envelope, E>>>(
     clock: &WallClock,
     key: &str,

@@ -27,7 +27,7 @@ impl EventSink {
 
     /// Records an event that was made elsewhere.
     pub(crate) async fn send(&self, event: Event) {
-        // When nobody reads any more, the process is about to end, and there is nobody to tell.
+        // Without a reader, the process is about to end, and the error has no use.
         let _ = self.outgoing.send(FromWorker::Event { event }).await;
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn incoming(
     receiver
 }
 
-/// Writes messages in the order in which they are sent. The channel closes when nobody reads them.
+/// Writes messages in the order in which they are sent. The channel closes when its reader has gone.
 pub(crate) fn outgoing(mut output: impl AsyncWrite + Unpin + Send + 'static) -> mpsc::Sender<FromWorker> {
     let (sender, mut receiver) = mpsc::channel(WAITING_LINES);
     tokio::spawn(async move {

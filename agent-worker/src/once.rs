@@ -17,7 +17,7 @@ use crate::wall_clock::WallClock;
 pub async fn run(agents: &Agents, text: &str) -> anyhow::Result<ExitCode> {
     let task = Task::new(text);
     let (sender, receiver) = mpsc::channel(1);
-    // Nobody answers a request, and the task has no tool that makes one.
+    // A request would get no answer, and the task has no tool that makes one.
     let supervisor = SupervisorTools::new(sender.clone());
     let events = EventSink::new(sender, task.task_id.clone());
     let never = CancellationToken::new();

@@ -1,5 +1,5 @@
 //! A turn with calls: one of a reply that has just come, or one in which an earlier attempt waited for a
-//! person and that goes on now. Data only.
+//! person and that continues now. Data only.
 
 use protocol::{CallState, Envelope, Parked, ParkedCall, Spent, millis};
 
@@ -10,7 +10,7 @@ use crate::tool_client;
 use crate::untrusted;
 use crate::wall_clock::WallClock;
 
-/// What the model is told of a call that nobody decided about.
+/// What the model reads about a call without a decision.
 const EXPIRED: &str = "exit 1 · APPROVAL_REQUIRED: The call needed the approval of a person, and nobody \
      decided in time. It was not run. Go on without it, or ask the user; the same call would ask anew.";
 
@@ -59,7 +59,7 @@ impl CallTurn {
         Self { text: parked.text.clone(), calls: calls.collect(), reasoning }
     }
 
-    /// What another attempt goes on with.
+    /// What another attempt continues with.
     pub(crate) fn park(
         self,
         ends: Vec<CallEnd>,

@@ -32,12 +32,12 @@ const BEGINNING: &str = "[An earlier attempt to answer the next message was cut 
 const AFTER_A_WAIT: &str = "[An attempt to go on from here was cut off. This is what it did, so that nothing \
      is done twice.";
 
-/// What the model is told about earlier attempts at the task, if there were any.
+/// What the model reads about earlier attempts at the task, if there were any.
 pub(crate) fn earlier_attempts(task: &Task) -> Option<String> {
     (!task.earlier.is_empty()).then(|| told(BEGINNING, task))
 }
 
-/// What the model is told about attempts that went on with the turn that waited for a person, and were cut
+/// What the model reads about attempts that continued the turn that waited for a person, and were cut
 /// off: what came before that turn is in the conversation.
 pub(crate) fn attempts_after_a_wait(task: &Task) -> Option<String> {
     let did_nothing = task.earlier.calls.is_empty() && task.earlier.summary.is_none();

@@ -13,7 +13,7 @@ pub(crate) const EQUAL_ROUNDS: usize = 3;
 /// The longest round, in turns.
 const MAX_CYCLE: usize = 3;
 
-/// What the model is told one round before that.
+/// What the model reads one round before that.
 pub(crate) const WARNING: &str = "[You made the same calls with the same results twice in a row. A third \
      time ends the task. Try another way, or answer with what you know and say what is missing.]";
 

@@ -11,7 +11,7 @@ use crate::model::ModelError;
 /// The longest wait for a model provider that asks for none.
 const MODEL_LONGEST: Duration = Duration::from_secs(30);
 
-/// The longest wait that a provider may ask for. If it asks for more, the user is told so at once.
+/// The longest wait that a provider may ask for. If it asks for more, the task ends at once with an error.
 const LONGEST_GRANTED: Duration = Duration::from_secs(120);
 
 /// The first and the longest wait for the tool server, which restarts in less than a second.

@@ -36,7 +36,7 @@ pub enum ServeError {
     /// A task arrived while another was running.
     #[error("task {0} arrived while task {1} was running")]
     SecondTask(TaskId, TaskId),
-    /// Nobody reads stdout.
+    /// Stdout has no reader.
     #[error("stdout is closed")]
     StdoutClosed,
 }

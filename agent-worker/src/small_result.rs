@@ -15,20 +15,48 @@ use crate::untrusted;
 /// How much of the task the last word repeats.
 const MAX_TASK_CHARS: usize = 200;
 
-/// What follows a turn's last result: small models were seen to call on and on, and to forget after an
-/// obstacle what they were about to do.
-pub(crate) fn last_word(task: &str) -> String {
+/// How many of its files the last word names.
+const MAX_UNSEEN_FILES: usize = 5;
+
+/// What follows a turn's last result: small models were seen to call on and on, to forget after an obstacle
+/// what they were about to do, and to answer before they had read all files that the task is about. `calls`
+/// are the arguments of all calls until now.
+pub(crate) fn last_word(task: &str, calls: &[&str]) -> String {
     let words = task.split_whitespace().collect::<Vec<_>>().join(" ");
     let shown: String = words.chars().take(MAX_TASK_CHARS).collect();
     let more = if shown.len() < words.len() { " …" } else { "" };
+    let unseen = unseen_files(&words, calls);
+    let unseen = match unseen.is_empty() {
+        true => String::new(),
+        false => format!("You have not looked at {} yet.\n", unseen.join(", ")),
+    };
     format!(
-        "The task was: {shown}{more}\nIf all of it is done now, answer the person. If it is not, make the next call."
+        "The task was: {shown}{more}\n\
+         {unseen}If all of it is done now, answer the person. If it is not, make the next call."
     )
 }
 
+/// The files that the task names and no call does.
+fn unseen_files<'t>(task: &'t str, calls: &[&str]) -> Vec<&'t str> {
+    let is_in_name = |letter: char| letter.is_alphanumeric() || "._-/".contains(letter);
+    let words = task.split(|letter| !is_in_name(letter)).map(|word| word.trim_end_matches('.'));
+    let is_file = |word: &&str| {
+        word.rsplit_once('.').is_some_and(|(stem, extension)| {
+            let is_extension = (1..=5).contains(&extension.len())
+                && extension.starts_with(|first: char| first.is_ascii_alphabetic());
+            is_extension && !stem.is_empty() && !word.starts_with('/')
+        })
+    };
+    let mut files: Vec<&str> =
+        words.filter(is_file).filter(|file| !calls.iter().any(|call| call.contains(file))).collect();
+    files.dedup();
+    files.truncate(MAX_UNSEEN_FILES);
+    files
+}
+
 /// What is said to an answer without any call before it: small models were seen to invent what files say.
-pub(crate) const SECOND_LOOK: &str = "You have made no call yet. If the answer depends on files or on the output of a command, make the call now. \
-     If it does not, give the same answer again.";
+pub(crate) const SECOND_LOOK: &str = "You have made no call yet. If the answer depends on files or on the \
+     output of a command, make the call now. If it does not, give the same answer again.";
 
 /// The result as text. Only what the server itself says stands outside of the fence.
 pub(crate) fn text(envelope: &Envelope) -> String {
@@ -130,6 +158,22 @@ mod tests {
             "truncated_lines": false, "truncated_bytes": false, "meta": meta,
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn the_last_word_names_the_files_of_the_task_that_no_call_has_named() {
+        let task = "a.txt has a name and b.md has a city, not 3.5 of /etc/x.conf. Who lives where?";
+        for (calls, expected) in [
+            (&[][..], "a.txt, b.md"),
+            (&[r#"{"path":"a.txt"}"#], "b.md"),
+            (&[r#"{"cmd":"cat a.txt b.md"}"#], ""),
+        ] {
+            let word = last_word(task, calls);
+            let unseen =
+                word.split_once("looked at ").map_or("", |(_, rest)| rest.split(" yet").next().unwrap());
+            assert_eq!(unseen, expected, "{word}");
+        }
+        assert_eq!(last_word(&"x".repeat(300), &[]).lines().next().unwrap().len(), 14 + 200 + 4);
     }
 
     #[test]

@@ -40,7 +40,7 @@ const TOOLS: [SmallTool; 6] = [
     },
     SmallTool {
         name: "bash",
-        description: "Runs a shell command, for what no other tool does, such as mv, wc -l or python3.",
+        description: "Runs a shell command that no other tool replaces, such as mv or echo $((6 * 7)).",
         arguments: &["cmd"],
     },
 ];

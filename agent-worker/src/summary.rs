@@ -1,7 +1,7 @@
 //! The model's summary of turns that no longer fit: requested once per task, without tools.
 //!
 //! The turns are sent as one text, because providers want the definition of every tool that a conversation
-//! calls. If the model gives no summary, the task goes on without one.
+//! calls. If the model gives no summary, the task continues without one.
 
 use std::fmt::Write as _;
 use std::time::Instant;

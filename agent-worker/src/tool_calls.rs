@@ -106,7 +106,7 @@ impl TaskRun<'_> {
         })
     }
 
-    /// Where the tool of this name belongs, whether it is offered or not; one that nobody has is the tool
+    /// Where the tool of this name belongs, whether it is offered or not; an unknown one is the tool
     /// server's to refuse.
     fn place(&self, tool: &str) -> Place {
         if self.task.channel_tools.has(tool) {
@@ -128,7 +128,7 @@ fn reading_first(call: &ToolCall, waited: &Waited) -> Option<ToolCall> {
         return None;
     }
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
-    Some(ToolCall::new(&call.id, "read", &json!({"path": arguments["path"]}).to_string()))
+    Some(ToolCall::new(&call.id, "read", json!({"path": arguments["path"]}).to_string()))
 }
 
 /// Batches of consecutive read-only calls, and between them every other call alone.

@@ -1,7 +1,7 @@
-//! What a task has seen and written, kept while it waits for a person without a worker, so that it goes on
+//! What a task has seen and written, kept while it waits for a person without a worker, so that it continues
 //! with all of it.
 //!
-//! The prompt and the tools are no part of it: they are those of the attempt that goes on.
+//! The prompt and the tools are no part of it: they are those of the attempt that continues.
 
 use std::ops::Range;
 

@@ -22,11 +22,11 @@ use crate::task_progress::TaskProgress;
 use crate::tool_calls;
 use crate::tool_client::CallContext;
 
-/// What the model is told when nothing in its cut reply is usable.
+/// What the model reads when nothing in its cut reply is usable.
 const TRUNCATED_REPLY: &str = "[Your reply was cut at the length limit, so none of its tool calls were run. \
      Write a shorter reply: one call at a time, with smaller arguments.]";
 
-/// What the user is told when an answer was cut.
+/// What the user reads below a cut answer.
 const TRUNCATED_ANSWER: &str = "\n\n(The model's answer was cut at its length limit.)";
 
 #[derive(Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(crate) async fn take(
     end
 }
 
-/// Goes on with the turn in which an earlier attempt waited for a person.
+/// Continues the turn in which an earlier attempt waited for a person.
 pub(crate) async fn resume(
     run: &TaskRun<'_>,
     conversation: &mut Conversation,

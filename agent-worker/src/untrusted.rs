@@ -137,7 +137,7 @@ fn joined(parts: [&str; 3]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// A word that nobody can guess: 64 random bits, four to a letter.
+/// An unpredictable word: 64 random bits, four to a letter.
 fn fresh_word() -> String {
     let random = || Uuid::now_v7().simple().to_string().split_off(Simple::LENGTH - RANDOM_DIGITS);
     let digits = random() + &random();

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 #[derive(Debug)]
 pub(crate) struct WallClock {
     started: Instant,
-    /// How long earlier attempts ran that the task goes on from.
+    /// How long the earlier attempts ran that the task continues.
     before: Duration,
     patience: Option<Duration>,
     pauses: watch::Sender<Pauses>,

@@ -1,4 +1,4 @@
-//! `bash` with `true` in roots of many files that nobody changes, beside an empty root.
+//! `bash` with `true` in unchanged roots of many files, beside an empty root.
 
 use std::fs;
 use std::io;

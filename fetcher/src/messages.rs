@@ -211,7 +211,7 @@ pub enum PageKind {
     /// Any other text.
     #[default]
     Text,
-    /// A PDF, of which the text is told.
+    /// A PDF, which is answered with its text.
     Pdf,
     /// No text.
     Binary,

@@ -22,7 +22,7 @@ impl Settings {
     /// Judges an address as it is written.
     ///
     /// # Errors
-    /// Why nobody could allow it: it is no address of the web, or one of a private network.
+    /// Why no rule could allow it: it is no address of the web, or one of a private network.
     pub fn standing(&self, text: &str) -> Result<Standing, FetchError> {
         let url = parse(text)?;
         if self.hosts.allow(&url) {

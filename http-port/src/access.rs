@@ -62,7 +62,7 @@ impl Access {
         Self { approver_token: token, ..self }
     }
 
-    /// Whether the request brings the approver's token. Without such a token nobody is an approver.
+    /// Whether the request brings the approver's token. A server without one has no approvers.
     pub fn is_approver(&self, headers: &HeaderMap) -> bool {
         let presented = presented_token(headers);
         self.approver_token.as_ref().zip(presented).is_some_and(|(token, presented)| token.matches(presented))

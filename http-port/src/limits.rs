@@ -43,7 +43,7 @@ pub struct Bounds {
     pub time: TimeLimits,
     /// Connections at once.
     pub connections: usize,
-    /// Connections beyond that, which are only told so.
+    /// Connections beyond that, which only get an error.
     pub reserve: usize,
 }
 

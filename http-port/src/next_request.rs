@@ -2,7 +2,7 @@
 //!
 //! A thread that has nothing to do gives its processor back, and to be woken there when the next request
 //! comes takes longer than many calls. So a connection whose client came back soon the last time keeps its
-//! thread looking for the next request for a moment. Nobody else may wait for that thread meanwhile, so this
+//! thread looking for the next request for a moment. No task may wait for that thread meanwhile, so this
 //! is only for a client that has the port to itself.
 
 use std::os::fd::AsFd;

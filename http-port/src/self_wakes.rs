@@ -1,4 +1,4 @@
-//! A connection that wakes itself while it runs goes on at once.
+//! A connection that wakes itself while it runs continues at once.
 //!
 //! hyper passes the body of a request from the connection to the handler through a channel, and both are one
 //! task: with each body the task wakes itself twice while it runs. The runtime puts such a task at the end of
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// How often a future goes on at once before other tasks get their turn.
+/// How often a future continues at once before other tasks get their turn.
 const MOST_TURNS: usize = 8;
 
-/// Nobody polls the future: whoever wakes it wakes its task.
+/// The future is not being polled: a wake of it wakes its task.
 const RESTS: u8 = 0;
 /// It is being polled.
 const RUNS: u8 = 1;

@@ -183,7 +183,7 @@ fn socket(family: c_int, kind: c_int, protocol: c_int) -> io::Result<()> {
     // SAFETY: no memory is involved.
     let socket = unsafe { libc::socket(family, kind, protocol) };
     checked(socket.into())?;
-    // SAFETY: the descriptor is new and owned by nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     assert!(socket.as_raw_fd() > 2);
     Ok(())

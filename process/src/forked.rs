@@ -67,7 +67,7 @@ pub fn close_range(first: u32, last: u32, only_on_exec: bool) -> io::Result<()> 
     done(unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) })
 }
 
-/// Joins what is free on the heap, and gives back what nobody needs. Otherwise each fork does the first by
+/// Joins the free parts of the heap and returns unused memory. Otherwise each fork does the first by
 /// itself, in a copy of every page that it touches.
 pub fn tidy_heap() {
     // SAFETY: the allocator's own function, and this process has one thread.

@@ -1,4 +1,4 @@
-//! What every program does first: its memory is nobody's to read, and nothing that it starts gains rights.
+//! What every program does first: no other process reads its memory, and nothing that it starts gains rights.
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::set_no_new_privs;

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use harness::{System, http};
 
-/// An ordinary user whom no machine gives to anybody.
+/// An ordinary user that no machine gives to a person.
 const STRANGER: u32 = 61_234;
 
 /// The attempts that look into another process.

@@ -79,7 +79,7 @@ pub struct ApprovalDenied {
     pub session: SessionId,
 }
 
-/// Nobody decided in time, or what was approved was not called in time.
+/// No decision came in time, or the approved call was not made in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalExpired {
     pub approval_id: EventId,

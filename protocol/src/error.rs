@@ -1,6 +1,6 @@
 //! All error codes of tool calls, in one list.
 //!
-//! Each code has its class, HTTP status and default hint, so nobody has to match an error's text. The table
+//! Each code has its class, HTTP status and default hint, so no client matches an error's text. The table
 //! in `docs/errors.md` is generated from this list.
 
 use schemars::JsonSchema;

@@ -117,7 +117,7 @@ impl SessionId {
 /// A longer name is cut, and gets a digest.
 const MAX_PLAIN_NAME_BYTES: usize = 64;
 
-/// 128 bits: nobody finds two sessions with the same digest.
+/// 128 bits: two sessions with the same digest cannot be found.
 const DIGEST_CHARS: usize = 32;
 
 /// The session that a plain name stands for: a hyphen at the beginning or after another one is itself, as in

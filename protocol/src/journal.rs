@@ -86,7 +86,7 @@ pub enum RecordBody {
     /// A person refused a call.
     #[serde(rename = "approval.denied")]
     ApprovalDenied(ApprovalDenied),
-    /// Nobody decided, or nobody called, in time.
+    /// No decision, or no call after it, came in time.
     #[serde(rename = "approval.expired")]
     ApprovalExpired(ApprovalExpired),
     /// An approved call is about to run.

@@ -1,4 +1,4 @@
-//! A turn whose calls wait for a person, while no worker does: what the next attempt goes on with.
+//! A turn whose calls wait for a person, while no worker does: where the next attempt continues.
 //!
 //! The conversation before the turn is opaque here, as the reasoning is: only workers read it.
 
@@ -46,12 +46,12 @@ pub enum CallState {
     /// A person is asked about it.
     Waits {
         approval_id: EventId,
-        /// When nobody is asked any more.
+        /// When the request ends.
         expires_at_ms: i64,
         /// The idempotency key that the call has and keeps.
         key: String,
     },
-    /// Nobody decided in time.
+    /// No decision came in time.
     Expired,
     /// It comes after one that waits.
     NotBegun {

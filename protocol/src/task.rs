@@ -32,7 +32,7 @@ pub struct Task {
     /// What earlier attempts at this task did; empty on the first.
     #[serde(default, skip_serializing_if = "EarlierAttempts::is_empty")]
     pub earlier: EarlierAttempts,
-    /// The turn in which it waited for a person, if it goes on from there.
+    /// The turn in which it waited for a person, if it continues from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parked: Option<Box<Parked>>,
     /// Replaces the worker's own system prompt.

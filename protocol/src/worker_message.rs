@@ -90,7 +90,7 @@ pub enum Outcome {
         /// What was done until then, for the user.
         reply: String,
     },
-    /// Calls wait for a person; another attempt goes on with them.
+    /// Calls wait for a person; another attempt continues with them.
     Parked(Box<Parked>),
 }
 

@@ -110,7 +110,7 @@ pub(crate) enum Report {
 }
 
 impl Report {
-    /// Sends the report. It is no error if nobody listens any more.
+    /// Sends the report. It is no error if the reader has gone.
     pub(crate) fn send(&self, socket: impl AsFd) {
         let _ = send(socket, &encode(self), SendFlags::NOSIGNAL);
     }

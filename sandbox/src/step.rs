@@ -121,7 +121,7 @@ impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SandboxError {
-    /// A fork of a process with threads would copy locks that nobody releases.
+    /// A fork of a process with threads would copy locks that no thread releases.
     #[error("the spawner must start before the first thread, but this process has {0} threads")]
     ThreadsExist(usize),
     #[error("commands cannot be confined here; tier A (namespaces): {tier_a}; tier B (Landlock): {tier_b}")]

@@ -105,7 +105,7 @@ pub(crate) fn kill(process: i32, signal: c_int) -> io::Result<()> {
 /// A descriptor that becomes readable when a child ends.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {
     // SAFETY: an all-zero set is a valid set, the pointers are valid for the calls, and the descriptor is
-    // new and owned by nobody else.
+    // new and has no other owner.
     unsafe {
         let mut children: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut children);
@@ -164,7 +164,7 @@ pub(crate) fn install_asking_filter(filter: &[sock_filter]) -> io::Result<OwnedF
         filter: filter.as_ptr().cast_mut(),
     };
     // SAFETY: `program` describes `filter`, which the kernel copies and does not change; the descriptor is
-    // new and owned by nobody else.
+    // new and has no other owner.
     unsafe {
         let listener = checked(libc::syscall(
             libc::SYS_seccomp,

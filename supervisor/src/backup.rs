@@ -71,7 +71,7 @@ pub(crate) fn backup(data: &DataDir, roots: &[PathBuf], file: &Path) -> Result<B
     copied
 }
 
-/// Removes the copies that were not finished and that nobody writes: whoever writes one holds its lock.
+/// Removes unfinished copies without a writer: a writer holds the lock of its copy.
 fn remove_abandoned(directory: &Path) {
     let ending_with = |ending: String| {
         let files = fs::read_dir(directory).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Reads the body of a response within a bound: whoever answers, memory stays small.
+//! Reads the body of a response within a bound, so that memory stays small whatever the server answers.
 
 use reqwest::Response;
 

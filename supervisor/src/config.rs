@@ -172,7 +172,7 @@ impl Config {
         let children = self.children.worker.iter().chain(&self.children.tool_server);
         let mut settings: Settings = children.cloned().collect();
         settings.retain(|name, _| name.starts_with("AUTONOUS_"));
-        // It may hold values for commands, and what they are is nobody's business.
+        // It may hold values for commands, which stay private.
         if let Some(value) = settings.get_mut("AUTONOUS_TOOL_ENV") {
             let names = value.split(',').filter_map(|part| part.split('=').next());
             *value = names.collect::<Vec<_>>().join(",");
@@ -186,7 +186,7 @@ impl Config {
 impl TaskSettings {
     fn from_variables(variables: &Variables) -> Result<Self, VariableError> {
         let max_attempts = variables.number("AUTONOUS_TASK_MAX_ATTEMPTS", 3, 1..=100)?;
-        // Whoever sets a number means it.
+        // A number that is set is meant.
         let usual = if variables.text("AUTONOUS_TASK_MAX_ATTEMPTS").is_some() { 0 } else { 900 };
         let retry_seconds = variables.number("AUTONOUS_TASK_RETRY_SECONDS", usual, 0..=86_400)?;
         let retry_base_ms = variables.number("AUTONOUS_TASK_RETRY_BASE_MS", 2000, 1..=60_000)?;

@@ -125,7 +125,7 @@ impl DataDir {
         }
         shipped_skills::install(&self.skills())
             .map_err(|error| DataDirError::Create(self.skills(), error))?;
-        // These are nobody else's, so they are closed even if they were made with another mode.
+        // These belong to no other program, so they are closed even if they were made with another mode.
         for part in ["db", "journal", "output"] {
             let directory = self.0.join(part);
             std::fs::set_permissions(&directory, Permissions::from_mode(0o700))

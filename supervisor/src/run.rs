@@ -457,7 +457,7 @@ impl System {
         });
     }
 
-    /// An error says what ended the run if nobody asked for that.
+    /// An error says what ended the run if no signal did.
     async fn until_stopped(&self, asked: &CancellationToken) -> Result<(), RunError> {
         tokio::select! {
             () = asked.cancelled() => {

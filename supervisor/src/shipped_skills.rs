@@ -109,7 +109,7 @@ fn state(at: &Path, shipped: &[u8]) -> io::Result<State> {
     })
 }
 
-/// Whoever shortens a text ends it with a line.
+/// A shortened text ends with a line.
 fn ends_a_line(text: &[u8]) -> bool {
     text.last() == Some(&b'\n')
 }

@@ -100,7 +100,7 @@ fn no_answer(error: reqwest::Error) -> ToolError {
         .with_hint("Please try again in a moment.")
 }
 
-/// For whom the tool server is asked, besides the session.
+/// The task and call that the tool server is asked for, besides the session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Caller<'c> {
     pub task: Option<&'c TaskId>,
@@ -227,7 +227,7 @@ impl ToolFiles {
     }
 
     /// Stores a new file and returns its size. One that is there already was stored by an earlier attempt,
-    /// because nobody else makes these names.
+    /// because no other program makes these names.
     pub(crate) async fn put(
         &self,
         path: &str,

@@ -22,7 +22,7 @@ const DEFAULT_MODEL: &str = "whisper-1";
 /// How long either may take.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// The longest transcript that a task is told.
+/// The longest transcript that a task gets.
 const MAX_CHARS: usize = 20_000;
 
 /// How voice messages are transcribed.
@@ -77,7 +77,7 @@ impl Transcriber {
         Ok(Self { how, files, client })
     }
 
-    /// What is said in a stored file, or in words why nobody knows.
+    /// The transcript of a stored file, or in words why there is none.
     pub(crate) async fn words_of(
         &self,
         path: &str,

@@ -1,8 +1,8 @@
-//! Takes back what tasks changed, through the tool server, which alone has the files.
+//! Reverts the file changes of tasks, through the tool server, which alone has the files.
 //!
 //! Several changes are undone newest first. Before the first one, the newest change of each file is tried
 //! without making it, so that usually all are undone or none. A file that changes in between stops the rest;
-//! what was undone until then stays undone and is told.
+//! what was undone until then stays undone, and the answer lists it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -37,7 +37,7 @@ const LEAVE_REPOSITORY: &str = "mkdir -p repository/.git/{objects,refs,hooks} &&
 /// The same in a directory that the server cannot look into any more.
 const LEAVE_CLOSED: &str = "cd ../../.. && chmod 0311 closed";
 
-/// Goes below 15 directories of 240 characters, a path that no mount can be told of.
+/// Goes below 15 directories of 240 characters, a path that no mount can name.
 const GO_DEEP: &str = "for number in {1..15}; do mkdir $name && cd $name; done";
 
 /// Leaves an index from which git would write a hook: one entry, with a name of twelve characters.
@@ -138,7 +138,7 @@ impl Trial {
         let tried = tries.map(|(attempt, line, top, remains)| {
             let git = self.root.join(top).join("repository/.git");
             let left = self.run(&line).map(|_| remains(&git));
-            // The next one begins anew.
+            // The next one begins from nothing.
             let _ = fs::remove_dir_all(self.root.join("repository"));
             finding(attempt, left, "taken back when the command ended")
         });

@@ -171,7 +171,7 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     log_queue::begin_writing().context("cannot start the thread of the log")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     let served = runtime.block_on(async {
-        // Before anybody is told that the server listens: a request to end could follow at once.
+        // Before the server announces that it listens: a request to end could follow at once.
         let requests = shutdown::Requests::catch().context("could not catch signals")?;
         server.serve(end(requests, lifeline)).await
     });

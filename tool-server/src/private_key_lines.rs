@@ -1,7 +1,7 @@
 //! Which lines belong to a private key that began before them.
 //!
 //! Redaction finds a key by its first line. A page or a match that enters a key in its middle does not have
-//! that line, so whoever shows lines of a file asks here first. Where the file is not at hand as a whole,
+//! that line, so code that shows lines of a file asks here first. Where the file is not at hand as a whole,
 //! only [`LOOK_BACK_BYTES`] before a line are looked at: a key is shorter.
 
 use std::os::fd::AsFd;

@@ -187,7 +187,7 @@ fn close(approvals: Option<Arc<Approvals>>, patience: Duration) -> Duration {
     patience
 }
 
-/// Without an approver's token nobody can be asked.
+/// Without an approver's token there is no one to ask.
 fn approvals(config: &Config, listen: &Listen, journal: &Arc<Journal>) -> io::Result<Option<Arc<Approvals>>> {
     if listen.approver_token.is_none() {
         return Ok(None);

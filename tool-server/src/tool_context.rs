@@ -93,7 +93,7 @@ impl ToolContext {
         })
     }
 
-    /// The same with the web as it is set up, but nobody who asks it.
+    /// The same with the web as it is set up, but without a fetcher.
     pub fn with_web(self, settings: fetcher::Settings, output: Arc<OutputStore>) -> Self {
         let web = Web::new(settings, output, Arc::clone(&self.workspaces));
         Self { web: Some(Arc::new(web)), ..self }

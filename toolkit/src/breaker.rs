@@ -17,7 +17,7 @@ pub struct Breaker {
 enum State {
     Closed { failures: u32 },
     Open { until: Instant },
-    // One probe is under way; if nobody settles it by then, the next one may go.
+    // One probe is under way; if it has no result by then, the next one may go.
     HalfOpen { until: Instant },
 }
 

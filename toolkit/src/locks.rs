@@ -1,7 +1,7 @@
 //! The optimistic lock: a session changes only what it has seen.
 //!
 //! A session that has read any part of a file remembers the file's fingerprint. A change is allowed while
-//! the file still has that fingerprint, so nobody overwrites a change that they have not seen, and nothing
+//! the file still has that fingerprint, so no session overwrites a change that it has not seen, and nothing
 //! has to be unlocked. Memory is bounded: the least recently used files and sessions are forgotten, which
 //! costs a new read and nothing else.
 

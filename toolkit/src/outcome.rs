@@ -66,7 +66,7 @@ impl PartialReason {
         }
     }
 
-    /// What the caller is told. The tool words the other reasons itself: they come with numbers.
+    /// What the caller reads. The tool words the other reasons itself: they come with numbers.
     pub(crate) fn notice(self) -> Option<&'static str> {
         match self {
             Self::DryRun => Some("This was a dry run: nothing was changed."),

@@ -253,7 +253,7 @@ impl Registry {
         self.tools.get(name).is_some_and(|tool| tool.is_offered())
     }
 
-    /// What the rules say about a call that nobody makes.
+    /// What the rules say about a call without making it.
     ///
     /// # Errors
     /// `UNKNOWN_TOOL` and `INVALID_ARGUMENT`, as for a call.

@@ -158,7 +158,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that nobody sent, such as one of a self-check.
+    /// A call without a caller, such as one of a self-check.
     pub fn own(timeout: Duration) -> Self {
         Self {
             id: EventId::new(),

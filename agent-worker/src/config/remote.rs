@@ -42,7 +42,7 @@ pub(super) struct Remote {
     pub(super) name: String,
     pub(super) provider: Provider,
     pub(super) settings: Settings,
-    /// How much it is told, if the settings say so.
+    /// The form of its prompt, if the settings name one.
     pub(super) prompt: Option<PromptForm>,
     /// Its parameters in billions, as far as they are known.
     pub(super) billions: Option<f64>,
@@ -194,7 +194,7 @@ impl Shared<'_> {
     fn remote(&self, entry: ModelEntry, key: Option<Secret>) -> Result<Remote, VariableError> {
         let vendors = entry.provider.base_url(self.variables)?;
         let base_url = entry.base_url.unwrap_or(vendors);
-        // All models that the vendors serve themselves see; of what others serve, nobody knows.
+        // All models that the vendors serve themselves see images; of other servers' models this is unknown.
         let is_vendors = base_url.as_str() == entry.provider.vendor_base_url();
         let options = Options {
             max_output_tokens: entry.max_output_tokens,

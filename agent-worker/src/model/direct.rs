@@ -3,7 +3,7 @@
 //! `ls path=src`, `ls path="a b" limit=5`, or `/grep {"pattern":"TODO"}`. It lets a fresh installation work
 //! before it has a key. The first turn makes the call, the second returns the result unchanged; nothing
 //! else in the worker knows that this provider is special. A call that an earlier attempt began is not made
-//! again unless it only reads: here nobody looks first at what it left behind.
+//! again unless it only reads: here no model looks first at what it left behind.
 
 use std::fmt::Write as _;
 

@@ -80,7 +80,7 @@ impl ModelErrorClass {
         }
     }
 
-    /// What the user is told: what happened and what to do.
+    /// What the user reads: what happened and what to do.
     pub const fn user_message(self) -> &'static str {
         match self {
             Self::RateLimit => "The model provider accepts no more requests right now; try again later",

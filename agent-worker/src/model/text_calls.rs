@@ -3,7 +3,7 @@
 //! Small models and servers without the right parser do this. The rule: a text that is nothing but calls of
 //! known tools, bare or in one fence of code, is run; so is one that ends in `<tool_call>` tags. A text that
 //! ends in a call after other words may be an example, so the model is asked once what it meant. A call that
-//! stands word for word in the conversation is quoted, whoever prepared it, and never run from a text.
+//! stands word for word in the conversation is a quotation and never run from a text.
 
 use serde_json::{Deserializer, Map, Value};
 
@@ -20,7 +20,7 @@ const HOW_TO_CALL: &str = "[Your reply has a tool call in its text, and nothing 
      the function calling that you were given, or write nothing but {\"name\":\"…\",\"arguments\":{…}} with \
      the name of a tool. If it was an example for the person, repeat your answer.]";
 
-/// What the model is told when there is nothing in its reply.
+/// What the model reads after an empty reply.
 const NOTHING_SAID: &str = "[Your reply held nothing but thoughts. Call a tool, or answer the person.]";
 
 /// A model that can call functions, wrapped.

@@ -1,4 +1,4 @@
-//! What the model is told of the past, and what happens when a conversation is too long for it.
+//! What the model reads about the past, and what happens when a conversation is too long for it.
 
 use harness::worker::task;
 use harness::{FakeToolServer, ModelReply, ToolReply};

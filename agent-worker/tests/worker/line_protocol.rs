@@ -1,4 +1,4 @@
-//! Readiness, heartbeats, the end of stdin, and lines that nobody can follow.
+//! Readiness, heartbeats, the end of stdin, and lines that make no sense.
 
 use harness::worker::task;
 use harness::{FakeToolServer, ToolReply, Worker};

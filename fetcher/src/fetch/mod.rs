@@ -50,7 +50,7 @@ pub(crate) struct Context<'a> {
 pub(crate) fn run(context: &Context<'_>, mut stream: UnixStream) {
     let Ok(job) = stream::receive::<Job>(&mut stream) else { return };
     let Ok(watched) = stream.try_clone() else { return };
-    // The tool server sends nothing more; when it closes its end, nobody waits for an answer.
+    // The tool server sends nothing more; once it closes its end, it waits for no answer.
     let watcher = std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
         let _ = (&watched).read(&mut [0]);
         process::forked::exit(0)

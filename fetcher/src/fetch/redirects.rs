@@ -59,7 +59,7 @@ pub(super) struct Answer {
     pub(super) base: Url,
 }
 
-/// `asks` is told each address before it is asked.
+/// `asks` gets each address before the request goes there.
 pub(super) async fn follow(
     ask: &Ask<'_>,
     first: Url,

@@ -1,6 +1,6 @@
 //! The addresses that a name has: all of them must be public, unless private ones are allowed.
 //!
-//! One private address among public ones refuses the name: nobody could say which one would be asked.
+//! One private address among public ones refuses the name: any of them could be the one that is asked.
 
 use std::net::SocketAddr;
 

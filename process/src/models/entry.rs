@@ -83,12 +83,12 @@ pub struct ModelEntry {
     /// What its tokens cost.
     #[serde(default)]
     pub prices: Option<Prices>,
-    /// How much it is told; by its size and its window if absent.
+    /// The form of its prompt; by its size and its window if absent.
     #[serde(default)]
     pub prompt: Option<PromptForm>,
 }
 
-/// How much a model is told of its rules and its tools with every request, and how it reads results.
+/// The form of the rules, tools and results that a model gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptForm {

@@ -36,7 +36,7 @@ const FILE_ATTRIBUTES: &[i64] = &[
 /// What connects a socket or makes it accept connections; what is connected or accepts already stays so.
 const CONNECTIONS: &[i64] = &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
 
-/// What makes a process of its own: namespaces, which only a filter keeps from whom may fork.
+/// What makes a process of its own: namespaces, which only a filter keeps from a process that may fork.
 const NAMESPACES: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -45,12 +45,12 @@ const NAMESPACES: i32 = libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET;
 
-/// Whom a process may signal, and what it may start.
+/// Which processes it may signal, and what it may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// It starts threads, and signals only itself, by this process ID.
     Alone(u32),
-    /// It forks, and signals nobody: what it forks has other process IDs.
+    /// It forks, and signals no process: its children have other process IDs.
     Forks,
 }
 

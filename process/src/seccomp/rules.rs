@@ -26,7 +26,7 @@ pub enum Verdict {
     Allow,
     /// It fails with this error number.
     Errno(i32),
-    /// A process that was told so by the filter answers it.
+    /// A process that the filter notifies answers it.
     Ask,
 }
 

@@ -33,10 +33,10 @@ pub struct ToolCallReplayed {
     pub session_id: SessionId,
 }
 
-/// A tool call began and nobody saw its end.
+/// A tool call began and its end was not seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCallInterrupted {
     pub tool_name: Option<String>,
-    /// Why nobody saw the end.
+    /// Why its end was not seen.
     pub error: String,
 }

@@ -48,7 +48,7 @@ fn open(root: &OwnedFd, cover: &Cover) -> io::Result<Option<(OwnedFd, FileType)>
     Ok(is_meant.then_some((place, FileType::from_raw_mode(found.st_mode))))
 }
 
-/// Whether nobody answers on a socket any more. Nobody ever will: a name is bound once. Without a cover, a
+/// Whether a socket has lost its listener. It gets no other one: a name is bound once. Without a cover, a
 /// command can remove what an earlier one left.
 fn is_dead(place: &OwnedFd) -> io::Result<bool> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

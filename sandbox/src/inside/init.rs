@@ -90,7 +90,7 @@ fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
             Vec::new()
         }
     };
-    // Nobody inside may look into this process: its memory once was the server's.
+    // No process inside may look into this one: its memory once was the server's.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).during(Step::Reaper)?;
     let child_signals = syscalls::child_signals().during(Step::Reaper)?;
     let (socket, theirs) = socket_pair().during(Step::Socket)?;

@@ -30,7 +30,7 @@ pub(super) struct Networks {
 }
 
 impl Networks {
-    /// Moves this process into one that nobody uses; what it forks next is in there too.
+    /// Moves this process into an unused one; its next children are in there too.
     pub(super) fn enter(&mut self) -> Result<OwnedFd, StepError> {
         if let Some(network) = self.unused.pop() {
             let entered = move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network));

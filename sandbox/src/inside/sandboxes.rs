@@ -117,7 +117,7 @@ impl<'a> Sandboxes<'a> {
                     let init = &mut self.running[index].init;
                     if closed {
                         init.leash = None;
-                        // In tier B init is never killed from here: nobody else could end the rest.
+                        // In tier B init is never killed from here: only init can end the rest.
                         init.kill_at = (self.spawner.tier == Tier::A).then(|| Instant::now() + INIT_GRACE);
                     }
                     if init.kill_at.is_some_and(|at| at <= Instant::now()) {

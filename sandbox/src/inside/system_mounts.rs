@@ -24,7 +24,7 @@ const ROOT_BYTES: u64 = 8 << 20;
 pub(super) const SYSTEM_DIRECTORIES: [&str; 7] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// An empty file and an empty directory that nobody may open; they are mounted over denied names.
+/// An empty file and an empty directory without permissions; they are mounted over denied names.
 pub(super) const MASKS: (&str, &str) = ("/.denied/file", "/.denied/directory");
 
 /// A path and the tree to attach there.

@@ -50,7 +50,7 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
     rules
 }
 
-/// Files in memory that are in no directory: in a message between sockets, nobody finds them. Programs have
+/// Files in memory that are in no directory: in a message between sockets, none can be found. Programs have
 /// another way, because old kernels lack this one.
 pub(super) fn uncounted_memory() -> impl Iterator<Item = Rule> {
     [libc::SYS_memfd_create, libc::SYS_memfd_secret].into_iter().map(|number| Rule {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::fixture::{Fixture, Scenario};
 
-/// What each server says to whoever connects.
+/// What each server says to a client.
 const FAR: &str = "FAR";
 
 /// Sets up both machines in new namespaces, and runs the rest of its arguments on the near one.

@@ -1,4 +1,4 @@
-//! Whom an approval is put to, and what they are told afterwards.
+//! Who is asked about an approval, and what they read afterwards.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Asker {
         self.store.write_until_done(close).await
     }
 
-    /// The approvals that somebody was asked about and not told of, and those that tasks wait for.
+    /// The approvals with open questions, and those that tasks wait for.
     pub(crate) async fn open(&self) -> Result<BTreeSet<EventId>, StoreError> {
         let open = |tx: &rusqlite::Transaction<'_>| {
             let mut open: BTreeSet<EventId> = parked::awaited(tx)?.into_iter().collect();
@@ -79,7 +79,7 @@ impl Asker {
         self.store.write(open).await
     }
 
-    /// Tells those who were asked that nobody knows the approval any more.
+    /// Tells those who were asked that the approval is not known any more.
     pub(crate) async fn forget(&self, id: EventId) -> Result<(), StoreError> {
         self.end(id, "This is not waited for any more.".to_owned(), WaitEnd::Decided).await
     }

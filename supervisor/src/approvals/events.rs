@@ -29,7 +29,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// The next event, with the empty line at its end. Whoever is too slow is told that it has ended.
+    /// The next event, with the empty line at its end. A reader that is too slow gets the end of the stream.
     pub(crate) async fn next(&mut self) -> Result<Vec<u8>, EventsError> {
         loop {
             if let Some(at) = self.begun.windows(2).position(|two| two == b"\n\n") {

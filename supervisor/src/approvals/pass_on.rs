@@ -1,4 +1,4 @@
-//! Passes on what was decided here to whoever keeps the approval.
+//! Passes on decisions that were made here to the keeper of the approval.
 //!
 //! A decision is stored first. Whoever took it passes it on at once; what he gives up, and what a process
 //! that was killed had in hand, the follower passes on as soon as the keeper answers.
@@ -12,7 +12,7 @@ use super::client::{Approvals, Outcome};
 use crate::store::decisions::{self, Decision};
 use crate::store::{Store, StoreError};
 
-/// Within this, a decision is passed on by whoever took it, or given up.
+/// Within this, the process that took a decision passes it on or gives it up.
 const BY_WHOM_IT_WAS_TAKEN: Duration = Duration::from_secs(5);
 
 /// A decision could not be passed on now.
@@ -43,7 +43,7 @@ pub(crate) async fn just_taken(approvals: &Approvals, store: &Store, decision: D
     outcome
 }
 
-/// Passes on all that nobody else has in hand, in a process that began at this time.
+/// Passes on all that no other process has in hand, in a process that began at this time.
 pub(crate) async fn the_rest(
     approvals: &Approvals,
     store: &Store,

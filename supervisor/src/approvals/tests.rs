@@ -1,4 +1,4 @@
-//! Who is asked, and told afterwards: against a tool server that is played, and a real database.
+//! Who is asked, and what they read afterwards: against a played tool server and a real database.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

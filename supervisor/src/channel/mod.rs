@@ -50,7 +50,7 @@ pub trait Channel: Send + Sync {
         chat_id
     }
 
-    /// Whom a chat is for.
+    /// Who a chat is for.
     fn audience(&self, chat_id: &str) -> Audience {
         let _ = chat_id;
         Audience::Person
@@ -125,12 +125,12 @@ impl SendLimits {
         Self { per_second: usize::MAX, pause_in_chat: Duration::ZERO, per_minute_in_group: usize::MAX };
 }
 
-/// Whom a chat is for.
+/// Who a chat is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     Person,
     Group,
-    /// Somebody whom nothing is done for: such notices leave after all others.
+    /// A sender that the bot does nothing for: such notices leave after all others.
     Stranger,
 }
 

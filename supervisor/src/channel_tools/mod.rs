@@ -114,7 +114,7 @@ impl ChannelTools {
         for (name, runner) in &*self.runners {
             let all = runner.registry().specs();
             for spec in all {
-                // Whoever calls one that is not offered is told why.
+                // A call of one that is not offered is refused with the reason.
                 if name == channel && runner.is_offered(&spec.name) {
                     tools.offered.push(spec.clone());
                 } else {
@@ -134,7 +134,7 @@ impl ChannelTools {
         if let Some((_, runner)) = own {
             return match self.known_of_task(&request).await {
                 Ok((allowed_tools, is_scheduled)) => {
-                    // Whoever calls has the control token, or a pipe that only our worker has.
+                    // The caller has the control token, or a pipe that only our worker has.
                     let token_sha256 = Some(sha256(OWN_CALLER));
                     runner.run(Request { allowed_tools, is_scheduled, token_sha256, ..request }).await
                 }

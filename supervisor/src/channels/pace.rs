@@ -46,7 +46,7 @@ impl Pace {
     pub(super) fn ready_at(&self, chat_id: &str, audience: Audience) -> Option<Instant> {
         let most = match audience {
             Audience::Person | Audience::Group => self.limits.per_second,
-            // A third stays free for those whom the bot works for.
+            // A third stays free for the chats that the bot works for.
             Audience::Stranger => self.limits.per_second / 3 * 2,
         };
         let overall = full_until(&self.begun, most, SECOND);
@@ -59,7 +59,7 @@ impl Pace {
         overall.max(in_chat).max(in_group)
     }
 
-    /// Whether there is room now for what nobody waits for. Two thirds of all, and half of what a group may
+    /// Whether there is room now for what has no urgency. Two thirds of all, and half of what a group may
     /// get in a minute, stay free for messages.
     pub(super) fn has_room_beside_messages(&self, chat_id: &str, audience: Audience, now: Instant) -> bool {
         let is_free_in_chat = self.chats.get(chat_id).is_none_or(|chat| {

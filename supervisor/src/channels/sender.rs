@@ -85,7 +85,7 @@ impl Sender {
         let (now, now_ms) = (Instant::now(), now_ms());
         self.put_off.retain(|_, until| *until > now);
         heads.retain(|head| !self.room.is_taken_by(&head.chat_id));
-        // Whom the bot works for goes first, then whoever waits longest.
+        // Chats that the bot works for go first, then those that wait longest.
         heads.sort_by_key(|head| (self.channel.audience(&head.chat_id) == Audience::Stranger, head.seq));
         let mut next: Option<Instant> = None;
         for head in heads {

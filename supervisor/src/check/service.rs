@@ -8,7 +8,7 @@ use crate::control::status::Status;
 use crate::health::{Part, PartName, PartState};
 use crate::terminal::age;
 
-/// The parts as findings. What is looked at in the files as well is told only if it is not well.
+/// The parts as findings. What is looked at in the files as well is listed only if it is not well.
 pub(super) fn findings(status: &Status) -> Vec<Finding> {
     let is_looked_at = |name| matches!(name, PartName::Database | PartName::Journal | PartName::Disk);
     let told =
@@ -58,7 +58,7 @@ fn finding(part: &Part) -> Finding {
     match part.state {
         PartState::Ok | PartState::Off => Finding::ok(name, part.detail.clone()),
         PartState::Degraded => Finding::warn(name, since(), remedy()),
-        // The service itself goes on without.
+        // The service itself continues without it.
         PartState::Failed if part.name == PartName::Commands => Finding::warn(name, since(), remedy()),
         PartState::Failed => Finding::fail(name, since(), remedy()),
     }

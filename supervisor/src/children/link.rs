@@ -104,7 +104,7 @@ async fn read_messages(
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                // Whoever handles them may have gone away.
+                // Their receiver may have gone away.
                 let _ = to_handle.send(Err(error)).await;
                 return;
             }

@@ -132,7 +132,7 @@ impl ManagedChild for ToolServer {
 
     async fn finish(&mut self, child: &mut Child) {
         if let (Some(lifeline), Some(stop_by)) = (&mut self.lifeline, self.stop_by.get()) {
-            // A server that has exited already cannot be told.
+            // A server that has exited already gets no message.
             let _ = lifeline.write_all(FINISH).await;
             let _ = timeout_at(stop_by, child.wait()).await;
         }

@@ -47,7 +47,7 @@ pub(crate) struct DenyArguments {
     /// The approval, by the beginning or end of its ID.
     #[arg(value_name = "ID")]
     pub id: String,
-    /// Why; the model is told.
+    /// Why; the model reads it.
     #[arg(long)]
     pub reason: Option<String>,
 }

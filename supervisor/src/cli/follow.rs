@@ -28,7 +28,7 @@ pub(crate) struct FollowArguments {
     pub json: bool,
 }
 
-/// Prints until the task has ended, or until nobody reads.
+/// Prints until the task has ended, or until the reader has gone.
 pub(super) fn run(
     data: &DataDir,
     arguments: &FollowArguments,

@@ -121,7 +121,7 @@ fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyh
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let stop = CancellationToken::new();
-        // Before anybody is told that it is ready: a request to stop could follow at once.
+        // Before it announces that it is ready: a request to stop could follow at once.
         let requests = Requests::catch().context("could not catch signals")?;
         tokio::spawn(cancel_on_request(requests, stop.clone()));
         match crate::run::run(config, resources, stop, announce).await {

@@ -1,4 +1,4 @@
-//! `/undo`: takes back what the chat's last task that changed something changed. The tool server alone has
+//! `/undo`: reverts the file changes of the chat's last task that made any. The tool server alone has
 //! the files, so it is only noted here which task it is, and `file_requests.rs` asks it. A message that is
 //! answered twice undoes the same task.
 

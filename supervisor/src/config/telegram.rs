@@ -45,7 +45,7 @@ pub(crate) struct TelegramSettings {
     pub transcription: Option<Transcription>,
 }
 
-/// Whom the bot obeys in an allowed group.
+/// Who may use the bot in an allowed group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GroupMembers {
     /// The same; if no user is set, the group's administrators, too.

@@ -1,4 +1,4 @@
-//! `contacts_send`: a message to somebody whom the files of contacts know.
+//! `contacts_send`: a message to a contact in the files of contacts.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ pub(crate) struct ContactsSendData {
 
 pub(super) struct ContactsSend(pub(super) Contacts);
 
-/// What would be sent, to whom.
+/// What would be sent, and to which contact.
 struct Message {
     contact: Contact,
     route: Route,
@@ -204,7 +204,7 @@ impl ContactsSend {
         Ok(Message { contact, route, envelope, notice })
     }
 
-    /// Whom the files name by now, and where.
+    /// Which contacts the files name by now, and where.
     fn reached(&self, arguments: &Value, session: &SessionId) -> Result<(Contact, Route), ToolError> {
         let arguments = parsed(arguments)?;
         let contact = wait(self.0.book.active(&arguments.contact_id, session))?;

@@ -55,7 +55,7 @@ pub(crate) struct Control {
     pub journal: PathBuf,
     /// What reads it.
     pub follower: Journal,
-    /// Takes back what tasks changed.
+    /// Reverts the file changes of tasks.
     pub undoer: Undoer,
     /// This run's `process.started`.
     pub run: EventId,

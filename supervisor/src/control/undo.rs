@@ -1,4 +1,4 @@
-//! `POST /undo`: takes back the change of a call, or all changes of a task.
+//! `POST /undo`: reverts the file change of a call, or all file changes of a task.
 
 use std::sync::Arc;
 

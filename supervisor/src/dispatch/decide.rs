@@ -55,7 +55,7 @@ const WORKERS_NOUNS: [&str; 9] =
     ["agent", "context", "turn", "model_request", "plan", "control", "progress", "retry", "circuit"];
 
 /// Whether the worker may record this event, one of a newer type included. What the supervisor and the tool
-/// server do, they record themselves, and nobody else is believed about it: of calls, the worker tells those
+/// server do, they record themselves, and no other is believed about it: of calls, the worker reports those
 /// of its own tools.
 pub(crate) fn is_for_the_worker_to_tell(body: &EventBody) -> bool {
     let tool = match body {

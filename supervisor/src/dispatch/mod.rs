@@ -39,7 +39,7 @@ use task_template::{PriorContext, TaskTemplate};
 
 /// A worker that is silent for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(15);
-/// The last part of it, which begins anew after this process was suspended.
+/// The last part of it, which begins again after this process was suspended.
 const SECOND_CHANCE: Duration = Duration::from_secs(3);
 /// How long the worker may take to end a cancelled task before the worker itself is ended.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);

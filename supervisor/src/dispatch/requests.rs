@@ -12,7 +12,7 @@ use crate::children::link::LinkSender;
 
 impl Dispatcher {
     /// Runs the call beside everything else. A call whose attempt ends meanwhile does not wait for a person
-    /// any more; one that has begun runs to its own end, and the next attempt is told how it ended.
+    /// any more; one that has begun runs to its own end, and the next attempt learns how it ended.
     pub(super) fn answer(&self, state: &DispatchState, request: ToolRequest, replies: LinkSender) {
         let running = state.running.as_ref().filter(|running| running.task.id == request.task_id);
         let call = running.map(|running| Request {

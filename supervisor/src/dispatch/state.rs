@@ -36,7 +36,7 @@ pub(super) struct Running {
     pub(super) task: Claimed,
     /// When its lease was last renewed.
     pub(super) renewed: Instant,
-    /// Once the worker was told to cancel: when we end the worker itself.
+    /// Once the worker got a cancel line: when we end the worker itself.
     pub(super) stop_by: Option<Instant>,
     /// When we end the worker if it has recorded no event by then.
     pub(super) progress_by: Instant,
@@ -83,7 +83,7 @@ impl Patience {
         *self = Self::new();
     }
 
-    /// Its time is over. Whoever was suspended hears nothing either, so the first time it gets some more.
+    /// Its time is over. A suspended process reads nothing either, so the first time it gets some more.
     /// Returns whether that is over, too.
     pub(super) fn is_over(&mut self) -> bool {
         self.second_chance.replace(Instant::now() + super::SECOND_CHANCE).is_some()

@@ -1,6 +1,6 @@
 //! What the supervisor knows of its own health: one reading for each part that a message needs on its way.
 //!
-//! Whoever works with a part reports how it is: the receiver of Telegram, the dispatcher for the model, the
+//! The user of a part reports how it is: the receiver of Telegram, the dispatcher for the model, the
 //! child supervisor of the tool server. [`crate::monitor`] looks at the rest. A part that is said to be well
 //! is one that did its work lately, not one whose process lives.
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use board::Board;
 
-/// The parts, in the order in which they are told.
+/// The parts, in the order of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PartName {
@@ -34,7 +34,7 @@ pub(crate) enum PartName {
 }
 
 impl PartName {
-    /// Whether it is another's service, of which the last success is told.
+    /// Whether it is another's service, with its last success in the answer.
     const fn is_remote(self) -> bool {
         match self {
             Self::Telegram | Self::Model => true,
@@ -120,7 +120,7 @@ impl Reading {
         Self { state: PartState::Ok, detail, remedy, is_success: true, failed_until_ms }
     }
 
-    /// Nobody has tried yet.
+    /// It was not tried yet.
     pub(crate) fn untried(detail: impl Into<String>) -> Self {
         Self { is_success: false, ..Self::ok(detail) }
     }
@@ -137,7 +137,7 @@ impl Reading {
         Self { state: PartState::Failed, remedy: Some(remedy.into()), ..Self::untried(detail) }
     }
 
-    /// A failure that counts as over at this time, though nobody has tried since.
+    /// A failure that counts as over at this time, without another try since.
     pub(crate) fn until(self, time_ms: i64) -> Self {
         Self { failed_until_ms: Some(time_ms), ..self }
     }

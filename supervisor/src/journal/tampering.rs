@@ -34,7 +34,7 @@ impl Base {
     }
 }
 
-/// What was found first, while nobody has accepted it.
+/// What was found first, until an operator accepts it.
 pub(crate) fn open_finding(connection: &Connection) -> Result<Option<JournalTampered>, StoreError> {
     stored(connection, kv::JOURNAL_TAMPERED)
 }
@@ -114,7 +114,7 @@ pub(crate) struct RecordsLeft {
 }
 
 impl RecordsLeft {
-    /// Where nobody knows what there was: in a part that was not read before.
+    /// Where the former content is unknown: in a part that was not read before.
     pub(crate) fn unknown() -> Self {
         Self { ids: HashSet::new(), since_ms: i64::MAX }
     }

@@ -79,7 +79,7 @@ impl Call {
         completed.or_else(|| ToolCallFailed::of(end).map(|failed| &failed.call))
     }
 
-    /// Why it failed, or why nobody knows how it ended.
+    /// Why it failed, or why its end is unknown.
     pub(crate) fn error(&self) -> Option<&str> {
         let interrupted = ToolCallInterrupted::of(self.end.as_ref()?).map(|interrupted| &interrupted.error);
         let failed = || self.ended()?.failure.as_ref().map(|failure| &failure.error);

@@ -76,7 +76,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection, QueryError> {
     }
 }
 
-/// Opens a file that nobody changes: a running supervisor always has a write-ahead log beside it.
+/// Opens a file without writers: a running supervisor always has a write-ahead log beside it.
 fn open_immutable(path: &Path, error: rusqlite::Error) -> Result<Connection, QueryError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");

@@ -32,7 +32,7 @@ pub(crate) struct Task {
     /// When a queued task may run.
     pub available_at_ms: i64,
     pub finished_at_ms: Option<i64>,
-    /// It has begun, and goes on when a person has decided.
+    /// It has begun, and continues when a person has decided.
     pub waits_for_person: bool,
 }
 

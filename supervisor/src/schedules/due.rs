@@ -62,7 +62,7 @@ async fn look(schedules: &Schedules, run: &EventId) -> Result<Option<i64>, Store
     }
 }
 
-/// Tells a chat what was not run, if it can be told.
+/// Sends a chat what was not run, if its channel can send.
 fn tell(
     connection: &rusqlite::Connection,
     channels: &Channels,

@@ -2,7 +2,7 @@
 //!
 //! A schedule is a row. When it is due, its task is queued and its next time decided in one transaction, so
 //! each time is run once, whatever is killed. What was due while nobody ran is run once, at most a day late;
-//! what is later is not run, and its chat is told.
+//! what is later is not run, and its chat gets a message.
 
 pub(crate) mod due;
 pub(crate) mod tools;

@@ -1,4 +1,4 @@
-//! Files that come with messages: which a task waits for, and what it is told about them.
+//! Files that come with messages: which a task waits for, and what it reads about them.
 //!
 //! A task is held in the queue, at its place, until each of its files is stored or has failed. Then its text
 //! gets a list of them, and it is due.
@@ -50,7 +50,7 @@ pub(crate) struct Waiting {
 pub(crate) enum Fetched {
     Stored {
         size_bytes: u64,
-        /// What is said in it, or why nobody knows; none where nothing can be said.
+        /// Its transcript, or why there is none; nothing where it has no speech.
         transcript: Option<Result<String, String>>,
     },
     /// In words for the sender and the model.
@@ -92,7 +92,7 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// A name that nobody else chooses or guesses.
+/// An unpredictable name.
 fn path_of(origin: &Origin<'_>, number: usize, file: &Attachment) -> String {
     let (directory, message) = (origin.directory, origin.message_id.unwrap_or(0));
     let unique = TaskId::new();

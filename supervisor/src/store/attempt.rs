@@ -37,7 +37,7 @@ pub enum Ending {
         /// The pause before the next attempt.
         after: Duration,
     },
-    /// It waits for a person and goes on with this.
+    /// It waits for a person and continues with this.
     Parked(Box<Parked>),
     /// It failed for good.
     Dead {

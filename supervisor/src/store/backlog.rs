@@ -1,5 +1,5 @@
 //! Messages that arrived while the supervisor was down: only the newest ones of each chat are run, and each
-//! chat is told how many were not.
+//! chat reads how many were not.
 //!
 //! They come in several transactions, so the counts are stored until the chats are told, and no message runs
 //! before all have come: which ones are the newest is known only then.

@@ -104,7 +104,7 @@ pub(crate) fn claim_within(
             Verdict::UserBusy => waits_for_user = true,
         }
     }
-    // The end of the user's other task is a change, which wakes whoever looks for work.
+    // The end of the user's other task is a change, which wakes the slots that look for work.
     let after = if waits_for_user { now } else { i64::MIN };
     Ok(Claim::Nothing { until_ms: next_due(connection, after)? })
 }

@@ -16,7 +16,7 @@ pub(crate) struct Ended {
     pub is_sent: bool,
 }
 
-/// Whom a message is from and to.
+/// The sender and the receiver of a message.
 #[derive(Debug, Clone)]
 pub(crate) struct NewMessage {
     pub call: EventId,

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::StoreError;
 
-/// When a decision was stored that nobody has in hand.
+/// When a decision was stored that no process has in hand.
 const LONG_AGO_MS: i64 = 0;
 
 /// What somebody can choose about a call.
@@ -90,14 +90,14 @@ pub(crate) fn remove(connection: &Connection, approval: &str) -> Result<(), Stor
     Ok(())
 }
 
-/// Whoever took a decision has not passed it on: from now on it counts as an old one.
+/// The process that took a decision has not passed it on: from now on it counts as an old one.
 pub(crate) fn give_up(connection: &Connection, approval: &str) -> Result<(), StoreError> {
     let sql = "update decisions set created_at_ms = ?2 where approval_id = ?1";
     connection.prepare_cached(sql)?.execute(params![approval, LONG_AGO_MS])?;
     Ok(())
 }
 
-/// Refuses what a task that has ended still asks for: nobody would run it.
+/// Refuses what a task that has ended still asks for: it would not run.
 pub(super) fn withdraw(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     let sql = "select distinct asked.payload ->> 'approval_id' from events as asked indexed by events_task
                where task_id = ?1 and type = 'approval.requested' and not exists (

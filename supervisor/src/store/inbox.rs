@@ -82,7 +82,7 @@ pub(crate) fn message_id(connection: &Connection, task: &TaskId) -> Result<Optio
     Ok(query.query_row([task.as_str()], |row| row.get(0)).optional()?.flatten())
 }
 
-/// Who wrote a task's message, if its channel told.
+/// Who wrote a task's message, if its channel knows.
 pub(crate) fn origin(connection: &Connection, task: &TaskId) -> Result<Option<Origin>, StoreError> {
     let mut query = connection.prepare_cached("select origin from inbox where id = ?1")?;
     Ok(query.query_row([task.as_str()], |row| json(row, 0)).optional()?.flatten())
@@ -132,7 +132,7 @@ fn insert(
     Ok((added == 1).then_some(task))
 }
 
-/// Who wrote a message, as `<channel>:<ID>`: an origin ends with the ID, and nobody chooses their own.
+/// Who wrote a message, as `<channel>:<ID>`: an origin ends with the ID, which no sender chooses.
 pub(crate) fn user_id(channel: &ChannelName, origin: &Origin) -> Option<String> {
     let (_, id) = origin.from.strip_suffix(')')?.rsplit_once("ID ")?;
     let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());

@@ -91,7 +91,7 @@ pub(crate) fn blank(path: &Path) -> Option<&'static str> {
     matches!(tables, Ok(0)).then_some("empty")
 }
 
-/// Returns the space of deleted rows to the disk. This rewrites the whole file, so nobody else may use it.
+/// Returns the space of deleted rows to the disk. This rewrites the whole file: no other program may use it.
 pub(crate) fn make_smaller(path: &Path) -> Result<(), StoreError> {
     // The copy would not fit into memory.
     Ok(for_writing(path)?.execute_batch("pragma temp_store = default; vacuum")?)

@@ -32,7 +32,7 @@ pub(crate) struct OutboxRow {
     pub message_id: Option<i64>,
 }
 
-/// What a task's user is told.
+/// What a task's user reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reply<'a> {
     pub task: &'a TaskId,
@@ -60,7 +60,7 @@ pub(crate) fn queue_reply(
 }
 
 /// Queues messages that belong together, and returns the numbers of their rows. A pulled channel takes only
-/// the texts of a task's reply, because nobody would fetch anything else; they count as sent at once.
+/// the texts of a task's reply, because clients fetch nothing else; they count as sent at once.
 pub(crate) fn queue(
     connection: &Connection,
     task: Option<&TaskId>,

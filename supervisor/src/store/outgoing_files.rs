@@ -51,7 +51,7 @@ pub(crate) fn part(connection: &Connection, id: &str, number: u32) -> Result<Opt
     Ok(connection.prepare_cached(sql)?.query_row(params![id, number], |row| row.get(0)).optional()?)
 }
 
-/// Deletes a file that nobody will send.
+/// Deletes a file that will not be sent.
 pub(crate) fn delete(connection: &Connection, id: &str) -> Result<(), StoreError> {
     let sql = "delete from outgoing_files where file_id = ?1
                and not exists (select 1 from outbox where outbox.file_id = ?1)";

@@ -1,4 +1,4 @@
-//! Tasks that wait for a person without a worker: what their next attempt goes on with, and which approvals
+//! Tasks that wait for a person without a worker: what their next attempt continues with, and which approvals
 //! they wait for.
 //!
 //! Such a task is queued and becomes due when the last of its approvals has ended. It holds its chat, so that
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
 
-/// How long after the last of its approvals has expired a task runs, should nobody have told us of the end.
+/// How long after the last of its approvals has expired a task runs, should no end have been reported.
 const MARGIN_MS: i64 = 60_000;
 
 /// How the waiting for an approval ended.
@@ -19,7 +19,7 @@ pub(crate) enum WaitEnd {
     Expired,
 }
 
-/// Keeps what a task goes on with. Returns when it is due at the latest.
+/// Keeps what a task continues with. Returns when it is due at the latest.
 pub(super) fn keep(connection: &Connection, task: &TaskId, parked: &Parked) -> Result<i64, StoreError> {
     connection.prepare_cached("delete from awaited where task_id = ?1")?.execute([task.as_str()])?;
     let turn = serde_json::to_string(parked)?;
@@ -35,7 +35,7 @@ pub(super) fn keep(connection: &Connection, task: &TaskId, parked: &Parked) -> R
     Ok(due)
 }
 
-/// What a task goes on with, if it waited.
+/// What a task continues with, if it waited.
 pub(crate) fn of(connection: &Connection, task: &TaskId) -> Result<Option<Parked>, StoreError> {
     let sql = "select turn from parked where task_id = ?1";
     let turn = connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get::<_, String>(0));

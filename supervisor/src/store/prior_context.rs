@@ -23,7 +23,7 @@ struct Bounds {
 /// Enough to know what was done with what result, without the full results.
 const EARLIER: Bounds =
     Bounds { calls: 100, argument_chars: 400, output_chars: 1000, new_turns_alone: false };
-/// The turn that waited is kept with its calls, so they are not told twice.
+/// The turn that waited is kept with its calls, so they are left out here.
 const AFTER_A_WAIT: Bounds = Bounds { new_turns_alone: true, ..EARLIER };
 /// A trace has what was called and how it ended; a model that needs the result calls again.
 const TRACE: Bounds = Bounds { calls: 30, argument_chars: 200, output_chars: 200, new_turns_alone: false };
@@ -88,7 +88,7 @@ fn calls_of(
     since_seq: i64,
     bounds: &Bounds,
 ) -> Result<Vec<PastCall>, StoreError> {
-    // A call that another call made is told by that one.
+    // A call that another call made stands with that one.
     //
     // The index is named because the events of one type grow with the age of the database, while those of one
     // task do not.

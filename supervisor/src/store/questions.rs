@@ -1,5 +1,5 @@
 //! Questions about approvals: which chats were asked, in which rows of the outbox, so that each is asked once
-//! and told what became of it.
+//! and reads what became of it.
 
 use protocol::EventId;
 use rusqlite::{Connection, OptionalExtension as _, params};

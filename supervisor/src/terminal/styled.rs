@@ -38,7 +38,7 @@ fn with(style: Ansi, more: &Style) -> Ansi {
         Style::Italic => style.italic(),
         Style::Underline | Style::TextLink { .. } => style.underline(),
         Style::Strikethrough => style.strikethrough(),
-        // There is nobody to hide it from.
+        // No reader of this output must not see it.
         Style::Spoiler => style,
         Style::Code | Style::Pre { .. } => style.fg_color(Some(AnsiColor::Cyan.into())),
         Style::Blockquote | Style::ExpandableBlockquote => style | Effects::DIMMED,

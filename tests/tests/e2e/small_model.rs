@@ -97,8 +97,8 @@ fn prompt_and_tools_take_at_most_700_tokens_in_both_protocols() {
 fn a_result_is_what_was_found_in_a_fence_and_the_last_word_asks_for_the_answer() {
     let requests = requests(edits(), &[SMALL]);
     let found: Vec<&str> = requests[1..].iter().map(last_text).collect();
-    let word = "The task was: Fix the typo in a.txt\nIf all of it is done now, answer the person. If it is not, make \
-                the next call.";
+    let word = "The task was: Fix the typo in a.txt\n\
+                If all of it is done now, answer the person. If it is not, make the next call.";
     assert_eq!(found[0], format!("Output:\n```\nteh cat\nsat\n```\n[The file has 2 lines.]\n{word}"));
     assert!(found[1].starts_with("Output:\n```\nUpdated ") && !found[1].contains("+the"), "{}", found[1]);
     assert_eq!(found[2], format!("Output:\n```\n5\n```\n{word}"));

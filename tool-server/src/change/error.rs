@@ -1,4 +1,4 @@
-//! Why a change fails, and what the caller is told.
+//! Why a change fails, and the error for the caller.
 
 use std::io;
 

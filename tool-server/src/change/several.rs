@@ -151,7 +151,7 @@ impl Changer {
             prepared.push(self.write_beside(file, target, before.as_ref())?);
         }
         at(Step::Written);
-        // Whoever was told that the call is over can rely on it.
+        // A caller with an answer can rely on it.
         call.check()?;
         let failed = |error: CommitError| error.into_tool_error(&files[0].path);
         prepared.iter().try_for_each(|file| file.check()).map_err(failed)?;
@@ -197,7 +197,7 @@ impl Changer {
         Ok(Prepared { temp, target, before, intended })
     }
 
-    /// Puts the new files into their places. An error takes back what was done.
+    /// Puts the new files into their places. After an error, the old ones are in place.
     fn replace_all(&self, files: &mut [Prepared<'_>], at: &mut dyn FnMut(Step)) -> Result<(), CommitError> {
         let intent = Intent { files: files.iter().map(|file| file.intended.clone()).collect() };
         let paths: Vec<&Path> = files.iter().map(|file| file.target.path.as_path()).collect();
@@ -304,7 +304,7 @@ enum Progress {
 }
 
 impl Intent {
-    /// Goes on to the end; back to the beginning if somebody else has changed one of the files.
+    /// Continues to the end; back to the beginning if another program has changed one of the files.
     fn finish(&self, roots: &Roots) -> io::Result<()> {
         let found: Vec<(Option<OwnedFd>, Progress)> =
             self.files.iter().map(|file| file.find(roots)).collect::<io::Result<_>>()?;

@@ -83,7 +83,7 @@ impl TempFiles {
         self.lock_slot(slot_of(target))
     }
 
-    /// Waits until no other call changes any of these files. Whoever locks several does it in one order.
+    /// Waits until no other call changes any of these files. Several are locked in one order.
     pub(super) fn lock_all<'a>(&self, targets: impl Iterator<Item = &'a Path>) -> Vec<PathLock<'_>> {
         let slots: BTreeSet<usize> = targets.map(slot_of).collect();
         slots.into_iter().map(|slot| self.lock_slot(slot)).collect()

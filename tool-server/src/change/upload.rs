@@ -109,7 +109,7 @@ impl Changer {
         }
         self.sync(&file).map_err(|error| error.into_tool_error(path))?;
         let _lock = self.temp_files.lock(&target.path);
-        // Whoever was told that the call is over can rely on it.
+        // A caller with an answer can rely on it.
         call.check()?;
         let undoable = self
             .rename_into_place(call, temp, target, before.as_ref(), &received.sha256)

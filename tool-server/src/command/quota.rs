@@ -2,7 +2,7 @@
 //!
 //! A command reserves its time before it starts and gives back what it did not use, so that commands that run
 //! at the same time never exceed a limit together. What was used is kept in a file: a restart does not begin
-//! anew. The time of a command whose server was killed is lost.
+//! again. The time of a command whose server was killed is lost.
 
 use std::collections::HashMap;
 use std::fs;

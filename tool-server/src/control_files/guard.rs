@@ -80,7 +80,7 @@ pub(crate) enum Keep {
     Content,
 }
 
-/// Told of what the command of a killed server left, with its call.
+/// Called with what the command of a killed server left, and its call.
 pub(crate) type Recovered = Box<dyn Fn(&GuardedCall, &[LeftBehind]) + Send + Sync>;
 
 pub(crate) struct ControlGuard {

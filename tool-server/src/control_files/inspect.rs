@@ -67,7 +67,7 @@ pub(super) enum Allowed<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before<'a> {
     pub(super) known: &'a BTreeSet<Hazard>,
-    /// When the first of them began; none if nobody knows.
+    /// When the first of them began; none if that is unknown.
     pub(super) since: Option<SystemTime>,
     /// What earlier commands brought along, which is not the operator's.
     pub(super) brought: &'a BTreeSet<Place>,

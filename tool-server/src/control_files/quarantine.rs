@@ -265,7 +265,7 @@ fn entries(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Nobody but this server changes what lies here, so these walk by path.
+/// Only this server changes what lies here, so these walk by path.
 fn bytes_in(path: &Path) -> u64 {
     let Ok(facts) = fs::symlink_metadata(path) else { return 0 };
     let below = facts.is_dir().then(|| fs::read_dir(path).ok()).flatten().into_iter().flatten().flatten();

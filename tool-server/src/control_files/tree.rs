@@ -38,7 +38,7 @@ pub(super) enum Lead {
     Inside(usize, PathBuf),
     /// To nothing that exists, at this place in a root.
     Missing,
-    /// Out of the roots, or nobody can tell.
+    /// Out of the roots, or unknown.
     Outside,
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn require_token(
     }
 }
 
-/// Lets in whoever has the approver's token, and nobody else.
+/// Lets in callers with the approver's token alone.
 pub(super) async fn require_approver(
     State(access): State<Arc<Access>>,
     request: Request,

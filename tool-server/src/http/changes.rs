@@ -1,4 +1,4 @@
-//! `POST /changes/{call_id}/undo`: takes back the change of a file that a call has made.
+//! `POST /changes/{call_id}/undo`: reverts the file change of a call.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ pub struct AppState {
     pub runner: Arc<Runner>,
     /// Who may come in.
     pub access: Arc<Access>,
-    /// What waits for a person, and what was decided; none where nobody can be asked.
+    /// What waits for a person, and what was decided; none without an approver's token.
     pub approvals: Option<Arc<Approvals>>,
     /// What `/readyz` and `/capabilities` report.
     pub report: ServiceReport,

@@ -1,4 +1,4 @@
-//! Options and operands, told apart the way most programs do.
+//! Options and operands, divided as most programs do.
 //!
 //! `-rf` is two options, `-n5` and `-n 5` are one with a value, `--` ends them. Lists of options are
 //! written as one text, separated by blanks.

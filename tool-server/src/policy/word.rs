@@ -82,7 +82,7 @@ impl Word {
         let text = &source[node.byte_range()];
         match node.kind() {
             "raw_string" => self.push_quoted(&text.replace('\'', "")),
-            // Nobody who wants to be understood writes a command with escapes in `$'…'`.
+            // An honest command line has no escapes in `$'…'` for the name of a command.
             "ansi_c_string" if text.contains('\\') => self.push_unknown(None),
             "ansi_c_string" => self.push_quoted(&text[1..].replace('\'', "")),
             "string" => self.push_double_quoted(node, source),

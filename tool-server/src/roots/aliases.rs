@@ -25,7 +25,7 @@ pub(super) fn state_root(roots: &[Root]) -> Option<usize> {
 
 impl Roots {
     /// The root and the path below it, if a relative path begins with an alias. The directory for what can be
-    /// made again is made when it is first named; if that fails, whoever opens it is told.
+    /// made again is made when it is first named; if that fails, the call that opens it gets the error.
     pub(super) fn behind_alias(&self, path: &Path) -> Option<Result<(usize, PathBuf), ToolError>> {
         let beneath = |alias| path.strip_prefix(alias).ok();
         if let Some(rest) = beneath(STATE_ALIAS) {

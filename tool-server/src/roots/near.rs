@@ -1,7 +1,7 @@
 //! What a caller may have meant by a path that does not exist: up to three names that differ in letter case
 //! or spelling, or lie in another directory.
 //!
-//! Denied and hidden names are never told, links are not followed, and the work is bounded: a caller must
+//! Denied and hidden names are never named, links are not followed, and the work is bounded: a caller must
 //! learn no more from an error than from a listing, and wait no longer.
 
 use std::collections::VecDeque;

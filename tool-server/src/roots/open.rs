@@ -43,7 +43,7 @@ pub struct Roots {
     pub(super) owner: Option<String>,
 }
 
-/// What holds in all roots, whoever asks.
+/// What holds in all roots for all sessions.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) denied: DeniedPaths,
@@ -184,7 +184,7 @@ impl Roots {
     }
 
     /// Whether the caller may know of a path in the output directory. What lies there is named after its
-    /// session and call, directly or in the quarantine. What was kept for undoing is for nobody to read.
+    /// session and call, directly or in the quarantine. No caller reads what was kept for undoing.
     fn owns_output(&self, beneath: &Path) -> bool {
         if beneath.starts_with(UNDO_DIRECTORY) {
             return false;

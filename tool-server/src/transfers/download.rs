@@ -104,7 +104,7 @@ impl Tool for FileDownload {
         let shown = names::path_to_text(&opened.path);
         let data = DownloadData { file_size_bytes: size_bytes, file_mtime_ms: mtime_ms(&stat), sha256 };
         let name = opened.path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
-        // Whoever only asks for the hash has not seen the content.
+        // A caller that only asks for the hash has not seen the content.
         let seen = Seen { path: opened.path, fingerprint: Some(fingerprint) };
         let sha256 = data.sha256.clone();
         download.leave(OpenFile { file: opened.handle, stat, size_bytes, sha256, name });

@@ -28,7 +28,7 @@ impl Drainer {
         let (ended, end) = pipe_with(PipeFlags::CLOEXEC)?;
         let index = Arc::downgrade(index);
         thread::Builder::new().name("roots-watch".to_owned()).spawn(move || {
-            // A command asks again, and is told why it cannot run.
+            // A command asks again, and the answer says why it cannot run.
             let _ = with(&index, |index| index.refresh().map(drop));
             if let Some(queue) = queue {
                 drain(&index, &queue, &ended);

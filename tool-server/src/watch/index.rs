@@ -160,7 +160,7 @@ impl Index {
         }
     }
 
-    /// Of what may be a certificate it matters what is in it, which nobody reports.
+    /// Whether a file is a certificate depends on its content, of which there is no report.
     fn poll_judged(&mut self) {
         let Self { judged, tree, roots, stale, .. } = self;
         judged.retain(|(id, name), before| {
@@ -478,7 +478,7 @@ impl Index {
         }
     }
 
-    /// Nobody can say what is in a directory: all of it must be hidden. It is asked again every time.
+    /// The content of a directory is unknown: all of it must be hidden. It is asked again every time.
     fn give_up(&mut self, id: Id) {
         let Some(directory) = self.tree.get_mut(id) else { return };
         let children: Vec<Id> = std::mem::take(&mut directory.children).into_values().collect();

@@ -35,7 +35,7 @@ pub(crate) struct WatchedRoot {
     pub(crate) writable: bool,
 }
 
-/// Why nobody knows what is in the roots.
+/// Why the content of the roots is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     #[error("the root {0:?} cannot be read")]

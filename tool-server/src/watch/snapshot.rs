@@ -13,7 +13,7 @@ pub(crate) enum EntryKind {
     NamesDenied,
     /// A unix socket: somebody outside of the sandbox may answer on it.
     Socket,
-    /// A directory that cannot be searched, so nobody knows what is in it.
+    /// A directory that cannot be searched, so its content is unknown.
     Unreadable,
     /// A directory whose path is so long that nothing in it can be covered.
     TooDeep,

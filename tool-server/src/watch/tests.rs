@@ -194,7 +194,7 @@ fn more_changes_than_the_queue_holds_are_found() {
     let tree = Tree::new(|root| fs::create_dir_all(root.join("old/deep")).unwrap());
     tree.write("old/deep/.env");
     tree.denies(&["old/deep/.env"]);
-    // Nobody empties the queue meanwhile.
+    // The queue is not emptied meanwhile.
     let index = tree.watch.index.lock().unwrap();
     tree.rename("old/deep", "new");
     tree.write("b/c/.env");

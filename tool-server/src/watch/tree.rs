@@ -53,7 +53,7 @@ pub(super) struct Directory {
     pub(super) name: Box<OsStr>,
     /// The length of its path, in bytes.
     pub(super) path_bytes: usize,
-    /// The first on its path that no mount can be told of.
+    /// The first on its path that no mount can name.
     pub(super) begins_too_deep: bool,
     /// None until it is read for the first time.
     pub(super) identity: Option<Identity>,

@@ -38,7 +38,7 @@ pub(crate) fn cut(text: &str, start: usize, bounds: Bounds) -> Cut<'_> {
     Cut { text: &rest[..end], next: Some(start + end), full: Some(full) }
 }
 
-/// What the name of a kept page ends with, so that it can be told from the output of a command.
+/// What the name of a kept page ends with, which the output of a command does not.
 const PAGE: &str = ".page";
 
 impl Web {

@@ -1,6 +1,6 @@
 //! What tools have of the web: the fetcher's socket, and what of its answers is kept for further pages.
 //!
-//! This process opens no connection. The fetcher judges addresses; here is decided what may be told to it and
+//! This process opens no connection. The fetcher judges addresses; here is decided what it may get and
 //! what a caller sees of the answer.
 
 mod error;
@@ -71,7 +71,7 @@ impl Web {
         (!self.settings.can_search()).then_some(Circumstance::NewHost)
     }
 
-    /// Whether an address is of a host that is listed, or why nobody could allow it.
+    /// Whether an address is of a host that is listed, or why no rule could allow it.
     pub(crate) fn standing(&self, url: &str) -> Result<Standing, ToolError> {
         self.settings.standing(url).map_err(to_tool_error)
     }
@@ -123,14 +123,14 @@ impl Web {
     }
 }
 
-/// How long a request may take so that the fetcher, which knows whom it waits for, says first that it is
+/// How long a request may take so that the fetcher, which knows what it waits for, says first that it is
 /// late.
 pub(crate) fn timeout_ms(call: &Call) -> u64 {
     let left = call.deadline.saturating_duration_since(Instant::now()).saturating_sub(ANSWERS_WITHIN);
     u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1)
 }
 
-/// The next message of a request, unless it failed, or nobody waits for it any more.
+/// The next message of a request, unless it failed, or its caller has gone.
 pub(crate) fn next(exchange: &mut Exchange, call: &Call) -> Result<Message, ToolError> {
     let next = exchange.next(|| call.check().map_err(Stopped::Call)).map_err(|stopped| match stopped {
         Stopped::Call(error) => error,

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// An ordinary user whom no machine gives to anybody.
+/// An ordinary user that no machine gives to a person.
 const STRANGER: u32 = 61_234;
 
 #[test]

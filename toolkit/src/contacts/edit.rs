@@ -72,7 +72,7 @@ fn replaced(block: &Block<'_>, field: &Field, value: &str) -> Result<String, Blo
     Ok((1..).zip(block.lines()).map(other).collect())
 }
 
-/// How long the value is with which a line goes on; none if it does not end there.
+/// The length of the value at the beginning of a line; none if it does not end there.
 fn length(text: &str) -> Option<usize> {
     let end = match text.chars().next() {
         Some('\'') => {

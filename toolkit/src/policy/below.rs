@@ -39,7 +39,7 @@ impl PathGlobs {
             self.all.push(glob(&pattern, KEY)?);
             return Ok(());
         };
-        // `a/**` is about `a`, too: whoever may not have what is in it may not search it.
+        // `a/**` is about `a`, too: a call that may not have its content may not search it.
         let directory = directory.trim_end_matches('/');
         let own = if directory.is_empty() { None } else { Some(glob(directory, KEY)?) };
         for glob in [glob(&pattern, KEY)?].into_iter().chain(own) {

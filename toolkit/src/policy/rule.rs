@@ -115,7 +115,7 @@ impl Rule {
         self.spec.decision
     }
 
-    /// What the caller is told.
+    /// The reason that the caller gets.
     pub fn reason(&self) -> &str {
         &self.reason
     }

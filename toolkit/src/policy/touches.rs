@@ -41,7 +41,7 @@ pub enum Circumstance {
     NewHost,
     /// It sends something into another chat than its own.
     OtherChat,
-    /// It writes to a contact that nobody of its chat has written to before, at this address.
+    /// It writes to a contact for the first time from its chat at this address.
     NewContact,
     /// Its task has read what neither its people nor the operator wrote.
     SeenOutside,

@@ -100,7 +100,7 @@ impl Runner {
         self.registry.specs().filter(|spec| self.is_offered(&spec.name)).collect()
     }
 
-    /// Runs one call and answers it. When the returned future is dropped, the call is told that its caller
+    /// Runs one call and answers it. When the returned future is dropped, the call learns that its caller
     /// has gone, and still runs to its own end.
     pub async fn run(self: &Arc<Self>, request: Request) -> Envelope {
         let mut call = PendingCall::new(request, &self.registry, &self.settings);

@@ -3,7 +3,7 @@
 //! Handing such a call to a thread that may block, and its answer back, takes longer than the call: two
 //! threads have to wake up. But a file can be slow, and a thread of the runtime that waits for one must not
 //! keep other calls waiting. So only as many run like that as leave two threads free, and a watcher wakes one
-//! of those as soon as a call turns out to be slow: it goes on with everything else, and with the call's
+//! of those as soon as a call turns out to be slow: it continues with everything else, and with the call's
 //! deadline. Others wait for a place, which is free again within a moment; while a call is slow they go to
 //! threads that may block instead.
 
@@ -143,7 +143,7 @@ impl QuickCalls {
         u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX).saturating_add(1)
     }
 
-    /// Wakes whoever waits for a call that is slow, or for a place; returns whether any call runs.
+    /// Wakes the threads that wait for a slow call or for a place; returns whether any call runs.
     fn look(&self) -> bool {
         let slow_since = self.slow_since_us();
         let mut any = false;

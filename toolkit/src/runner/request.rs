@@ -31,7 +31,7 @@ pub struct Request {
     pub wait: Duration,
     /// What a skill that the task has read elsewhere allows; none if it has read none there.
     pub allowed_tools: Option<Vec<String>>,
-    /// Whether nobody asks for it now: its task was set earlier. It uses no yes that holds for the chat.
+    /// Whether a schedule began its task, so that no person asks for it now. It uses no yes for the chat.
     pub is_scheduled: bool,
     /// What comes with a transfer; none for a tool.
     pub attachment: Option<Attachment>,

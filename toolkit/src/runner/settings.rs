@@ -26,7 +26,7 @@ pub struct RunnerSettings {
     pub cwd: WorkingDirectory,
     /// The operator's rules.
     pub policy: Arc<Policy>,
-    /// Where a person is asked; none if nobody can be.
+    /// Where a person is asked; none if there is no approver.
     pub approvals: Option<Arc<Approvals>>,
     /// The address under which a call can be sent again, such as `http://127.0.0.1:8701`.
     pub url: String,

@@ -1,4 +1,4 @@
-//! What a provider on the network is told at the start: where to send requests, with which key, what to put
+//! What a provider on the network needs at the start: where to send requests, with which key, what to put
 //! into them, and how long to wait.
 
 use std::time::Duration;

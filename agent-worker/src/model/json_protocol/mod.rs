@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 
 const RULES: &str = include_str!("../../../prompts/json_protocol.md");
 
-/// What the model is told after an unusable reply.
+/// What the model reads after an unusable reply.
 const TRY_AGAIN: &str = "[That was not a usable reply. Write exactly one JSON object: \
      {\"tool_calls\":[{\"name\":\"…\",\"arguments\":{…}}],\"final_answer\":\"\"} to call tools, \
      or {\"tool_calls\":[],\"final_answer\":\"…\"} to answer.]";

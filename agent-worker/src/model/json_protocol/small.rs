@@ -1,7 +1,7 @@
 //! The protocol's form for a small model: one call or the answer, and nothing to leave empty.
 //!
-//! Tools stand in the prompt as such models were trained to read them, with how to reply behind them: with the
-//! rules first and a line for each tool, a model of 1.5 billion parameters answered without any call.
+//! Tools stand in the prompt as such models were trained to read them, with how to reply behind them. With
+//! the rules first and a line for each tool, a model of 1.5 billion parameters answered without any call.
 //!
 //! The object of the usual form has room for calls beside an answer, and a small model fills in both. Here
 //! the schema of a reply has a branch for each tool and one for the answer, so a server that can hold the
@@ -14,7 +14,7 @@ use crate::model::{ReplySchema, ToolCall};
 
 const RULES: &str = include_str!("../../../prompts/small_json.md");
 
-/// What the model is told after an unusable reply.
+/// What the model reads after an unusable reply.
 pub(super) const TRY_AGAIN: &str = "[That was not a usable reply. Write one JSON object with the name of one \
      of your tools: {\"name\":\"…\",\"parameters\":{…}}, or the answer: {\"final_answer\":\"…\"}.]";
 

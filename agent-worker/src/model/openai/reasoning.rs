@@ -79,7 +79,7 @@ pub(super) fn add_empty(messages: &mut Value) -> bool {
     was_lacking
 }
 
-/// A text goes on with each chunk; anything else is replaced.
+/// Each chunk extends a text; anything else is replaced.
 fn extend(fields: &mut Map<String, Value>, name: &str, value: Value) {
     match (fields.get_mut(name), value) {
         (_, Value::Null) => {}
@@ -90,7 +90,7 @@ fn extend(fields: &mut Map<String, Value>, name: &str, value: Value) {
     }
 }
 
-/// A streamed block goes on in the pieces with its index and type.
+/// A streamed block continues in the pieces with its index and type.
 fn add_block(blocks: &mut Value, piece: Value) {
     let known = blocks.as_array_mut().and_then(|blocks| {
         let continues = |block: &Value| block["index"] == piece["index"] && block["type"] == piece["type"];

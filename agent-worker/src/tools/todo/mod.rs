@@ -2,7 +2,7 @@
 //!
 //! The lists are Markdown files in the `state` root, which people and models edit, too. A change of both is
 //! one change for the tool server, so that no kill loses an item or leaves it in both; and it holds only if
-//! the files are what they were when they were read, else it is worked out anew.
+//! the files are what they were when they were read, else it is worked out again.
 
 mod files;
 mod list;
@@ -31,7 +31,7 @@ const NAME: &str = "todo_update";
 /// The warning for a person without a reference.
 const WRITE_RAW: &str = "reference_unresolved_write_raw";
 
-/// How often a change is worked out anew because somebody else has changed the lists.
+/// How often a change is worked out again because another program has changed the lists.
 const TRIES: usize = 5;
 
 /// Adds to the to-do list, or completes an item.

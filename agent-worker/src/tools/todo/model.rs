@@ -16,7 +16,7 @@ const REFERENCES: &str = include_str!("../../../prompts/todo_references.md");
 const MATCH: &str = include_str!("../../../prompts/todo_match.md");
 const DEDUP: &str = include_str!("../../../prompts/todo_dedup.md");
 
-/// The most items, and the most contacts, that the model is told of: the first.
+/// The most items, and the most contacts, that the model reads: the first.
 const MOST: usize = 200;
 
 /// A text with references, and who has none.

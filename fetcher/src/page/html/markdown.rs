@@ -40,7 +40,7 @@ const VOID: [&str; 14] = [
     "wbr",
 ];
 
-/// Elements whose content nobody reads.
+/// Elements whose content no reader sees.
 const SKIPPED: [&str; 14] = [
     "script", "style", "template", "svg", "math", "iframe", "object", "noembed", "noframes", "canvas",
     "audio", "video", "select", "datalist",
@@ -428,7 +428,7 @@ impl Markdown {
         self.link = Some(OpenLink { url: href.to_owned(), level, is_written: false, text: String::new() });
     }
 
-    /// Where a link leads, if that can be followed; none that nobody would see.
+    /// Where a link leads, if that can be followed; none for an invisible link.
     fn shown_address(&mut self, href: &str) -> Option<String> {
         self.looked_at += 1;
         if !self.marks && (self.links.len() >= MOST_LINKS || self.looked_at > MOST_LOOKED_AT) {
@@ -558,7 +558,7 @@ impl Markdown {
     }
 }
 
-/// Whether the page itself says that nobody sees it.
+/// Whether the page itself hides it.
 fn is_hidden(attributes: Attributes<'_>) -> bool {
     let style = attributes.get("style").map(|style| style.replace(' ', "").to_ascii_lowercase());
     attributes.get("hidden").is_some_and(|hidden| hidden != "until-found")

@@ -13,7 +13,7 @@ const FRAMES: [(&str, &str); 5] = [
     ("<div><div><div><section role=main>", ""),
 ];
 
-/// Scripts and what else nobody reads, at different places.
+/// Scripts and other invisible content, at different places.
 const NOISE: [&str; 4] = [
     "<script>var secret = '<p>script text</p>';</script>",
     "<script type=application/ld+json>{\"a\":\"script text\"}</script>\

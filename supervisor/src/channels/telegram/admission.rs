@@ -22,7 +22,7 @@ pub(super) struct Rules<'a> {
 pub(super) enum Admission<'a> {
     /// It is, and this person wrote it.
     Admitted(&'a User),
-    /// It is not, for this reason, and nobody is told.
+    /// It is not, for this reason, and the bot stays silent.
     Ignored(&'static str),
     /// It speaks to the bot in a chat that may not use it.
     UnknownChat(&'a User),

@@ -1,6 +1,6 @@
 //! Calls of Telegram's Bot API: one HTTP request each, and what it failed with.
 //!
-//! Nothing here waits or tries again; whoever calls decides that. The bot's token is part of every address,
+//! Nothing here waits or tries again; the caller decides that. The bot's token is part of every address,
 //! so no error is shown before the token was removed from it.
 
 use std::time::Duration;

@@ -21,7 +21,7 @@ use crate::tool_files::ToolFiles;
 /// The key of the next offset to ask for: updates before it are stored.
 pub(super) const OFFSET: &str = "telegram.offset";
 
-/// A group is told at most this often whom the bot obeys.
+/// How often a group gets a message about who may use the bot, at most.
 const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;
 
 /// The messages that waited at start; none once they are through.
@@ -40,7 +40,7 @@ pub(super) struct Batch {
     pub(super) next_offset: Option<i64>,
     /// Set while the messages that waited at start are received.
     pub(super) backlog: Option<Backlog>,
-    /// Whether these updates are the last of those: their chats are told what was skipped.
+    /// Whether these updates are the last of those: their chats get a message about what was skipped.
     pub(super) ends_backlog: bool,
     /// At most this many of those are run in each chat.
     pub(super) pending_max: u32,
@@ -153,7 +153,7 @@ fn skipped_in_words(count: u64) -> String {
     }
 }
 
-/// What to tell an unknown chat, if it was not told a short time ago.
+/// The message to an unknown chat, if it got none a short time ago.
 fn refusal(
     tx: &Transaction<'_>,
     chat: &Chat,
@@ -181,7 +181,7 @@ fn whole(chat: &Chat) -> Chat {
     Chat::new(NAME, chat.id.split(':').next().unwrap_or_default())
 }
 
-/// Whether a group was not told within the hour that somebody is not obeyed in it.
+/// Whether a group got no message within the hour about a member who may not use the bot.
 fn may_tell_again(tx: &Transaction<'_>, chat: &Chat) -> Result<bool, StoreError> {
     let key = format!("telegram.not_obeyed.{}", whole(chat).id);
     let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);

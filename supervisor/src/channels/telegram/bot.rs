@@ -8,7 +8,7 @@ use crate::config::TelegramSettings;
 /// How long Telegram may hold a request for updates open.
 pub(crate) const LONG_POLL: Duration = Duration::from_secs(50);
 
-/// Nobody corrects a token sooner, and Telegram could take more requests for guessing.
+/// No operator corrects a token sooner, and Telegram could take more requests for guessing.
 const AFTER_A_REFUSED_TOKEN: Duration = Duration::from_secs(30);
 
 /// Time for the other program to exit: often it is an earlier run of this one.

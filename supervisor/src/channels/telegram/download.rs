@@ -39,7 +39,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// With these pauses, about five minutes.
 const MAX_ATTEMPTS: u32 = 9;
 
-/// How often the queue is looked at although nobody said that something came.
+/// How often the queue is looked at without a wake.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// The longest that fetching one file may take.

@@ -53,7 +53,7 @@ enum Asks {
     Unknown,
 }
 
-/// What somebody who pressed a button is told.
+/// The answer to a press on a button.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     query: CallbackQueryId,
@@ -64,7 +64,7 @@ pub(super) struct Answer {
     pub(super) stops: bool,
     /// A chat that may use the bot from now on.
     pub(super) paired: Option<i64>,
-    /// What is passed on, and whose answer goes to whoever pressed.
+    /// What is passed on, and the answer to the press.
     decides: Option<Decision>,
     /// The message with the button.
     message: Option<(Place, MessageId)>,
@@ -108,7 +108,7 @@ impl Press {
         matches!(self.asks, Asks::Stranger(_))
     }
 
-    /// Does what it asks for, if whoever pressed `may`.
+    /// Applies the button if `may` is true.
     pub(super) fn carry_out(
         self,
         tx: &Transaction<'_>,
@@ -196,7 +196,7 @@ impl Answer {
 }
 
 /// Passes on a decision that is stored, and says what became of it, and whether it is over. The message is
-/// edited by whoever hears of the decision from the tool server.
+/// edited once the tool server reports the decision.
 async fn pass_on(approvals: Option<&Approvals>, store: &Store, decision: Decision) -> (String, bool) {
     let Some(approvals) = approvals else { return (NOTHING.to_owned(), false) };
     let is_denied = decision.choice == Choice::Deny;

@@ -66,7 +66,7 @@ pub(super) struct Receiver {
     pending_max: u32,
     backlog: Option<Backlog>,
     failures: u32,
-    /// Who the bot is: without it, nobody could say which messages are for it.
+    /// Who the bot is: without it, which messages are for it is unknown.
     identity: Option<Identity>,
     outage: StoreOutage,
 }
@@ -228,7 +228,7 @@ impl Receiver {
             self.inbound.cancel_signal.notify();
         }
         for answer in answers {
-            // Nobody waits for another's button.
+            // No answer to a press waits for another one.
             tokio::spawn(answer.give(
                 self.api.clone(),
                 self.inbound.approvals.clone(),
@@ -317,7 +317,7 @@ impl Receiver {
     }
 }
 
-/// What an error tells of Telegram. A single one passes; several in a row mean that nobody is answered.
+/// What an error means for Telegram. A single one passes; several in a row mean that replies do not arrive.
 fn reading(policy: RetryPolicy, words: &str, failures: u32) -> Reading {
     const REMEDY: &str = "Check the network and AUTONOUS_TELEGRAM_API_URL.";
     match policy {

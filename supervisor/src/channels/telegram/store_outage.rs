@@ -1,7 +1,7 @@
 //! Tells chats that their messages cannot be stored. This does not go through the outbox, which is in the
 //! same database.
 //!
-//! Each chat is told once per outage. The messages themselves stay with Telegram.
+//! Each chat gets one message per outage. The messages themselves stay with Telegram.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub(super) struct StoreOutage {
 }
 
 impl StoreOutage {
-    /// Tells the chats that were not told yet; a failure is not retried.
+    /// Tells the chats that got no message yet; a failure is not retried.
     pub(super) async fn notify(&mut self, api: &Api, chats: Vec<Chat>) {
         for chat in chats {
             let Ok(place) = chat.id.parse::<Place>() else { continue };
@@ -32,7 +32,7 @@ impl StoreOutage {
         }
     }
 
-    /// The outage is over; the next one is told again.
+    /// The outage is over; the next one is announced again.
     pub(super) fn ended(&mut self) {
         self.notified.clear();
     }

@@ -72,7 +72,7 @@ async fn request(socket: &tokio::net::UnixStream) -> io::Result<Option<(u8, Vec<
     socket.async_io(Interest::READABLE, receive).await
 }
 
-/// Starts a child, signals it as asked, and reports its end. An error means that nobody is left to report to.
+/// Starts a child, signals it as asked, and reports its end. An error means that the supervisor is gone.
 async fn look_after(program: Arc<Program>, descriptors: Vec<OwnedFd>) -> io::Result<()> {
     let mut descriptors = descriptors.into_iter();
     let (Some(control), Some(stdin)) = (descriptors.next(), descriptors.next()) else { return Ok(()) };

@@ -31,7 +31,7 @@ const PROMPT: &str = "> ";
 /// Ends a line that the next one continues.
 const GOES_ON: char = '\\';
 
-/// Takes back what the last task of the chat changed, as in other channels.
+/// Reverts the file changes of the chat's last task that made any, as in other channels.
 const UNDO: &str = "/undo";
 
 const HISTORY_ENTRIES: usize = 1000;

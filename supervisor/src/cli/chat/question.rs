@@ -14,7 +14,7 @@ use crate::approvals::words::{self, Choice};
 
 const WHO: &str = "the terminal";
 
-/// Shows the whole call, reads the answer and passes it on. Whoever gives none leaves it to others.
+/// Shows the whole call, reads the answer and passes it on. Without an answer, others can decide.
 pub(super) fn put(
     runtime: &Runtime,
     client: &ControlClient,

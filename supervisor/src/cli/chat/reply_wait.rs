@@ -36,9 +36,9 @@ const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 pub(super) enum Waited {
     Ended(MessageStatus),
-    /// Somebody does not want to wait; the task goes on.
+    /// The user stopped waiting; the task continues.
     Left(String),
-    /// A call of the task waits for a person, and whoever waits is to be asked.
+    /// A call of the task waits for a person, and the waiting user is to be asked.
     Asks {
         task: String,
         approval: EventId,
@@ -51,7 +51,7 @@ pub(super) struct ReplyWait<'a> {
     /// Where the line is drawn.
     screen: Option<Screen>,
     interrupts: Option<Signal>,
-    /// The approvals that whoever waits was asked about; none if he is not to be asked.
+    /// The approvals that the waiting user was asked about; none if the user is not to be asked.
     asked: Option<BTreeSet<EventId>>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> ReplyWait<'a> {
         Self { asked: Some(asked), ..self }
     }
 
-    /// Goes on waiting for a task.
+    /// Waits for a task again.
     pub(super) async fn for_task(mut self, task: &TaskId) -> Result<Waited, CommandError> {
         let waited = self.until_ended(task, None).await;
         self.draw("");

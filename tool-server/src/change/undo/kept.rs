@@ -19,7 +19,7 @@ pub(crate) struct KeptChange<'a> {
     made: bool,
 }
 
-/// What a caller is told of its change.
+/// What a caller reads about its change.
 #[derive(Debug, Default)]
 pub(crate) struct Undoable {
     pub(crate) can_be_undone: bool,

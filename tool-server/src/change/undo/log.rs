@@ -1,7 +1,7 @@
 //! The list of changes on the disk: one JSON object a line, appended before the change is made.
 //!
 //! A line costs a `write` a few microseconds, a file of its own would cost it many times that. Lines of
-//! changes that are forgotten stay until the list is written anew, at the start and when most of it is such
+//! changes that are forgotten stay until the list is rewritten, at the start and when most of it is such
 //! lines.
 
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ use super::record::ChangeRecord;
 
 const NAME: &str = "changes.jsonl";
 
-/// So many lines of forgotten changes are never worth writing the list anew.
+/// So few lines of forgotten changes are not worth a rewrite of the list.
 const MIN_FORGOTTEN: usize = 1000;
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Log {
         Ok(records)
     }
 
-    /// Writes the list anew; a killed server leaves the old one or the new one.
+    /// Rewrites the list; a killed server leaves the old one or the new one.
     pub(super) fn write<'a>(
         directory: &Path,
         records: impl Iterator<Item = &'a ChangeRecord>,

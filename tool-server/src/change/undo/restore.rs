@@ -27,7 +27,7 @@ use super::kept::{KeptChange, Undoable};
 use super::record::{AppendedFile, Change, ChangeRecord, KeptContent};
 use crate::roots::{Entry, Missing, Roots, Target, names, open_child_directory};
 
-/// Which change is to be undone, and by whom.
+/// Which change is to be undone, and with which right.
 #[derive(Debug)]
 pub(crate) struct UndoRequest<'a> {
     pub(crate) call_id: &'a EventId,

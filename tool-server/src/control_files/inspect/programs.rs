@@ -33,7 +33,7 @@ impl Inspector<'_> {
                 self.inspection.named.insert((to, path.clone()));
                 self.add_whole(to, &path, &stat, why);
             }
-            // Whoever makes it decides what runs.
+            // Its author decides what runs.
             Lead::Missing => {
                 self.name(*root, from, &word.path);
             }

@@ -18,7 +18,7 @@ use crate::transfers::{OpenFile, Part};
 /// How much of a file is in memory at once.
 const BLOCK_BYTES: u64 = 128 * 1024;
 
-/// Passes a request's body on. What nobody takes any more is read and discarded up to a limit, because a
+/// Passes a request's body on. What its reader leaves is read and discarded up to a limit, because a
 /// client that sends reads the answer only afterwards.
 pub(super) async fn receive(mut body: Body, parts: mpsc::Sender<Part>) {
     let mut discarded = 0;

@@ -117,7 +117,7 @@ struct Listing {
     /// The numbers of the lines with escapes.
     escaped_lines: Vec<u64>,
     key_lines: PrivateKeyLines,
-    /// Whether a private key that began before the page goes on, and whether the line belongs to it.
+    /// Whether a private key that began before the page continues, and whether the line belongs to it.
     began_before: bool,
     is_secret: bool,
     redacted: bool,

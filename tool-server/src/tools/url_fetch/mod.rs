@@ -268,7 +268,7 @@ fn no_host(url: &str) -> ToolError {
 }
 
 impl UrlFetch {
-    /// What is special about a request. One that nobody could allow is left to the call, which refuses it;
+    /// What is special about a request. One that no rule could allow is left to the call, which refuses it;
     /// the further part of a page is no request.
     fn circumstances(&self, url: &str, arguments: &Value) -> Vec<Circumstance> {
         let Some(Ok(standing)) = self.0.web.as_ref().map(|web| web.standing(url)) else { return Vec::new() };

@@ -150,7 +150,7 @@ impl<'a> Model<'a> {
         Ok(())
     }
 
-    /// Appending needs no reading, and is none: whoever knew all before knows all after it.
+    /// Appending needs no reading, and is none: a session that knew all before knows all after it.
     async fn append(&mut self, step: Step, update: String) -> Result<(), TestCaseError> {
         let knew = self.files[step.file].is_some() && self.refusal(step).is_none();
         self.call(step, "write", json!({"content": update, "mode": "append"}), None).await?;

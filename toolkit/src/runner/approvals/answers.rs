@@ -1,4 +1,4 @@
-//! What those who decide are told: the same words from every program that has approvals.
+//! What an approver gets as an answer: the same words from every program that has approvals.
 
 use protocol::{Data, Envelope, ErrorCode, ToolError};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use crate::arguments::{elide, invalid};
 use crate::runner::refusal;
 
 impl DecideError {
-    /// The answer to whoever wanted to decide about the approval with this ID.
+    /// The answer to a decision about the approval with this ID.
     pub fn answer(self, id: &str) -> Envelope {
         match self {
             Self::Unknown => refusal("", unknown(id)),

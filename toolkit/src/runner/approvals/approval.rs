@@ -15,7 +15,7 @@ use crate::policy::AskingRule;
 /// For how long a chat can be given a tool at most.
 pub const MAX_UNTIL: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// For how long a chat is given a tool, if nobody says.
+/// How long a yes for a chat holds by default.
 const DEFAULT_UNTIL: Duration = Duration::from_secs(3600);
 
 const MAX_REASON_CHARS: usize = 2000;
@@ -25,13 +25,13 @@ const MAX_BY_CHARS: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalState {
-    /// Nobody has decided.
+    /// There is no decision.
     Pending,
     /// It may run.
     Granted,
     /// It must not run.
     Denied,
-    /// Nobody decided in time, or nobody called in time.
+    /// No decision, or no call after it, came in time.
     Expired,
     /// The call has run.
     Used,
@@ -79,7 +79,7 @@ pub struct Approval {
     /// The hosts that the call would reach, and the chats beside its own that it would write to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Whether the call's task was set earlier, so that nobody asks for it now.
+    /// Whether a schedule began the call's task, so that no person asks for it now.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_scheduled: bool,
     /// What `arguments` and `preview` hide.
@@ -94,7 +94,7 @@ pub struct Approval {
     pub created_at_ms: i64,
     /// When it ends, or when a yes ends that no call has used, in milliseconds since the Unix epoch.
     pub expires_at_ms: i64,
-    /// What was decided; absent while nobody has.
+    /// The decision; absent until there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub decision: Option<Decided>,
 }
@@ -111,7 +111,7 @@ pub(crate) struct Wanted {
     pub(crate) circumstances: Vec<String>,
 }
 
-/// What was decided, and by whom.
+/// The decision, and who made it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Decided {
     /// Yes or no.
@@ -121,10 +121,10 @@ pub struct Decided {
     /// Until when a yes for a chat holds, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub until_ms: Option<i64>,
-    /// Why; the caller is told.
+    /// Why; the caller gets it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
-    /// Who decided, as whoever sent the decision says.
+    /// Who decided, as the request names them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by: Option<String>,
     /// When, in milliseconds since the Unix epoch.
@@ -144,7 +144,7 @@ pub struct NewDecision {
     /// week.
     #[serde(default)]
     pub until_ms: Option<i64>,
-    /// Why; the caller is told.
+    /// Why; the caller gets it.
     #[serde(default)]
     pub reason: Option<String>,
     /// Who decides.
@@ -187,7 +187,7 @@ impl Approval {
         matches!(self.state, ApprovalState::Pending | ApprovalState::Granted) && now >= self.expires_at_ms
     }
 
-    /// Whether nobody needs to know of it any more.
+    /// Whether it can be forgotten.
     pub(super) fn is_old(&self, now: i64) -> bool {
         let is_over = !matches!(self.state, ApprovalState::Pending | ApprovalState::Granted);
         is_over && now >= self.expires_at_ms.saturating_add(millis(KEEP))
@@ -211,7 +211,7 @@ impl Approval {
         let in_scope = match self.decision.as_ref().map(|decision| decision.scope) {
             None | Some(ApprovalScope::Call) => false,
             Some(ApprovalScope::Task) => self.task_id == wanted.task_id,
-            // What is due while nobody is there was not meant by a yes to somebody who is.
+            // A yes to a person who is there does not mean what falls due later.
             Some(ApprovalScope::Chat) => !wanted.is_scheduled || self.task_id == wanted.task_id,
         };
         let has = |known: &[String], all: &[String]| all.iter().all(|one| known.contains(one));

@@ -1,7 +1,7 @@
 //! Approvals: the calls that a person is asked about, what was decided, and for how long that holds.
 //!
 //! A decision is bound to one call by a digest of all that it was shown for. Each approval is a file, written
-//! before anybody is told of it, so that a server that restarts goes on with the same ones; each step is a
+//! before it is announced, so that a server that restarts has the same ones; each step is a
 //! record of the journal. A yes for one call is used up, durably, before the call runs.
 
 mod answers;
@@ -63,7 +63,7 @@ pub(crate) enum Answer {
     Granted(Permit),
     /// It must not run.
     Denied(Arc<Approval>),
-    /// Nobody has decided yet.
+    /// There is no decision yet.
     Pending(Arc<Approval>),
 }
 
@@ -132,7 +132,7 @@ impl Approvals {
         self.changes.subscribe()
     }
 
-    /// Nobody waits or listens from now on: the server ends.
+    /// No caller waits and no stream listens from now on: the server ends.
     pub fn close(&self) {
         self.closing.send_replace(true);
         self.changed.send_replace(());
@@ -165,7 +165,7 @@ impl Approvals {
         lasting(&all, wanted, now).map(Permit::Lasting)
     }
 
-    /// What was decided about a call; asks if nobody was asked about it yet.
+    /// The decision about a call; asks for one if there is no request for it yet.
     pub(crate) fn ask(
         &self,
         call: &CallIds,
@@ -307,7 +307,7 @@ impl Approvals {
     }
 
     fn tell(&self, kind: &'static str, approval: &Arc<Approval>) {
-        // Nobody needs to listen.
+        // There may be no listener.
         let _ = self.changes.send(Change { kind, approval: Arc::clone(approval) });
         self.changed.send_replace(());
     }

@@ -1,4 +1,4 @@
-//! The files of approvals: one each, replaced as a whole and synced before anybody is told.
+//! The files of approvals: one each, replaced as a whole and synced before it is announced.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ impl Store {
         Ok(Self(directory.to_owned()))
     }
 
-    /// All approvals. A file that was cut short by a power loss was told to nobody.
+    /// All approvals. A file that was cut short by a power loss was never announced.
     pub(super) fn read_all(&self) -> io::Result<Vec<Approval>> {
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.0)? {

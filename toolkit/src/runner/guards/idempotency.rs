@@ -3,7 +3,7 @@
 //! A key belongs to the token, the session and the tool that it was sent with. It is claimed on disk just
 //! before the tool acts, when no other guard can stop the call any more, and the answer is kept in the
 //! claim's file for a day. A claim without an answer that no running call holds was left by a server that was
-//! killed: nobody knows what that call did, so it is never run again.
+//! killed: what that call did is unknown, so it is never run again.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -164,7 +164,7 @@ impl Tool for SendVoice {
         let filename = filename.map_or_else(|| Ok("voice.ogg".to_owned()), valid_name)?;
         let caption = split::caption(&caption);
         let filled = |text: &String| !text.trim().is_empty();
-        // Nobody wants to hear the signs of Markdown, or the address of a link.
+        // Speech needs neither the signs of Markdown nor the address of a link.
         let text = text.map(|text| formatting::render(&text).text).filter(filled);
         let (stored, lang) = match (path, text.or_else(|| Some(caption.text.clone()).filter(filled))) {
             (Some(path), _) => (self.of_file(call, &path)?, None),
