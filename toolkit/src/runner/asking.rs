@@ -195,7 +195,7 @@ impl Question {
         }
         let fields = |value: Value| if let Value::Object(fields) = value { fields } else { Map::new() };
         let unhidden = if hides { Unhidden::new(fields(whole), whole_preview) } else { Unhidden::default() };
-        let answer = approvals.ask(ids, &wanted, |times| Approval {
+        let answer = approvals.ask(&wanted, |times| Approval {
             id: EventId::new(),
             state: ApprovalState::Pending,
             tool: self.info.tool.clone(),

@@ -7,6 +7,8 @@
 mod answers;
 mod approval;
 mod store;
+#[cfg(test)]
+mod tests;
 mod unhidden;
 
 use std::collections::BTreeMap;
@@ -15,9 +17,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use protocol::approval::{
-    ApprovalDecision, ApprovalDenied, ApprovalExpired, ApprovalGranted, ApprovalRequested, ApprovalUsed,
-};
+use protocol::approval::{ApprovalDenied, ApprovalExpired, ApprovalGranted, ApprovalRequested, ApprovalUsed};
 use protocol::journal::RecordBody;
 use protocol::{ErrorCode, EventId, ToolError, now_ms};
 use tokio::sync::{broadcast, watch};
@@ -95,6 +95,8 @@ pub struct Approvals {
     recorder: Arc<dyn Recorder>,
     timeout: Duration,
     all: Mutex<BTreeMap<EventId, Arc<Approval>>>,
+    /// Those whose last record a kill may have prevented, each with the ID of that record.
+    owed: Mutex<Vec<(Arc<Approval>, EventId)>>,
     changed: watch::Sender<()>,
     closing: watch::Sender<bool>,
     changes: broadcast::Sender<Change>,
@@ -111,10 +113,17 @@ impl Approvals {
     /// long as `timeout`, and so long a yes waits for its call.
     pub fn open(directory: &Path, recorder: Arc<dyn Recorder>, timeout: Duration) -> io::Result<Self> {
         let store = Store::open(directory)?;
-        let all = store.read_all()?.into_iter().map(|one| (one.id.clone(), Arc::new(one))).collect();
+        let stored = store.read_all()?;
+        let (mut all, mut owed) = (BTreeMap::new(), Vec::new());
+        for (approval, record) in stored {
+            let approval = Arc::new(approval);
+            owed.extend(record.map(|record| (Arc::clone(&approval), record)));
+            all.insert(approval.id.clone(), approval);
+        }
         let (changed, changes) = (watch::Sender::new(()), broadcast::Sender::new(256));
         let closing = watch::Sender::new(false);
-        Ok(Self { store, recorder, timeout, all: Mutex::new(all), changed, closing, changes })
+        let (all, owed) = (Mutex::new(all), Mutex::new(owed));
+        Ok(Self { store, recorder, timeout, all, owed, changed, closing, changes })
     }
 
     /// All approvals, the oldest first.
@@ -168,7 +177,6 @@ impl Approvals {
     /// The decision about a call; asks for one if there is no request for it yet.
     pub(crate) fn ask(
         &self,
-        call: &CallIds,
         wanted: &Wanted,
         new: impl FnOnce(Times) -> Approval,
     ) -> Result<Answer, ToolError> {
@@ -197,11 +205,7 @@ impl Approvals {
         {
             return Err(too_many(of_session));
         }
-        self.store.write(&asked).map_err(|error| not_stored(&error))?;
-        if let Err(error) = self.recorder.approval(call, asked.id.clone(), requested(&asked).into()) {
-            let _ = self.store.remove(&asked.id);
-            return Err(not_stored(&error));
-        }
+        self.advance(&asked, None).map_err(|error| not_stored(&error))?;
         let asked = Arc::new(asked);
         all.insert(asked.id.clone(), Arc::clone(&asked));
         self.tell("requested", &asked);
@@ -218,11 +222,7 @@ impl Approvals {
             return Err(DecideError::Decided(Arc::clone(known)));
         }
         let decided = known.decided(new, now, millis(self.timeout)).map_err(DecideError::Invalid)?;
-        self.store.write(&decided).map_err(DecideError::Io)?;
-        if let Err(error) = self.record(&decided, decision_of(&decided)) {
-            let _ = self.store.write(known);
-            return Err(DecideError::Io(error));
-        }
+        self.advance(&decided, Some(known)).map_err(DecideError::Io)?;
         let decided = Arc::new(decided);
         all.insert(id.clone(), Arc::clone(&decided));
         self.tell("decided", &decided);
@@ -236,7 +236,7 @@ impl Approvals {
         let known = all.get(id).filter(|known| known.holds_at(now_ms()) && known.digest == digest);
         let Some(known) = known else { return Err(no_longer()) };
         let used = Arc::new(Approval { state: ApprovalState::Used, ..Approval::clone(known) });
-        self.store.write(&used).map_err(|error| not_stored(&error))?;
+        self.store.write(&used, None).map_err(|error| not_stored(&error))?;
         all.insert(id.clone(), Arc::clone(&used));
         self.record_use(&used, call)
     }
@@ -261,13 +261,19 @@ impl Approvals {
         Ok(())
     }
 
-    /// Ends what has expired and forgets what is old. Call it every second.
+    /// Records what a kill prevented, ends what has expired and forgets what is old. Call it every second.
     pub fn expire_now(&self) -> io::Result<()> {
         self.expire(now_ms())
     }
 
     fn expire(&self, now: i64) -> io::Result<()> {
         let mut all = locked(&self.all);
+        let mut owed = locked(&self.owed);
+        while let Some((approval, record)) = owed.last() {
+            self.record(approval, record.clone())?;
+            self.store.write(approval, None)?;
+            owed.pop();
+        }
         let due: Vec<Arc<Approval>> = all.values().filter(|one| one.is_due(now)).cloned().collect();
         for one in due {
             let expired = Approval {
@@ -275,13 +281,7 @@ impl Approvals {
                 unhidden: Unhidden::default(),
                 ..Approval::clone(&one)
             };
-            self.store.write(&expired)?;
-            let body = ApprovalExpired {
-                approval_id: expired.id.clone(),
-                tool_name: expired.tool.clone(),
-                session: expired.session.clone(),
-            };
-            self.record(&expired, RecordBody::ApprovalExpired(body))?;
+            self.advance(&expired, Some(&one))?;
             let expired = Arc::new(expired);
             all.insert(expired.id.clone(), Arc::clone(&expired));
             self.tell("expired", &expired);
@@ -295,15 +295,32 @@ impl Approvals {
         Ok(())
     }
 
-    /// Records something about an approval under the parent of the call that was asked for.
-    fn record(&self, approval: &Approval, body: RecordBody) -> io::Result<()> {
+    /// Stores an approval's new state and records it, or does neither. The file names the record that it owes,
+    /// so that the next start makes up for one that a kill prevented.
+    fn advance(&self, new: &Approval, before: Option<&Approval>) -> io::Result<()> {
+        let record = if new.state == ApprovalState::Pending { new.id.clone() } else { EventId::new() };
+        self.store.write(new, Some(&record))?;
+        if let Err(error) = self.record(new, record) {
+            let _ = match before {
+                Some(before) => self.store.write(before, None),
+                None => self.store.remove(&new.id),
+            };
+            return Err(error);
+        }
+        // Where this fails, the next start records it once more under the same ID, which counts once.
+        let _ = self.store.write(new, None);
+        Ok(())
+    }
+
+    /// Records an approval's state under the parent of the call that was asked for.
+    fn record(&self, approval: &Approval, id: EventId) -> io::Result<()> {
         let ids = CallIds {
             call: approval.id.clone(),
             parent: approval.parent_event_id.clone(),
             task: approval.task_id.clone(),
             session: approval.session.clone(),
         };
-        self.recorder.approval(&ids, EventId::new(), body)
+        self.recorder.approval(&ids, id, record_of(approval))
     }
 
     fn tell(&self, kind: &'static str, approval: &Arc<Approval>) {
@@ -360,8 +377,34 @@ pub(crate) struct Times {
     pub(crate) expires_at_ms: i64,
 }
 
-fn requested(asked: &Approval) -> RequestedRecord {
-    RequestedRecord(ApprovalRequested {
+/// The record of an approval's state.
+fn record_of(approval: &Approval) -> RecordBody {
+    let (approval_id, tool_name, session) =
+        (approval.id.clone(), approval.tool.clone(), approval.session.clone());
+    match (approval.state, &approval.decision) {
+        (ApprovalState::Pending, _) => RecordBody::ApprovalRequested(requested(approval)),
+        (ApprovalState::Granted, Some(decision)) => RecordBody::ApprovalGranted(ApprovalGranted {
+            approval_id,
+            tool_name,
+            scope: decision.scope,
+            until_ms: decision.until_ms,
+            reason: decision.reason.clone(),
+            by: decision.by.clone(),
+            session,
+        }),
+        (ApprovalState::Denied, Some(decision)) => RecordBody::ApprovalDenied(ApprovalDenied {
+            approval_id,
+            tool_name,
+            reason: decision.reason.clone(),
+            by: decision.by.clone(),
+            session,
+        }),
+        _ => RecordBody::ApprovalExpired(ApprovalExpired { approval_id, tool_name, session }),
+    }
+}
+
+fn requested(asked: &Approval) -> ApprovalRequested {
+    ApprovalRequested {
         approval_id: asked.id.clone(),
         tool_name: asked.tool.clone(),
         risk: asked.risk,
@@ -373,37 +416,6 @@ fn requested(asked: &Approval) -> RequestedRecord {
         digest: asked.digest.clone(),
         expires_at_ms: asked.expires_at_ms,
         session: asked.session.clone(),
-    })
-}
-
-struct RequestedRecord(ApprovalRequested);
-
-impl From<RequestedRecord> for RecordBody {
-    fn from(RequestedRecord(record): RequestedRecord) -> Self {
-        Self::ApprovalRequested(record)
-    }
-}
-
-fn decision_of(decided: &Approval) -> RecordBody {
-    let (approval_id, tool_name, session) =
-        (decided.id.clone(), decided.tool.clone(), decided.session.clone());
-    let Some(decision) = &decided.decision else {
-        return RecordBody::ApprovalExpired(ApprovalExpired { approval_id, tool_name, session });
-    };
-    let (reason, by) = (decision.reason.clone(), decision.by.clone());
-    match decision.decision {
-        ApprovalDecision::Grant => RecordBody::ApprovalGranted(ApprovalGranted {
-            approval_id,
-            tool_name,
-            scope: decision.scope,
-            until_ms: decision.until_ms,
-            reason,
-            by,
-            session,
-        }),
-        ApprovalDecision::Deny => {
-            RecordBody::ApprovalDenied(ApprovalDenied { approval_id, tool_name, reason, by, session })
-        }
     }
 }
 
