@@ -11,11 +11,11 @@ use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::event_sink::EventSink;
 use crate::model::Model;
+use crate::plans::{PlanFunctions, TaskPlan};
 use crate::prompt::{PromptForm, default_form};
 use crate::size_probe::SizeProbe;
 use crate::supervisor_tools::SupervisorTools;
 use crate::tool_client::ToolClient;
-use crate::tools::{OwnTools, TaskTools};
 use crate::wall_clock::WallClock;
 
 /// What works on tasks: a model, tools and limits. It keeps nothing of a task.
@@ -27,7 +27,7 @@ pub(crate) struct Agent {
     pub(crate) breaker: ModelBreaker,
     pub(crate) tools: ToolClient,
     /// The worker's own tools.
-    pub(crate) own_tools: OwnTools,
+    pub(crate) plan_functions: PlanFunctions,
     pub(crate) limits: Limits,
     pub(crate) prompt_form: PromptForm,
     /// What works in its place if its model turns out to be small.
@@ -87,8 +87,8 @@ pub(crate) struct TaskRun<'a> {
     pub(crate) task: &'a Task,
     pub(crate) events: &'a EventSink,
     pub(crate) supervisor: &'a SupervisorTools,
-    /// The worker's own tools, for this task.
-    pub(crate) own_tools: TaskTools<'a>,
+    /// The plan of the task.
+    pub(crate) plan: TaskPlan<'a>,
     /// The `agent.started` event.
     pub(crate) agent_id: EventId,
     pub(crate) started: Instant,

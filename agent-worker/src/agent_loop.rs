@@ -20,11 +20,11 @@ use crate::conversation::Conversation;
 use crate::event_sink::EventSink;
 use crate::model::Message;
 use crate::partial_answer;
+use crate::plans::TaskPlan;
 use crate::repetition::{LoopStatus, RepetitionDetector, WARNING};
 use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
 use crate::supervisor_tools::SupervisorTools;
 use crate::task_progress::TaskProgress;
-use crate::tools::TaskTools;
 use crate::transcript::Transcript;
 use crate::turn::{self, TurnOutcome};
 use crate::wall_clock::WallClock;
@@ -62,9 +62,8 @@ impl Agent {
             model_name: self.model.name().to_owned(),
         };
         let agent_id = events.record(agent_started, &task.parent_event_id).await;
-        let own_tools = TaskTools::new(&self.own_tools, task);
-        let run =
-            TaskRun { agent: self, agents, task, events, supervisor, own_tools, agent_id, started, clock };
+        let plan = TaskPlan::new(&self.plan_functions, task);
+        let run = TaskRun { agent: self, agents, task, events, supervisor, plan, agent_id, started, clock };
         let mut progress = TaskProgress::new(task);
         let end = tokio::select! {
             biased;

@@ -35,7 +35,7 @@ pub(crate) async fn compact(
     let (shortened, dropped) = (fitted.shortened, fitted.dropped_before + fitted.dropped.len());
     conversation.messages = fitted.messages;
     conversation.pinned = fitted.pinned;
-    let plan = run.own_tools.plan();
+    let plan = run.plan.plan();
     let summary = match fitted.dropped.as_slice() {
         [] if plan.is_none() => None,
         dropped => add_note(run, conversation, progress, (dropped, plan), bounds).await,

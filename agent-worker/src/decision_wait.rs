@@ -29,18 +29,6 @@ pub(crate) async fn until_decided<E, Answer: Future<Output = Result<Envelope, E>
     wait(clock, key, clock.patience(), send).await
 }
 
-/// The same for a part of a call, which cannot be given up and begun again: it holds the worker.
-pub(crate) async fn held_until_decided<E, Answer: Future<Output = Result<Envelope, E>>>(
-    clock: &WallClock,
-    send: impl Fn(Option<Duration>) -> Answer,
-) -> Result<Envelope, E> {
-    loop {
-        if let Waited::Answered(envelope) = wait(clock, "", None, &send).await? {
-            return Ok(envelope);
-        }
-    }
-}
-
 async fn wait<E, Answer: Future<Output = Result<Envelope, E>>>(
     clock: &WallClock,
     key: &str,

@@ -1,8 +1,11 @@
 //! A request to the model: through the circuit breaker, with retries after transient errors, and with
 //! their events.
 
+use std::time::Instant;
+
 use protocol::event::{
-    CircuitClosed, CircuitHalfOpen, CircuitOpened, RequestFailed, RetryExhausted, RetryScheduled,
+    CircuitClosed, CircuitHalfOpen, CircuitOpened, ModelRequestCompleted, RequestFailed, RetryExhausted,
+    RetryScheduled,
 };
 use protocol::{EventBody, EventId, millis};
 use toolkit::breaker::Transition;
@@ -52,6 +55,24 @@ pub(crate) async fn send_to(
         run.events.record(retry, parent).await;
         tracing::warn!(class = error.class.as_str(), detail = error.detail, ?wait, "retrying the model");
         tokio::time::sleep(wait).await;
+    }
+}
+
+/// The event of a request that is no turn.
+pub(crate) fn completed(
+    agent: &Agent,
+    purpose: &str,
+    reply: &Reply,
+    asked: Instant,
+) -> ModelRequestCompleted {
+    ModelRequestCompleted {
+        purpose: purpose.to_owned(),
+        model_name: reply.model_name.as_deref().unwrap_or(agent.model.name()).to_owned(),
+        latency_ms: millis(asked.elapsed()),
+        input_tokens: reply.usage.input_tokens,
+        cached_input_tokens: reply.usage.cached_input_tokens,
+        output_tokens: reply.usage.output_tokens,
+        cost_micros: reply.cost_micros,
     }
 }
 

@@ -32,13 +32,19 @@ const CHECKS: [&str; 12] = [
 const SELDOM: [&str; 4] = ["expected_sha256", "max_steps", "model", "style"];
 
 /// Arguments that the prompt explains for all tools, or whose tool says what they are.
-const SELF_EXPLANATORY: [&str; 5] = ["name", "path", "pattern", "skill", "task"];
+const SELF_EXPLANATORY: [&str; 8] = ["action", "args", "name", "path", "pattern", "skill", "steps", "task"];
+
+/// Tools that a model with a small window is not offered: their arguments cost more than they earn.
+const NOT_IN_COMPACT: [&str; 1] = ["todo_update"];
 
 /// The catalogue in this form.
 pub(crate) fn shown(tools: &[ToolSpec], form: PromptForm) -> Vec<ToolSpec> {
     let shown: Vec<ToolSpec> = tools.iter().map(|tool| shown_tool(tool, form)).collect();
     match form {
-        PromptForm::Full | PromptForm::Compact => shown,
+        PromptForm::Full => shown,
+        PromptForm::Compact => {
+            shown.into_iter().filter(|tool| !NOT_IN_COMPACT.contains(&tool.name.as_str())).collect()
+        }
         PromptForm::Small => small_tools::of(&shown),
     }
 }

@@ -10,11 +10,11 @@ use crate::agent::TaskRun;
 use crate::budget::TaskUsage;
 use crate::model::{Message, Request};
 use crate::model_request;
+use crate::model_request::completed;
 use crate::prompt::PromptForm;
 use crate::task_progress::TaskProgress;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
-use crate::wishes::completed;
 
 const SYSTEM: &str = include_str!("../prompts/summary.md");
 

@@ -15,13 +15,13 @@ use crate::conversation::Conversation;
 use crate::decision_wait::Waited;
 use crate::model::ToolCall;
 use crate::parked_turn::CallEnd;
+use crate::plan_calls;
+use crate::plans::PlanFunctions;
 use crate::prompt::PromptForm;
 use crate::stop_reason::StopReason;
 use crate::task_progress::{CallRecord, TaskProgress};
 use crate::tool_client::{CallContext, ToolServerError};
-use crate::tools::OwnTools;
 use crate::untrusted;
-use crate::wishes;
 
 const MAX_CONCURRENT: usize = 8;
 
@@ -58,7 +58,7 @@ impl TaskRun<'_> {
     pub(crate) async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, StopReason> {
         let tools = self.agent.tools.catalogue().await.map_err(StopReason::Tools)?;
         let of_channel = &self.task.channel_tools.offered;
-        let mut own = self.own_tools.offered().peekable();
+        let mut own = self.plan.offered().peekable();
         if of_channel.is_empty() && own.peek().is_none() {
             return Ok(tools);
         }
@@ -82,10 +82,7 @@ impl TaskRun<'_> {
         };
         let waited = match self.place(&call.name) {
             Place::Supervisor => self.supervisor.call(call, caller, self.clock).await,
-            Place::Worker => {
-                let fulfil = |wish, ended| wishes::fulfil(self, wish, ended);
-                Waited::Answered(self.own_tools.call(call, caller, fulfil).await)
-            }
+            Place::Worker => Waited::Answered(plan_calls::answer(self, call, caller.turn_id).await),
             Place::ToolServer => {
                 let mut waited = self.agent.tools.call(call, caller, self.clock, key).await?;
                 if self.agent.prompt_form == PromptForm::Small
@@ -93,9 +90,6 @@ impl TaskRun<'_> {
                 {
                     self.agent.tools.call(&read, caller, self.clock, None).await?;
                     waited = self.agent.tools.call(call, caller, self.clock, None).await?;
-                }
-                if let Waited::Answered(envelope) = &waited {
-                    self.own_tools.heed(envelope);
                 }
                 waited
             }
@@ -111,7 +105,7 @@ impl TaskRun<'_> {
     fn place(&self, tool: &str) -> Place {
         if self.task.channel_tools.has(tool) {
             Place::Supervisor
-        } else if OwnTools::has(tool) {
+        } else if PlanFunctions::has(tool) {
             Place::Worker
         } else {
             Place::ToolServer
@@ -154,7 +148,7 @@ async fn run_batch(
             running.push(async move { (index, run.call(call, caller).await) });
         }
         let Some((index, end)) = running.next().await else { break };
-        progress.usage += run.own_tools.take_spent();
+        progress.usage += run.plan.take_spent();
         let end = end.map_err(StopReason::Tools)?;
         progress.calls[first + index].outcome = Some(in_words(&end));
         ends.push((index, end));

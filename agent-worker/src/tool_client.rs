@@ -13,10 +13,9 @@ use protocol::{Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec};
 use reqwest::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::catalogue::CatalogueCache;
-use crate::decision_wait::{Waited, held_until_decided, until_decided};
+use crate::decision_wait::{Waited, until_decided};
 use crate::http::{self, HttpError, HttpResponse};
 use crate::model::ToolCall;
 use crate::retry;
@@ -102,67 +101,6 @@ impl ToolClient {
     ) -> Result<Waited, ToolServerError> {
         let key = key.map_or_else(new_key, str::to_owned);
         until_decided(clock, &key, |wait| self.call_once(call, caller, &key, wait)).await
-    }
-
-    /// A file as it is, for a call of the worker's own tools; none if there is none.
-    pub(crate) async fn read_file(
-        &self,
-        path: &str,
-        task: &Task,
-        call_id: &EventId,
-    ) -> Result<Option<Vec<u8>>, ToolServerError> {
-        let request = self.files(Method::GET, task, call_id).query(&[("path", path)]);
-        let answer = self.send_until_answered(request).await?;
-        if answer.status == StatusCode::OK {
-            return Ok(Some(answer.body));
-        }
-        let envelope: Envelope = self.read(&answer)?;
-        match envelope.meta.error {
-            Some(error) if error.code == ErrorCode::NotFound => Ok(None),
-            Some(error) => Err(ToolServerError::Refused(error)),
-            None => Err(ToolServerError::NotAToolServer(self.url.clone(), answer.status)),
-        }
-    }
-
-    /// Changes files, all or none. What they must have been is in the body, so a repetition does no harm. A
-    /// change that a person must approve waits for that, as a call does.
-    pub(crate) async fn change_files(
-        &self,
-        body: &Value,
-        task: &Task,
-        call_id: &EventId,
-        clock: &WallClock,
-    ) -> Result<(), ToolServerError> {
-        let envelope = held_until_decided(clock, |wait| self.change_once(body, task, call_id, wait)).await?;
-        envelope.meta.error.map_or(Ok(()), |error| Err(ToolServerError::Refused(error)))
-    }
-
-    async fn change_once(
-        &self,
-        body: &Value,
-        task: &Task,
-        call_id: &EventId,
-        wait: Option<Duration>,
-    ) -> Result<Envelope, ToolServerError> {
-        let request = self.files(Method::POST, task, call_id).json(body);
-        self.read(&self.send_until_answered(waiting(request, wait)).await?)
-    }
-
-    /// A request for files, below the call that makes it.
-    fn files(&self, method: Method, task: &Task, call_id: &EventId) -> RequestBuilder {
-        let mut url = self.url.clone();
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().push("files");
-        }
-        let request = self.client.request(method, url);
-        let request = match &self.token {
-            Some(token) => request.bearer_auth(token.expose()),
-            None => request,
-        };
-        request
-            .header("X-Session-Id", task.session_id.as_str())
-            .header("X-Task-Id", task.task_id.as_str())
-            .header("X-Parent-Event-Id", call_id.as_str())
     }
 
     /// Sends a call until it is answered. A key takes effect at most once, however often it is sent.

@@ -54,7 +54,7 @@ pub(crate) async fn take(
     let model_name = run.agent.model.name();
     let turn_started = TurnStarted { turn: progress.usage.turns, model_name: model_name.to_owned() };
     let turn_id = run.events.record(turn_started, &run.agent_id).await;
-    if run.agent.tools.has_new_tools() || run.own_tools.has_changed() {
+    if run.agent.tools.has_new_tools() || run.plan.has_changed() {
         conversation.replace_tools(&run.catalogue().await?);
     }
     let asked = Instant::now();

@@ -167,15 +167,12 @@ pub struct EarlierAttempts {
     /// The task's plan, as it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
-    /// What the skills allow that it has read; absent if none says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowed_tools: Option<Vec<String>>,
 }
 
 impl EarlierAttempts {
     /// Whether there were no earlier calls.
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.summary.is_none() && self.plan.is_none() && self.allowed_tools.is_none()
+        self.calls.is_empty() && self.summary.is_none() && self.plan.is_none()
     }
 }
 

@@ -8,7 +8,6 @@ pub const TOOL_SERVER_TOOLS: [&str; 17] = [
     "edit",
     "file_download",
     "file_upload",
-    "files_change",
     "find",
     "grep",
     "ls",
@@ -16,6 +15,7 @@ pub const TOOL_SERVER_TOOLS: [&str; 17] = [
     "read",
     "run_script",
     "skill",
+    "todo_update",
     "undo",
     "url_fetch",
     "web_search",
@@ -34,4 +34,4 @@ pub const SUPERVISOR_TOOLS: [&str; 7] = [
 ];
 
 /// Of the worker, sorted.
-pub const WORKER_TOOLS: [&str; 3] = ["plan_create", "plan_update", "todo_update"];
+pub const WORKER_TOOLS: [&str; 2] = ["plan_create", "plan_update"];

@@ -18,7 +18,7 @@ use process::fetch_profiles;
 use process::models::{self, CONFIG_DIR};
 use process::quotas::Limits;
 use process::workspaces::Division;
-use process::{Secret, VariableError, Variables, approvals};
+use process::{Secret, VariableError, Variables, approvals, known_variables};
 use toolkit::policy::Policy;
 
 use crate::children::environment::ChildSettings;
@@ -92,6 +92,8 @@ pub(crate) struct Config {
     pub stop_patience: Duration,
     /// `AUTONOUS_RETENTION` (30d): how long tasks are kept after their end; none for ever.
     pub retention: Option<Span>,
+    /// The supervisor's own variables that are set, as they are set.
+    set: Settings,
     pub tasks: TaskSettings,
     pub channels: ChannelSettings,
     pub children: ChildSettings,
@@ -144,6 +146,7 @@ impl Config {
             stop_patience: Duration::from_secs(variables.number("AUTONOUS_STOP_SECONDS", 10, 0..=600)?),
             workers: usize::try_from(variables.number("AUTONOUS_WORKERS", 4, 1..=64)?)?,
             retention: retention(variables)?,
+            set: variables.pass_on(known_variables::SUPERVISOR).into_iter().collect(),
             tasks: TaskSettings::from_variables(variables)?,
             channels: ChannelSettings { telegram: TelegramSettings::from_variables(variables)? },
             children: ChildSettings::from_variables(variables, own_directory()?)?,
@@ -153,7 +156,7 @@ impl Config {
 }
 
 impl Config {
-    /// What holds: the supervisor's own settings with their defaults, and those of the children that are set.
+    /// What holds: every variable that is set, and the defaults of those that people ask about most.
     pub(crate) fn settings(&self) -> Settings {
         let seconds = |duration: Duration| duration.as_secs().to_string();
         let own = [
@@ -171,6 +174,7 @@ impl Config {
         ];
         let children = self.children.worker.iter().chain(&self.children.tool_server);
         let mut settings: Settings = children.cloned().collect();
+        settings.extend(self.set.clone());
         settings.retain(|name, _| name.starts_with("AUTONOUS_"));
         // It may hold values for commands, which stay private.
         if let Some(value) = settings.get_mut("AUTONOUS_TOOL_ENV") {
@@ -324,6 +328,24 @@ mod tests {
         assert_eq!(config.retention, Some(Span(Duration::from_secs(30 * 86_400))));
         assert_eq!(retention(&Variables::from_pairs([("AUTONOUS_RETENTION", "0")])), Ok(None));
         assert!(config.channels.telegram.is_none());
+    }
+
+    #[test]
+    fn every_variable_that_is_set_is_among_the_settings_that_hold() {
+        let settings = |variables: Variables| {
+            Config::from_variables(&variables, Some(Path::new("/data"))).unwrap().settings()
+        };
+        for (name, value) in [
+            ("AUTONOUS_RETENTION", "12w"),
+            ("AUTONOUS_CONTACTS_COOLDOWN", "2h"),
+            ("AUTONOUS_SCHEDULES_MIN_MINUTES", "7"),
+            ("AUTONOUS_WORKERS", "3"),
+            ("AUTONOUS_TOOL_TIMEOUT_SECONDS", "31"),
+        ] {
+            let set = settings(Variables::from_pairs([(name, value)]));
+            assert_eq!(set[name], value);
+            assert_ne!(set, settings(Variables::from_pairs([])), "{name}");
+        }
     }
 
     #[test]

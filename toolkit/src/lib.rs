@@ -12,6 +12,7 @@ pub mod breaker;
 pub mod catalogue_rules;
 pub mod contacts;
 mod description;
+pub mod function;
 pub mod function_schemas;
 mod locks;
 pub mod openapi;

@@ -124,6 +124,11 @@ impl Failure {
         Self { exit_code: error.exit_code(), error, shown: Some(Box::new(shown)) }
     }
 
+    /// A failure with data for the caller.
+    pub fn with_data<T: Serialize>(error: ToolError, data: &T) -> Self {
+        Self::of_guard(error, Success { data: Data::of(data), ..Success::default() })
+    }
+
     /// The same failure with the mark of what comes from outside: a tool that ran may quote who answered it.
     pub(crate) fn marked_as_outside(mut self) -> Self {
         if self.error.class == ErrorClass::ToolExec {

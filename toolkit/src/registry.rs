@@ -7,15 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonschema::Validator;
 use protocol::{Data, ErrorCode, SessionId, ToolError, ToolSpec};
 use serde_json::Value;
 
-use crate::arguments::{as_texts, invalid, leave_out_nulls, parse_object, validate};
-use crate::description::Description;
+use crate::arguments::parse_object;
+use crate::function::{About, Function, FunctionError};
 use crate::outcome::{Failure, Outcome, Success};
 use crate::policy::{Below, Caller, Policy, Subject, Touches, Verdict};
-use crate::schema::{self, take_description};
 use crate::tool::{Call, Slot, Tool};
 
 /// Why a list of tools cannot be served.
@@ -24,15 +22,9 @@ pub enum RegistryError {
     /// Two tools have one name.
     #[error("two tools have the name `{0}`")]
     DuplicateName(&'static str),
-    /// The arguments' type has no doc comment.
-    #[error("the arguments of `{0}` have no doc comment, so the tool has no description")]
-    NoDescription(&'static str),
-    /// An essential argument is not in the schema.
-    #[error("`{0}` has no argument `{1}` that could be essential")]
-    UnknownArgument(&'static str, &'static str),
-    /// The schema of the arguments is not valid.
-    #[error("the schema of `{0}` is not valid: {1}")]
-    InvalidSchema(&'static str, String),
+    /// A tool cannot be described.
+    #[error(transparent)]
+    Function(#[from] FunctionError),
 }
 
 /// A tool with its types erased.
@@ -85,38 +77,26 @@ pub(crate) trait AnyTool: Send + Sync {
 
 struct Registered<T: Tool> {
     tool: T,
-    spec: ToolSpec,
-    validator: Validator,
+    function: Function<T::Arguments>,
 }
 
 impl<T: Tool> Registered<T> {
     fn new(tool: T) -> Result<Self, RegistryError> {
-        let mut input_schema = schema::input_schema::<T::Arguments>();
-        let comment = take_description(&mut input_schema).ok_or(RegistryError::NoDescription(T::NAME))?;
-        let Description { text, details } = Description::of(&comment, tool.more_description().as_deref());
-        let is_argument = |name: &&str| input_schema["properties"].get(name).is_some();
-        if let Some(unknown) = T::ESSENTIAL.iter().find(|name| !is_argument(name)) {
-            return Err(RegistryError::UnknownArgument(T::NAME, unknown));
-        }
-        let validator = jsonschema::validator_for(&input_schema)
-            .map_err(|error| RegistryError::InvalidSchema(T::NAME, error.to_string()))?;
-        let spec = ToolSpec {
-            name: T::NAME.to_owned(),
-            description: text,
-            details,
+        let about = About {
+            name: T::NAME,
             risk: T::RISK,
             annotations: T::ANNOTATIONS,
-            input_schema,
-            essential: T::ESSENTIAL.iter().map(|name| (*name).to_owned()).collect(),
-            output_schema: schema::output_schema::<T::Data>(),
+            essential: T::ESSENTIAL,
+            json_texts: T::JSON_TEXTS,
         };
-        Ok(Self { tool, spec, validator })
+        let function = Function::new::<T::Data>(about, tool.more_description().as_deref())?;
+        Ok(Self { tool, function })
     }
 }
 
 impl<T: Tool> AnyTool for Registered<T> {
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        self.function.spec()
     }
 
     fn slot(&self) -> Slot {
@@ -165,7 +145,7 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     /// Of a tool that can be tried out, what the trial shows.
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, Failure> {
-        if self.spec.input_schema["properties"].get("dry_run").is_none() {
+        if self.spec().input_schema["properties"].get("dry_run").is_none() {
             return Ok(self.tool.preview(arguments, call)?);
         }
         let mut trial = arguments.clone();
@@ -175,22 +155,18 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     /// Arguments as the schema has them.
     fn normalize(&self, arguments: &mut Value) {
-        leave_out_nulls(arguments, &self.spec.input_schema);
-        as_texts(arguments, T::JSON_TEXTS);
+        self.function.normalize(arguments);
     }
 
     fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        validate(&self.validator, &self.spec.input_schema, arguments).map_err(|error| {
-            match self.tool.misfit(arguments) {
-                Some(message) => ToolError { message, ..error },
-                None => error,
-            }
+        self.function.validate(arguments).map_err(|error| match self.tool.misfit(arguments) {
+            Some(message) => ToolError { message, ..error },
+            None => error,
         })
     }
 
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Data> {
-        let arguments = serde_json::from_value(arguments)
-            .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))?;
+        let arguments = Function::typed(arguments)?;
         let outcome = self.tool.run(arguments, call).map(Success::erase);
         if !T::SHOWS_OUTSIDE {
             return outcome;

@@ -8,22 +8,20 @@ mod remote;
 mod unused;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use process::models::{self, ModelsError};
+use process::models::ModelsError;
 use process::{Secret, VariableError, Variables};
 use reqwest::Url;
-use toolkit::policy::{Policy, file};
 
 use crate::agent::{Agent, Agents, IfSmall};
 use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
+use crate::plans::PlanFunctions;
 use crate::prompt::PromptForm;
 use crate::tool_client::ToolClient;
-use crate::tools::{ModelState, OwnTools};
 
 pub use model::ModelConfig;
 
@@ -38,8 +36,6 @@ pub struct Config {
     tool_token: Option<Secret>,
     /// `AUTONOUS_TOOL_DISABLED`, none; the tool server checks the names.
     disabled_tools: BTreeSet<String>,
-    /// The rules of `policy.toml` in `AUTONOUS_CONFIG_DIR`, for the worker's own tools.
-    policy: Arc<Policy>,
     /// The model; its variables are named there.
     pub model: ModelConfig,
     /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and the
@@ -64,10 +60,7 @@ impl Config {
         let model = ModelConfig::read(variables)?;
         let room = model.room(variables)?;
         let prompt_form = prompt_form(variables)?;
-        let config_dir = variables.text(models::CONFIG_DIR).map(Path::new);
-        let policy = file::read(config_dir, &protocol::WORKER_TOOLS, "")?;
         Ok(Self {
-            policy: Arc::new(policy),
             tool_url: url(variables, "AUTONOUS_TOOL_URL", "http://127.0.0.1:8701")?,
             tool_token: variables.secret("AUTONOUS_TOOL_TOKEN"),
             disabled_tools: variables
@@ -94,17 +87,28 @@ impl Config {
     /// The agents that these settings describe: that of the first model, and one for each other model that a
     /// chat can choose.
     pub fn into_agents(self) -> anyhow::Result<Agents> {
-        let Self { tool_url, tool_token, disabled_tools, policy, model, limits, prompt_form, max_retries } =
-            self;
+        let Self { tool_url, tool_token, disabled_tools, model, limits, prompt_form, max_retries } = self;
         let agent_in = |model: ModelConfig, limits: Limits, form: PromptForm| -> anyhow::Result<Agent> {
             let tools = ToolClient::new(tool_url.clone(), tool_token.clone());
             let tools = tools.context("cannot create the client for the tool server")?;
             let (sees, model) = (model.sees(), model.into_model(form)?);
-            let state = ModelState::of(&*model);
-            let own_tools = OwnTools::new(disabled_tools.clone(), Arc::clone(&policy), state, form);
-            let own_tools = own_tools.context("cannot offer the worker's own tools")?;
+            // A small model pays too much for each function and plans badly.
+            let plans =
+                form == PromptForm::Full && model.is_language_model() && !model.name().trim().is_empty();
+            let plan_functions = PlanFunctions::new(disabled_tools.clone(), plans);
+            let plan_functions = plan_functions.context("cannot offer the functions for plans")?;
             let (breaker, prompt_form, if_small) = (ModelBreaker::default(), form, None);
-            Ok(Agent { model, sees, breaker, tools, own_tools, limits, prompt_form, if_small, max_retries })
+            Ok(Agent {
+                model,
+                sees,
+                breaker,
+                tools,
+                plan_functions,
+                limits,
+                prompt_form,
+                if_small,
+                max_retries,
+            })
         };
         let agent = |model: ModelConfig, limits: Limits| -> anyhow::Result<Arc<Agent>> {
             let form = model.prompt_form(prompt_form, limits.context_tokens);

@@ -109,7 +109,8 @@ fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
 
 /// Whether there is such a tool, be it on or off.
 fn is_named(name: &str, tools: &[ToolSpec]) -> bool {
-    tools.iter().any(|tool| tool.name == name) || protocol::WORKER_TOOLS.contains(&name)
+    let is_known = protocol::WORKER_TOOLS.contains(&name) || protocol::TOOL_SERVER_TOOLS.contains(&name);
+    is_known || tools.iter().any(|tool| tool.name == name)
 }
 
 fn pairs(text: &str, tool: &ToolSpec) -> Result<String, String> {

@@ -28,7 +28,6 @@ fn earlier_attempts_are_told_to_the_model_and_in_an_honest_answer() {
         calls: vec![past_call("bash", PastCallStatus::Done), past_call("write", PastCallStatus::Interrupted)],
         summary: Some("The build needs a flag.".to_owned()),
         plan: None,
-        allowed_tools: None,
     };
     let ended = worker(&model, &tools, &[("AUTONOUS_CONTROL_MAX_TURNS", "1")]).run(&again);
     let messages = model.requests()[0]["messages"].clone();

@@ -1,12 +1,13 @@
-//! Plans: made by one request with a schema, kept in the conversation, counted like a turn.
+//! Plans: of the steps that the model lists, or made by another model in one request with a schema; kept in
+//! the conversation.
 
 use std::fs;
 
 use harness::worker::{TaskRun, task};
 use harness::{FakeModel, FakeToolServer, ModelReply, TestDir, Worker};
 use protocol::event::{
-    AgentCompleted, ContextAssembled, ModelRequestCompleted, PlanCreated, PlanUpdated, ToolCallCompleted,
-    ToolCallFailed, ToolCallStarted, TurnStarted,
+    AgentCompleted, ContextAssembled, ModelRequestCompleted, PlanCreated, PlanUpdated, ToolCallFailed,
+    ToolCallStarted, TurnStarted,
 };
 use protocol::{EarlierAttempts, Plan, PlanStep, StepStatus};
 use serde_json::{Value, json};
@@ -29,7 +30,8 @@ fn two_steps() -> ModelReply {
 }
 
 fn plan_it() -> ModelReply {
-    calls(&[("plan_create", r#"{"task":"mend it","max_steps":3,"style":"cautious"}"#)])
+    let arguments = r#"{"task":"mend it","max_steps":3,"style":"cautious","model":"fake-1"}"#;
+    calls(&[("plan_create", arguments)])
 }
 
 fn update(arguments: &str) -> ModelReply {
@@ -39,6 +41,18 @@ fn update(arguments: &str) -> ModelReply {
 fn names(request: &Value) -> Vec<&str> {
     let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
     tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
+}
+
+#[test]
+fn a_plan_of_the_callers_own_steps_takes_no_request() {
+    let arguments = r#"{"task":"mend it","steps":["look","mend","test","tell","tidy","rest","end"]}"#;
+    let replies = vec![calls(&[("plan_create", arguments)]), says("planned")];
+    let (ended, model) = run(replies, &FakeToolServer::start([]), &[]);
+    assert_eq!((ended.reply(), model.requests().len()), ("planned", 2));
+    assert_eq!(ended.events_of::<ModelRequestCompleted>().len(), 0);
+    let shown = "mend it\n1. [in progress] look\n2. [pending] mend\n3. [pending] test";
+    assert!(tool_results(&model)[0].contains(shown), "{:?}", tool_results(&model));
+    assert_eq!(ended.events_of::<PlanCreated>()[0].1.plan.steps.len(), 7);
 }
 
 #[test]
@@ -76,10 +90,8 @@ fn a_plan_is_made_by_one_request_and_updated_step_by_step() {
         ended.events_of::<PlanUpdated>().iter().map(|(_, update)| update.plan.recap()).collect();
     assert_eq!(updated, ["[2/2] in progress: mend", "[2/2] completed"]);
     assert_eq!(ended.events_of::<PlanUpdated>()[0].1.note.as_deref(), Some("found it"));
-    let (call, begun) = ended.events_of::<ToolCallStarted>()[0];
-    assert_eq!((created.parent_id.as_ref(), begun.call.tool_name.as_str()), (Some(&call.id), "plan_create"));
-    assert_eq!(call.parent_id.as_ref(), Some(&ended.events_of::<TurnStarted>()[0].0.id));
-    assert_eq!(ended.events_of::<ToolCallCompleted>().len(), 3);
+    assert_eq!(created.parent_id.as_ref(), Some(&ended.events_of::<TurnStarted>()[0].0.id));
+    assert_eq!(ended.events_of::<ToolCallStarted>().len(), 0, "a plan is no tool's work");
 
     let requested = ended.events_of::<ModelRequestCompleted>();
     let [(_, request)] = requested[..] else { panic!("{requested:?}") };
@@ -117,10 +129,7 @@ fn an_unusable_plan_is_repaired_once_and_then_the_call_fails() {
         assert_eq!((ended.reply(), model.requests().len()), ("without, then", 4));
         let result = tool_results(&model).remove(0);
         assert!(result.contains("invalid plan response") && result.contains(why), "{result}");
-        assert_eq!(
-            (ended.events_of::<ToolCallFailed>().len(), ended.events_of::<PlanCreated>().len()),
-            (1, 0)
-        );
+        assert_eq!(ended.events_of::<PlanCreated>().len(), 0);
         assert_eq!(ended.events_of::<ModelRequestCompleted>().len(), 2);
     }
 }
@@ -164,7 +173,8 @@ fn a_server_that_takes_no_schema_is_asked_without_one() {
 
 #[test]
 fn the_json_protocol_makes_plans_too() {
-    let call = json!({"tool_calls": [{"name": "plan_create", "arguments": {"task": "mend it"}}]});
+    let arguments = json!({"task": "mend it", "model": "fake-1"});
+    let call = json!({"tool_calls": [{"name": "plan_create", "arguments": arguments}]});
     let answer = says(r#"{"tool_calls":[],"final_answer":"ok"}"#);
     let settings = [("AUTONOUS_MODEL_TOOL_PROTOCOL", "json")];
     let replies = vec![says(&call.to_string()), two_steps(), answer];
@@ -215,12 +225,16 @@ fn what_cannot_be_done_with_a_plan_is_told_to_the_model() {
         let (ended, model) = run(vec![update(arguments), says("ok")], &FakeToolServer::start([]), &[]);
         let result = tool_results(&model).remove(0);
         assert!(result.contains(part), "{arguments}: {result}");
-        assert_eq!((ended.reply(), ended.events_of::<ToolCallFailed>().len()), ("ok", 1));
+        assert_eq!((ended.reply(), ended.events_of::<ToolCallFailed>().len()), ("ok", 0));
     }
     for (arguments, part) in [
         (r#"{"task":" "}"#, "`task` is empty"),
         (r#"{"task":"x","max_steps":21}"#, "`max_steps` must be at most 20"),
         (r#"{"max_steps":2}"#, "`task` is required"),
+        (r#"{"task":"x"}"#, "`steps` is missing"),
+        (r#"{"task":"x","steps":[]}"#, "`steps` needs at least 1"),
+        (r#"{"task":"x","steps":[" "]}"#, "it has no step"),
+        (r#"{"task":"x","steps":["a","b"],"max_steps":1}"#, "it has 2 steps, and at most 1"),
     ] {
         let replies = vec![calls(&[("plan_create", arguments)]), says("ok")];
         let (_, model) = run(replies, &FakeToolServer::start([]), &[]);
@@ -246,8 +260,8 @@ fn a_tool_that_is_off_is_not_offered_and_says_why() {
 
     let tools = FakeToolServer::start([]);
     let mut worker = Worker::start(with(&tools, &[("AUTONOUS_MODEL_PROVIDER", "direct")]));
-    let reply = worker.run(&task("/plan_create {\"task\":\"x\"}")).reply().to_owned();
-    assert!(reply.contains("plan_create unavailable (missing llm client)"), "{reply}");
+    let reply = worker.run(&task("/plan_create {\"task\":\"x\",\"steps\":[\"a\"]}")).reply().to_owned();
+    assert!(reply.contains("1. [in progress] a"), "{reply}");
 }
 
 #[test]

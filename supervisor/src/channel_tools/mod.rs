@@ -155,6 +155,11 @@ impl ChannelTools {
                     format!("The tool `{}` is one of the worker, which runs it in tasks.", request.tool);
                 ToolError::new(ErrorCode::UnknownTool, message).with_hint("Send a message that asks for it.")
             }
+            None if protocol::TOOL_SERVER_TOOLS.contains(&request.tool.as_str()) => {
+                let message = format!("The tool `{}` is one of the tool server.", request.tool);
+                let hint = format!("Send it to POST /tools/{} of the tool server's port.", request.tool);
+                ToolError::new(ErrorCode::UnknownTool, message).with_hint(hint)
+            }
             None => ToolError::new(
                 ErrorCode::UnknownTool,
                 format!("The supervisor has no tool `{}`.", request.tool),

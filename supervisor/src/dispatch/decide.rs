@@ -55,19 +55,10 @@ const WORKERS_NOUNS: [&str; 9] =
     ["agent", "context", "turn", "model_request", "plan", "control", "progress", "retry", "circuit"];
 
 /// Whether the worker may record this event, one of a newer type included. What the supervisor and the tool
-/// server do, they record themselves, and no other is believed about it: of calls, the worker reports those
-/// of its own tools.
+/// server do, they record themselves, and the worker is not believed about it.
 pub(crate) fn is_for_the_worker_to_tell(body: &EventBody) -> bool {
-    let tool = match body {
-        EventBody::ToolCallStarted(started) => &started.call.tool_name,
-        EventBody::ToolCallCompleted(ended) => &ended.call.tool_name,
-        EventBody::ToolCallFailed(ended) => &ended.call.tool_name,
-        other => {
-            let noun = other.event_type().split_once('.').map(|(noun, _)| noun);
-            return noun.is_some_and(|noun| WORKERS_NOUNS.contains(&noun));
-        }
-    };
-    protocol::WORKER_TOOLS.contains(&tool.as_str())
+    let noun = body.event_type().split_once('.').map(|(noun, _)| noun);
+    noun.is_some_and(|noun| WORKERS_NOUNS.contains(&noun))
 }
 
 /// Doubles with each attempt, give or take a quarter, so that what failed together is not retried together.
@@ -86,10 +77,7 @@ fn failure_reply(error: &str, attempts: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::event::ToolCallFailed;
-
     use super::*;
-    use crate::store::fixture::{call_completed, call_started};
 
     const SETTINGS: TaskSettings = TaskSettings {
         max_attempts: 3,
@@ -159,19 +147,6 @@ mod tests {
 
     #[test]
     fn the_worker_tells_what_it_did_itself_and_nothing_else() {
-        let call = |event_type: &str, tool: &str| {
-            let (started, mut ended) = (call_started(tool, "."), call_completed(""));
-            ended.call.tool_name = tool.to_owned();
-            match event_type {
-                "started" => EventBody::from(started),
-                "completed" => ended.into(),
-                _ => ToolCallFailed { call: ended.call, session_id: ended.session_id }.into(),
-            }
-        };
-        for event_type in ["started", "completed", "failed"] {
-            assert!(is_for_the_worker_to_tell(&call(event_type, "plan_create")), "{event_type}");
-            assert!(!is_for_the_worker_to_tell(&call(event_type, "bash")), "{event_type}");
-        }
         for (event_type, is_its_own) in [
             ("plan.created", true),
             ("model_request.completed", true),

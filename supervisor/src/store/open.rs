@@ -121,9 +121,6 @@ fn keep_temporary_data_in_memory(connection: &Connection) -> Result<(), StoreErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::attempt;
-    use crate::store::claim;
-    use crate::store::fixture::{self, channels};
 
     #[test]
     fn the_file_is_in_wal_mode_and_syncs_every_commit() {
@@ -134,79 +131,25 @@ mod tests {
         assert_eq!((mode.as_str(), synchronous), ("wal", 2));
     }
 
-    const BEFORE_CHANNELS: &str = "
-    insert into events (id, type, time_ms, payload) values ('e', 'process.started', 1, '{}');
-    insert into kv values ('telegram.offset', '7');
-    insert into inbox (id, channel, chat_id, update_id, text, state, attempt, lease_until_ms, available_at_ms,
-                       error, created_at_ms, updated_at_ms, finished_at_ms, message_id, requeues,
-                       attempt_base, cancel_requested_by)
-    values ('queued', 'telegram', '7', 1, 'a', 'queued', 1, null, 1, 'e', 1, 1, null, 8, 1, 1, null),
-           ('running', 'telegram', '8', 2, 'b', 'in_progress', 1, 9, 1, null, 1, 1, null, 9, 0, 0, 'cli'),
-           ('done', 'local', 'local', null, 'c', 'done', 1, null, 1, null, 1, 1, 1, null, 0, 0, null),
-           ('dead', 'local', 'local', null, 'd', 'dead', 3, null, 1, 'e', 1, 1, 1, null, 0, 0, null),
-           ('cancelled', 'telegram', '7', 3, 'e', 'cancelled', 0, null, 1, null, 1, 1, 1, 4, 0, 0, null),
-           ('skipped', 'telegram', '-9', 4, '', 'skipped', 0, null, 1, 'e', 1, 1, 1, null, 0, 0, null);
-    insert into history (channel, chat_id, task_id, role, text, created_at_ms)
-    values ('local', 'local', 'done', 'user', 'c', 1), ('local', 'local', 'done', 'assistant', 'C', 1);
-    insert into outbox (task_id, part, channel, chat_id, kind, text, target_message_id, file_name, content,
-                        state, available_at_ms, error, event_id, message_id, created_at_ms, updated_at_ms,
-                        finished_at_ms)
-    values ('done', 1, 'local', 'local', 'text', 'C', null, null, null, 'sent', 1, null, 'r', null, 1, 1, 1),
-           ('dead', 1, 'telegram', '7', 'text', 'D', null, null, null, 'dead', 1, 'e', 'r', null, 1, 1, 1),
-           (null, 1, 'telegram', '7', 'edit', 'E', 5, null, null, 'queued', 1, null, 'r', null, 1, 1, null),
-           (null, 1, 'telegram', '7', 'document', '', null, 'f', x'00ff', 'queued', 1, null, 'r', null, 1, 1,
-            null),
-           (null, 1, 'telegram', '7', 'voice', '', null, 'v', null, 'sent', 1, null, 'r', 6, 1, 1, 1),
-           (null, 1, 'telegram', '7', 'reaction', '!', 5, null, null, 'sent', 1, null, 'r', null, 1, 1, 1);";
-
-    /// Every row of every table, and the names of the schema's parts.
-    fn contents(connection: &Connection) -> Vec<String> {
-        let tables = ["inbox", "history", "outbox", "events", "kv"];
-        let names = "select type, name from sqlite_schema where name not like 'sqlite_%' order by type, name";
-        let queries = tables.map(|table| format!("select * from {table} order by 1"));
-        let lines = queries.iter().map(String::as_str).chain([names]).flat_map(|sql| {
-            let mut query = connection.prepare(sql).unwrap();
-            let columns: Vec<String> = query.column_names().into_iter().map(str::to_owned).collect();
-            let line = |row: &rusqlite::Row<'_>| {
-                let named = |name: &String| Ok(format!("{name}={:?}", row.get_ref(name.as_str())?));
-                columns.iter().map(named).collect::<Result<Vec<_>, _>>().map(|mut line| {
-                    line.sort();
-                    line.join(" ")
-                })
-            };
-            query.query_map([], line).unwrap().collect::<Result<Vec<_>, _>>().unwrap()
-        });
-        lines.collect()
-    }
-
     #[test]
-    fn a_database_that_lists_its_channels_keeps_everything_but_the_list() {
+    fn the_tables_refuse_what_must_not_happen() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.db");
-        let mut old = Connection::open(&path).unwrap();
-        old.pragma_update(None, "foreign_keys", true).unwrap();
-        Migrations::from_directory(&MIGRATIONS).unwrap().to_version(&mut old, 4).unwrap();
-        old.execute_batch(BEFORE_CHANNELS).unwrap();
-        let before = contents(&old);
-        Migrations::from_directory(&MIGRATIONS).unwrap().to_version(&mut old, 5).unwrap();
-        assert_eq!(contents(&old), before);
-        drop(old);
-        let connection = for_writing(&path).unwrap();
-        let broken: Vec<String> = vec![];
-        let mut check = connection.prepare("pragma foreign_key_check").unwrap();
-        let found = check.query_map([], |row| row.get(0)).unwrap().collect::<Result<Vec<String>, _>>();
-        assert_eq!(found.unwrap(), broken);
-
-        let new = "insert into inbox (id, channel, chat_id, text, state, available_at_ms, created_at_ms,
-                                      updated_at_ms)
-                   values ('new', 'matrix', '!a:b', 'f', 'queued', 1, 1, 1)";
-        connection.execute(new, []).unwrap();
-        let running = &claim::in_progress(&connection).unwrap()[0];
-        let ending = fixture::done("B");
-        assert!(attempt::end(&connection, &channels(), running, &ending).unwrap());
+        let connection = for_writing(&directory.path().join("a.db")).unwrap();
+        let some = "
+            insert into events (id, type, time_ms, payload) values ('e', 'process.started', 1, '{}');
+            insert into inbox (id, channel, chat_id, text, state, attempt, available_at_ms, created_at_ms,
+                               updated_at_ms, finished_at_ms)
+            values ('done', 'local', 'local', 'c', 'done', 1, 1, 1, 1, 1);
+            insert into history (channel, chat_id, task_id, role, text, created_at_ms)
+            values ('local', 'local', 'done', 'user', 'c', 1);
+            insert into outbox (task_id, part, channel, chat_id, text, state, available_at_ms, error,
+                                event_id, created_at_ms, updated_at_ms, finished_at_ms)
+            values ('done', 1, 'telegram', '7', 'D', 'dead', 1, 'e', 'r', 1, 1, 1);";
+        connection.execute_batch(some).unwrap();
         for refused in [
             "update inbox set state = 'queued', finished_at_ms = null where id = 'done'",
             "update outbox set state = 'queued', attempt = 1, finished_at_ms = null where state = 'dead'",
+            "update events set type = 'a.b'",
             "delete from events",
             "delete from inbox where id = 'done'",
             "insert into history (channel, chat_id, task_id, role, text, created_at_ms)

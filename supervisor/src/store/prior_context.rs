@@ -9,7 +9,7 @@ use protocol::event::{TaskDone, TaskParked};
 use protocol::{EarlierAttempts, PastCall, PastCallStatus, Plan, TaskId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{StoreError, tool_calls};
+use super::StoreError;
 
 /// How much of a task's calls to read: the newest `calls`, each cut at so many characters.
 struct Bounds {
@@ -62,8 +62,7 @@ fn told_since(
     let calls = calls_of(connection, task, since, bounds)?;
     let plan = plan_of(connection, task)?;
     let summary = summary_of(connection, task, since)?;
-    let allowed_tools = tool_calls::allowed_tools(connection, task)?;
-    Ok(EarlierAttempts { calls, summary, plan, allowed_tools })
+    Ok(EarlierAttempts { calls, summary, plan })
 }
 
 /// The calls that led to a task's answer.

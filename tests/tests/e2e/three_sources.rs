@@ -1,7 +1,6 @@
-//! One catalogue of three sources: the tool server's tools, the worker's and the supervisor's.
+//! One catalogue of three sources: tool server, worker and supervisor.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use harness::fake_telegram::update::ADA;
 use harness::{FakeModel, FakeTelegram, ModelReply, Request, System};
@@ -10,17 +9,6 @@ use serde_json::{Value, json};
 fn names(request: &Value) -> Vec<String> {
     let tools = request["tools"].as_array().cloned().unwrap_or_default();
     tools.iter().filter_map(|tool| Some(tool["function"]["name"].as_str()?.to_owned())).collect()
-}
-
-/// A model that makes this call and tells what came of it.
-fn calling(tool: &'static str, arguments: Value) -> FakeModel {
-    FakeModel::start(move |request| {
-        let messages = request["messages"].as_array().cloned().unwrap_or_default();
-        match messages.iter().rfind(|message| message["role"] == "tool") {
-            Some(result) => ModelReply::Text(result["content"].to_string()),
-            None => ModelReply::call(tool, &arguments),
-        }
-    })
 }
 
 #[test]
@@ -56,7 +44,8 @@ fn whoever_asks_the_wrong_program_is_told_which_one_has_the_tool() {
     let system = System::start();
     let ask = |request: Request| request.header("X-Session-Id", "local:me");
     for (tool, of_server, of_control) in [
-        ("todo_update", "one of the worker", "one of the worker"),
+        ("todo_update", "action is required", "one of the tool server"),
+        ("plan_create", "one of the worker", "one of the worker"),
         ("telegram_react", "one of the supervisor", "works in chats of telegram only"),
         ("fly", "No such tool", "has no tool"),
     ] {
@@ -64,23 +53,5 @@ fn whoever_asks_the_wrong_program_is_told_which_one_has_the_tool() {
         assert!(server.contains(of_server), "{tool}: {server}");
         let control = system.control(ask(Request::post_json(&format!("/tools/{tool}"), &json!({})))).text();
         assert!(control.contains(of_control), "{tool}: {control}");
-    }
-}
-
-#[test]
-fn a_rule_of_the_operator_holds_for_the_workers_tools_too() {
-    for (decision, code) in [("deny", "TOOL_NOT_ALLOWED"), ("ask", "APPROVAL_REQUIRED")] {
-        let model = calling("todo_update", json!({"action": "add", "content": "x", "people": []}));
-        let builder = System::builder().model(&model);
-        let config = builder.dir().data().join("../config");
-        fs::create_dir_all(&config).unwrap();
-        let rule =
-            format!("[[rule]]\ntools = [\"todo_update\"]\ndecision = {decision:?}\nreason = \"no lists\"\n");
-        fs::write(config.join("policy.toml"), rule).unwrap();
-        let config = fs::canonicalize(config).unwrap().display().to_string();
-        let system = builder.variable("AUTONOUS_CONFIG_DIR", &config).start();
-        let reply = system.reply(&system.say("add x"));
-        assert!(reply.contains(code) && reply.contains("no lists"), "{decision}: {reply}");
-        assert!(!system.dir().data().join("state/TODO.md").exists());
     }
 }

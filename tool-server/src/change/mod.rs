@@ -32,6 +32,6 @@ pub(crate) use current_file::{CurrentFile, mtime_ms, size_and_mtime, size_bytes}
 pub(crate) use error::{io_error, refuse_placeholder};
 pub(crate) use file_hash::{FileHashes, hash_file};
 pub(crate) use request::{ChangeData, ChangeRequest, ExpectedSha256, NewContent, Operation, PlannedChange};
-pub(crate) use several::{NewFile, SeveralData};
+pub(crate) use several::NewFile;
 pub(crate) use undo::{UndoData, UndoRequest, UndoStore};
 pub(crate) use upload::{Condition, UploadRequest, too_large};

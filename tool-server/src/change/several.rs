@@ -15,47 +15,25 @@ use protocol::hash::sha256;
 use protocol::{ErrorCode, EventId, ToolError};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
 use rustix::io::Errno;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolkit::{Call, Success};
+use toolkit::Call;
 
 use super::changer::Changer;
 use super::commit::{TempFile, keep_attributes, require_unchanged};
 use super::error::{CommitError, io_error};
 use super::file_hash::sha256_of_file;
-use super::request::Operation;
 use super::upload::FileBefore;
 use crate::roots::{Missing, Roots, Target, names};
 
 /// A file's new content, and what it must have been.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub(crate) struct NewFile {
     /// The file, absolute or relative to the first root.
     pub(crate) path: String,
     /// The whole new content.
     pub(crate) content: String,
-    /// The SHA-256 that the file has now, in hex; absent if there is none.
-    #[serde(default)]
+    /// The SHA-256 that the file has now, in hex; none if there is no file.
     pub(crate) sha256_before: Option<String>,
-}
-
-/// What was done to each file, in the order of the request.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct SeveralData {
-    /// The files.
-    pub(crate) files: Vec<FileData>,
-}
-
-/// What was done to a file.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct FileData {
-    /// Its absolute path.
-    pub(crate) path: String,
-    /// What was done.
-    pub(crate) operation: Operation,
-    /// Its SHA-256 now, in hex.
-    pub(crate) sha256_after: String,
 }
 
 /// How far a change has come; a test kills the program at each step.
@@ -100,11 +78,7 @@ struct Prepared<'a> {
 
 impl Changer {
     /// Gives several files their new content, all or none.
-    pub(crate) fn change_several(
-        &self,
-        call: &Call,
-        files: &[NewFile],
-    ) -> Result<Success<SeveralData>, ToolError> {
+    pub(crate) fn change_several(&self, call: &Call, files: &[NewFile]) -> Result<(), ToolError> {
         self.change_several_at(call, files, &mut |_| ())
     }
 
@@ -113,7 +87,7 @@ impl Changer {
         call: &Call,
         files: &[NewFile],
         at: &mut dyn FnMut(Step),
-    ) -> Result<Success<SeveralData>, ToolError> {
+    ) -> Result<(), ToolError> {
         let roots = self.workspaces.of(&call.session)?;
         let mut targets: Vec<Target> = Vec::with_capacity(files.len());
         let changed = (|| {
@@ -139,7 +113,7 @@ impl Changer {
         files: &[NewFile],
         targets: &[Target],
         at: &mut dyn FnMut(Step),
-    ) -> Result<Success<SeveralData>, ToolError> {
+    ) -> Result<(), ToolError> {
         let _locks = self.temp_files.lock_all(targets.iter().map(|target| target.path.as_path()));
         let before = |(file, target): (&NewFile, &Target)| {
             let before = target.existing.as_ref().map(|handle| FileBefore::read(handle, &file.path, call));
@@ -155,8 +129,7 @@ impl Changer {
         call.check()?;
         let failed = |error: CommitError| error.into_tool_error(&files[0].path);
         prepared.iter().try_for_each(|file| file.check()).map_err(failed)?;
-        self.replace_all(&mut prepared, at).map_err(failed)?;
-        Ok(output(&prepared))
+        self.replace_all(&mut prepared, at).map_err(failed)
     }
 
     fn write_beside<'a>(
@@ -246,17 +219,6 @@ impl Prepared<'_> {
         let flags = if self.before.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         Ok(renameat_with(parent, name, parent, &new, flags)?)
     }
-}
-
-fn output(files: &[Prepared<'_>]) -> Success<SeveralData> {
-    let data = files.iter().map(|file| FileData {
-        path: names::path_to_text(&file.target.path),
-        operation: if file.before.is_some() { Operation::Update } else { Operation::Create },
-        sha256_after: file.intended.sha256_after.clone(),
-    });
-    let data = SeveralData { files: data.collect() };
-    let stdout = data.files.iter().map(|file| format!("Wrote {}.\n", file.path)).collect();
-    Success { stdout, data, ..Success::default() }
 }
 
 impl Intents {

@@ -6,7 +6,7 @@ use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBu
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{ContentBuilder, Header, Required, Response, ResponseBuilder};
 
-use crate::change::{ChangeData, SeveralData};
+use crate::change::ChangeData;
 
 const PATH: &str = "/files";
 
@@ -22,14 +22,8 @@ const ABOUT_PUT: &str = "Stores the body as a file, with the directories that ar
      as a whole or not at all. `If-Match` names the SHA-256 that is replaced, and `If-None-Match: *` \
      creates. Without either, an existing file must have been read in the session, as for `write`.";
 
-const ABOUT_POST: &str = "Gives several files a new content, all of them or none, also if the server is \
-     killed: the next start finishes the change before it serves anybody. `sha256_before` is what each file \
-     has now; without it there must be none. Such a change cannot be undone later.";
-
 pub(super) fn add_to(document: &mut ApiDocument) {
     document.add_result_of::<ChangeData>("FileUpload", &["success"]);
-    document.add_result_of::<SeveralData>("FilesChange", &["success"]);
-    document.add_operation("/files", HttpMethod::Post, change());
     document.add_operation(PATH, HttpMethod::Get, download("getFile", "Download a file", ABOUT_GET, true));
     document.add_operation(PATH, HttpMethod::Head, download("headFile", "Look at a file", ABOUT_HEAD, false));
     document.add_operation(PATH, HttpMethod::Put, upload());
@@ -62,38 +56,6 @@ fn download(id: &str, summary: &str, about: &str, has_body: bool) -> OperationBu
     } else {
         operation
     };
-    refusals(operation)
-}
-
-fn change() -> OperationBuilder {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    let file = json!({
-        "type": "object",
-        "additionalProperties": false,
-        "properties": {
-            "path": text("The file, absolute or relative to the first root."),
-            "content": text("The whole new content."),
-            "sha256_before": text("The SHA-256 that the file has now, in hex; absent if there is none."),
-        },
-        "required": ["path", "content"],
-    });
-    let files = json!({"type": "array", "minItems": 1, "maxItems": 8, "items": file});
-    let body = json!({
-        "type": "object",
-        "additionalProperties": false,
-        "properties": {"files": files},
-        "required": ["files"],
-    });
-    let body = ContentBuilder::new().schema(Some(schema(body))).build();
-    let body = RequestBodyBuilder::new().required(Some(Required::True)).content("application/json", body);
-    let operation = OperationBuilder::new()
-        .operation_id(Some("changeFiles"))
-        .tag("files")
-        .summary(Some("Change several files"))
-        .description(Some(ABOUT_POST))
-        .request_body(Some(body.build()))
-        .response("200", answer("All files have the new content.", named("FilesChangeResult")).build())
-        .response("415", refusal(415));
     refusals(operation)
 }
 

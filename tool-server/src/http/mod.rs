@@ -48,7 +48,7 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
     let with_token = Router::new()
         .route("/tools/{name}", post(call::call))
         .route("/tools", get(service::catalogue))
-        .route("/files", get(files::download).put(files::upload).post(files::change))
+        .route("/files", get(files::download).put(files::upload))
         .route("/capabilities", get(service::capabilities))
         .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token));
     let with_either_token = Router::new()

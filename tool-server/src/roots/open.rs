@@ -114,6 +114,11 @@ impl Roots {
         &self.roots[0].path
     }
 
+    /// Whether there is a root for what an agent keeps.
+    pub(crate) fn has_state(&self) -> bool {
+        self.rules.state.is_some()
+    }
+
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().map(|root| root.path.as_path())
     }

@@ -10,6 +10,7 @@ mod multi_edit;
 mod read;
 mod run_script;
 mod skill;
+mod todo_update;
 mod url_fetch;
 mod web_search;
 mod write;
@@ -17,7 +18,7 @@ mod write;
 use toolkit::{Registry, RegistryError};
 
 use crate::tool_context::ToolContext;
-use crate::transfers::{ChangeFiles, FileDownload, FileUpload, Undo};
+use crate::transfers::{FileDownload, FileUpload, Undo};
 
 /// All tools of this server, and the transfers.
 pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
@@ -35,9 +36,9 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
         .with(run_script::RunScript(context.clone()))?
         .with(url_fetch::UrlFetch(context.clone()))?
         .with(web_search::WebSearch(context.clone()))?
+        .with(todo_update::TodoUpdate::new(context.clone()))?
         .with_transfer(FileDownload(context.clone()))?
         .with_transfer(FileUpload(context.clone()))?
-        .with_transfer(ChangeFiles(context.clone()))?
         .with_transfer(Undo(context.clone()))?;
     Ok(registry)
 }

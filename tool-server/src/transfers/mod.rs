@@ -3,7 +3,6 @@
 //! It runs like a tool, past the same guards and into the same journal, but is in no catalogue and has a
 //! route of its own. The bytes of a file are its own; nothing in them is redacted.
 
-mod change_files;
 mod download;
 mod undo;
 mod upload;
@@ -11,7 +10,6 @@ mod upload;
 use protocol::{ErrorCode, ToolError};
 
 pub use crate::raw_files::RawFiles;
-pub(crate) use change_files::ChangeFiles;
 pub(crate) use download::{Download, FileDownload, OpenFile};
 pub(crate) use undo::{Undo, UndoRight};
 pub(crate) use upload::{FileUpload, Part, Upload};

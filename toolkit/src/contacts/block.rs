@@ -120,6 +120,7 @@ impl<'a> Block<'a> {
         })?;
         let username = self.text("tg_username")?;
         Ok(Contact {
+            name: heading.trim().to_owned(),
             nickname: self.text("nickname")?.unwrap_or_else(|| heading.trim().to_owned()),
             kind,
             channel: self.text("channel")?,

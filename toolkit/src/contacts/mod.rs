@@ -39,6 +39,8 @@ pub enum Kind {
 pub struct Contact {
     /// Its name for tools, such as `tg:@anna`.
     pub contact_id: String,
+    /// Its heading.
+    pub name: String,
     /// What people call it: the nickname, else the heading.
     pub nickname: String,
     /// What it is; a person if nothing is said.

@@ -25,6 +25,7 @@ fn a_file_is_read_with_its_comments_and_front_matter() {
     let [anna, robot] = contacts.known.as_slice() else { panic!("{contacts:?}") };
     let expected = Contact {
         contact_id: "tg:@anna".to_owned(),
+        name: "Anna Müller".to_owned(),
         nickname: "Anna".to_owned(),
         kind: Kind::Human,
         channel: Some("telegram".to_owned()),

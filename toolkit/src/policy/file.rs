@@ -8,7 +8,7 @@ use std::path::Path;
 use process::config_file::{ConfigFile, ConfigFileError};
 pub use process::quotas::FILE;
 use process::quotas::Limits;
-use protocol::{SUPERVISOR_TOOLS, TOOL_SERVER_TOOLS, WORKER_TOOLS};
+use protocol::{SUPERVISOR_TOOLS, TOOL_SERVER_TOOLS};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -33,7 +33,7 @@ struct Content {
 /// # Panics
 /// If the defaults cannot be used, which a test of each program holds.
 pub fn read(config_dir: Option<&Path>, own: &[&str], defaults: &str) -> Result<Policy, ConfigFileError> {
-    let mut tools: Vec<&str> = [own, &TOOL_SERVER_TOOLS, &SUPERVISOR_TOOLS, &WORKER_TOOLS].concat();
+    let mut tools: Vec<&str> = [own, &TOOL_SERVER_TOOLS, &SUPERVISOR_TOOLS].concat();
     tools.sort_unstable();
     tools.dedup();
     let mut rules = Vec::new();

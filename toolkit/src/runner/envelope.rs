@@ -5,13 +5,13 @@
 use protocol::journal::{CallChange, CallEnded, CallFailure, CreatedControlFile, OUTPUT_TEXT_BYTES};
 use protocol::text_form::stderr_of;
 use protocol::{Context, Data, Envelope, EventId, Meta, Risk, Stats, Status, ToolError, visible};
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
 use super::call::CallInfo;
 use crate::arguments;
 use crate::output::head;
-use crate::{Failure, Outcome, PartialReason, Redactor};
+use crate::{Failure, Outcome, PartialReason, Redactor, Success};
 
 /// The notice of an answer in which a secret was replaced.
 const REDACTED: &str =
@@ -43,6 +43,11 @@ pub(super) fn envelope(
 
 /// The answer to a request that never became a call. It is not recorded.
 pub fn refusal(tool: &str, error: ToolError) -> Envelope {
+    answer::<()>(tool, Err(error.into()))
+}
+
+/// The answer to a call that needs no guard and no record.
+pub fn answer<T: Serialize>(tool: &str, outcome: Outcome<T>) -> Envelope {
     let header = Header {
         tool: arguments::elide(tool, 60),
         call_id: EventId::new(),
@@ -50,7 +55,7 @@ pub fn refusal(tool: &str, error: ToolError) -> Envelope {
         stats: Stats::default(),
         context: Context::default(),
     };
-    let mut envelope = header.answer(Err(error.into()));
+    let mut envelope = header.answer(outcome.map(Success::erase));
     escape(&mut envelope);
     envelope
 }

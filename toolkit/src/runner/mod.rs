@@ -47,7 +47,7 @@ use crate::locks::Locks;
 use crate::policy::Caller;
 use crate::{Call, Failure, Outcome, Redactor, Registry, Success};
 
-pub use envelope::refusal;
+pub use envelope::{answer, refusal};
 pub use guards::DEFAULT_MAX_COMMANDS;
 pub use recorder::{CallIds, Recorder};
 pub use request::Request;

@@ -100,36 +100,6 @@ fn is_git_directory(path: &Path) -> bool {
 }
 
 #[test]
-fn several_files_at_once_are_judged_as_they_will_be_together() {
-    let server = ToolServer::start();
-    let change = |files: Vec<(String, &str)>| {
-        let files = files.iter().map(|(path, content)| json!({"path": path, "content": content}));
-        let body = json!({"files": files.collect::<Vec<_>>()});
-        server.send(Request::post_json("/files", &body)).envelope()
-    };
-    for (number, turn) in [0, 1, 2, 3].into_iter().enumerate() {
-        let mut files = git_directory(&format!("a/x{number}"));
-        files.rotate_left(turn);
-        let refused = change(files);
-        let code = refused.meta.error.as_ref().map(|error| error.code);
-        assert_eq!(code, Some(ErrorCode::ProtectedPath), "{refused:?}");
-        assert!(!server.root().join("a").exists(), "nothing is left of it");
-    }
-    // With a part that is there before, and in other letter cases.
-    fs::create_dir_all(server.root().join("b/OBJECTS")).unwrap();
-    for files in [
-        vec![("c/commondir".to_owned(), "../bare\n"), ("c/HEAD".to_owned(), "x\n")],
-        vec![("c/head".to_owned(), "x\n"), ("c/Refs/a".to_owned(), "")],
-        vec![("b/HEAD".to_owned(), "x\n"), ("b/objects/a".to_owned(), ""), ("b/refs/a".to_owned(), "")],
-    ] {
-        let refused = change(files);
-        let code = refused.meta.error.as_ref().map(|error| error.code);
-        assert_eq!(code, Some(ErrorCode::ProtectedPath), "{refused:?}");
-    }
-    assert!(change(vec![("d/config".to_owned(), "x\n"), ("d/refs/a".to_owned(), "x\n")]).ok);
-}
-
-#[test]
 fn parallel_writes_never_make_a_git_directory() {
     let server = ToolServer::start();
     let address = server.address();

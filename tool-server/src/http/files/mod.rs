@@ -1,7 +1,7 @@
 //! `/files?path=`: whole files in and out, as they are.
 //!
-//! `GET` and `HEAD` send a file with its SHA-256 as `ETag`; `PUT` stores the body as a file, and `POST`
-//! changes several files as one. Each is a call like a tool's, journalled under the name of its transfer.
+//! `GET` and `HEAD` send a file with its SHA-256 as `ETag`; `PUT` stores the body as a file. Each is a call
+//! like a tool's, journalled under the name of its transfer.
 //! What fails is answered with the envelope, never with a status that could be taken for a file.
 
 mod conditions;
@@ -25,9 +25,9 @@ use toolkit::{Attachment, Tool};
 use self::conditions::{Conditions, Decision};
 use self::range::Part;
 use super::call::request_of;
+use super::response;
 use super::state::AppState;
-use super::{body, response};
-use crate::transfers::{ChangeFiles, Download, FileDownload, FileUpload, OpenFile, Upload};
+use crate::transfers::{Download, FileDownload, FileUpload, OpenFile, Upload};
 
 /// The name of both transfers in an envelope.
 const FILES: &str = "files";
@@ -68,21 +68,6 @@ pub(super) async fn download(
         Some(file) if envelope.ok => send(file, &conditions, range.filter(|_| !is_head), is_head),
         _ => answer(envelope),
     }
-}
-
-/// `POST`: several files, all or none.
-pub(super) async fn change(State(app): State<Arc<AppState>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let arguments = match body::read(&parts.headers, body).await {
-        Ok(arguments) => arguments,
-        Err(error) => return refused(error),
-    };
-    let changed = run(&app, ChangeFiles::NAME, &parts.headers, arguments, Arc::new(())).await;
-    changed.map_or_else(refused, |mut envelope| {
-        FILES.clone_into(&mut envelope.meta.tool);
-        envelope.meta.error = envelope.meta.error.map(with_status);
-        response::envelope_response(envelope)
-    })
 }
 
 /// `PUT`.

@@ -295,8 +295,8 @@ impl Approvals {
         Ok(())
     }
 
-    /// Stores an approval's new state and records it, or does neither. The file names the record that it owes,
-    /// so that the next start makes up for one that a kill prevented.
+    /// Stores an approval's new state and records it, or does neither. The file names the record that it
+    /// owes, so that the next start makes up for one that a kill prevented.
     fn advance(&self, new: &Approval, before: Option<&Approval>) -> io::Result<()> {
         let record = if new.state == ApprovalState::Pending { new.id.clone() } else { EventId::new() };
         self.store.write(new, Some(&record))?;

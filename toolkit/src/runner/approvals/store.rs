@@ -29,7 +29,8 @@ impl Store {
         Ok(Self(directory.to_owned()))
     }
 
-    /// All approvals, each with the ID of the record that it owes. A file that was cut short by a power loss was never announced.
+    /// All approvals, each with the ID of the record that it owes. A file that was cut short by a power loss
+    /// was never announced.
     pub(super) fn read_all(&self) -> io::Result<Vec<(Approval, Option<EventId>)>> {
         let mut all = Vec::new();
         for entry in fs::read_dir(&self.0)? {

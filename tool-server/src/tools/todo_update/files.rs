@@ -1,18 +1,21 @@
-//! The files of the to-do lists, at the tool server: read as they are, changed as one.
+//! The files of the to-do lists: read as they are, changed as one.
 
-use process::workspaces::STATE_ROOT;
+use std::fs::File;
+use std::io::Read as _;
+
 use protocol::hash::sha256;
-use protocol::{ErrorCode, SessionId, Task, ToolError};
-use serde_json::json;
-use std::path::Path;
+use protocol::{ErrorCode, SessionId, ToolError};
+use serde_json::Value;
 use toolkit::Call;
 use toolkit::contacts::{self, Contacts};
 
 use super::list::{Kind, List};
-use crate::tools::link::TaskLink;
+use crate::change::{NewFile, io_error};
+use crate::roots::{Roots, STATE_ALIAS};
+use crate::tool_context::ToolContext;
 
 /// A longer file is no list.
-const MAX_BYTES: usize = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Both lists, and what they were when they were read.
 pub(super) struct Lists {
@@ -21,24 +24,23 @@ pub(super) struct Lists {
     before: [Option<String>; 2],
 }
 
-/// Where the files of a task are.
+/// The files as a call's session sees them.
 pub(super) struct Files<'a> {
-    pub(super) link: &'a TaskLink,
+    pub(super) context: &'a ToolContext,
+    pub(super) roots: &'a Roots,
     pub(super) call: &'a Call,
-    /// The `state` root.
-    pub(super) root: &'a str,
 }
 
-/// The `state` root of a task, among its roots: each chat may have its own directory in it.
-pub(crate) fn state_root(task: &Task) -> Option<String> {
-    let own = task.session_id.directory_name();
-    let is_state = |root: &&String| {
-        let path = Path::new(root);
-        let parent = path.parent().and_then(Path::file_name);
-        path.ends_with(STATE_ROOT)
-            || (path.ends_with(&own) && parent.is_some_and(|parent| parent == STATE_ROOT))
-    };
-    task.roots.iter().find(is_state).cloned()
+/// The files that a call with this action reads or changes.
+pub(super) fn named(action: &Value) -> &'static [&'static str] {
+    const ALL: [&str; 3] = [Kind::Open.file(), Kind::Done.file(), contacts::ACTIVE];
+    // To complete an item takes no contact.
+    if action == "complete" { &ALL[..2] } else { &ALL }
+}
+
+/// A file's path for the roots of any session.
+pub(super) fn path(name: &str) -> String {
+    format!("{STATE_ALIAS}/{name}")
 }
 
 impl Files<'_> {
@@ -59,32 +61,30 @@ impl Files<'_> {
         // What is done is on its list before it leaves the other.
         let files =
             [(Kind::Done, &lists.done, &lists.before[1]), (Kind::Open, &lists.open, &lists.before[0])];
-        let changed = files.iter().filter(|(_, list, before)| before.as_deref() != Some(&list.text()));
-        let changed: Vec<_> = changed
-            .filter(|(_, list, before)| before.is_some() || !list.text().is_empty())
-            .map(|(kind, list, before)| {
-                let hash = before.as_ref().map(|text| sha256(text.as_bytes()));
-                json!({"path": self.path(kind.file()), "content": list.text(), "sha256_before": hash})
-            })
-            .collect();
-        if changed.is_empty() {
-            return Ok(true);
-        }
-        match self.link.change_files(self.call, json!({"files": changed})) {
+        let new = |(kind, list, before): (Kind, &List, &Option<String>)| {
+            let content = list.text();
+            let is_changed = *before.as_deref().unwrap_or_default() != content;
+            let sha256_before = before.as_ref().map(|text| sha256(text.as_bytes()));
+            is_changed.then(|| NewFile { path: path(kind.file()), content, sha256_before })
+        };
+        let changed: Vec<NewFile> = files.into_iter().filter_map(new).collect();
+        match self.context.changer.change_several(self.call, &changed) {
             Ok(()) => Ok(true),
-            // An answer may have been lost on its way, and the request have come twice.
-            Err(error) if error.code == ErrorCode::Conflict => {
-                let now = self.read()?;
-                Ok(now.open == lists.open && now.done == lists.done)
-            }
+            Err(error) if error.code == ErrorCode::Conflict => Ok(false),
             Err(error) => Err(error),
         }
     }
 
     fn text(&self, name: &str) -> Result<Option<String>, ToolError> {
-        let path = self.path(name);
-        let Some(bytes) = self.link.read_file(self.call, &path)? else { return Ok(None) };
-        if bytes.len() > MAX_BYTES {
+        let path = path(name);
+        let opened = match self.roots.open_file(&path) {
+            Ok(opened) => opened,
+            Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        let read = File::from(opened.handle).take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        if read.map_err(|error| io_error(&path, "read", &error))? as u64 > MAX_BYTES {
             let message = format!("{path:?} has more than {MAX_BYTES} bytes, so it is no list.");
             return Err(
                 ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Ask the user to shorten it.")
@@ -93,10 +93,6 @@ impl Files<'_> {
         String::from_utf8(bytes)
             .map(Some)
             .map_err(|_| ToolError::new(ErrorCode::BinaryFile, format!("{path:?} is not text in UTF-8.")))
-    }
-
-    fn path(&self, name: &str) -> String {
-        format!("{}/{name}", self.root.trim_end_matches('/'))
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn is_valid(reference: &str) -> bool {
 }
 
 /// Parentheses whose content begins like a reference, or is empty, with their ends.
-fn spans(text: &str) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn spans(text: &str) -> impl Iterator<Item = (usize, usize)> {
     text.match_indices('(').filter_map(|(start, _)| {
         let end = start + 1 + text[start + 1..].find([')', '('])?;
         let inside = &text[start + 1..end];

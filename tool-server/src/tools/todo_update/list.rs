@@ -82,16 +82,19 @@ impl Item {
 
     /// Whether it says the same as a text, whatever the case, the space and the references.
     pub(super) fn says(&self, text: &str) -> bool {
-        same(&self.text, text)
+        plain(&self.text) == plain(text)
+    }
+
+    /// Whether a text is a part of what it says, whatever the case, the space and the references.
+    pub(super) fn has(&self, text: &str) -> bool {
+        let part = plain(text);
+        !part.is_empty() && plain(&self.text).contains(&part)
     }
 }
 
-fn same(one: &str, other: &str) -> bool {
-    let plain = |text: &str| {
-        let text = without_references(text).to_lowercase();
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    plain(one) == plain(other)
+fn plain(text: &str) -> String {
+    let text = without_references(text).to_lowercase();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A file of items.
@@ -134,14 +137,14 @@ impl List {
         let at = first.unwrap_or_else(|| self.after_heading());
         self.end_line_before(at);
         self.lines.insert(at, line);
-        self.tell(now);
+        self.update_front_matter(now);
     }
 
     /// Takes the item out that stands in this line.
     pub(super) fn remove(&mut self, index: usize, now: &str) {
         self.begin(now);
         self.lines.remove(index);
-        self.tell(now);
+        self.update_front_matter(now);
     }
 
     /// The line after which the front matter ends; none if there is none.
@@ -193,7 +196,7 @@ impl List {
     }
 
     /// Brings the count and the time of the front matter up to date.
-    fn tell(&mut self, now: &str) {
+    fn update_front_matter(&mut self, now: &str) {
         let count = self.count().to_string();
         self.set("updated_at", now);
         self.set(self.kind.count_key(), &count);
@@ -288,5 +291,6 @@ mod tests {
         let told = item("Call  Anna (tg:@anna) today", None);
         assert!(told.says("call anna today") && told.says("CALL ANNA (tg:7) today"));
         assert!(!told.says("call Anna") && !told.says("call Anna (at home) today"));
+        assert!(told.has("ANNA  today") && told.has("call") && !told.has("call Bob") && !told.has("(tg:7)"));
     }
 }

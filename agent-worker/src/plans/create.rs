@@ -1,20 +1,26 @@
-//! `plan_create`: asks the model for the steps of a task.
+//! `plan_create`: the arguments, and the plan that follows from them.
 
-use protocol::event::PlanCreated;
-use protocol::{Annotations, EventId, Plan, PlanStep, Risk, SessionId, StepStatus};
+use protocol::{Annotations, Plan, PlanStep, Risk, StepStatus, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use toolkit::arguments::{elide, invalid};
-use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::function::About;
 
-use super::link::TaskLink;
-use super::question::Question;
-use super::{ModelState, SharedPlan};
 use crate::model::ReplySchema;
 
-const SYSTEM: &str = include_str!("../../prompts/plan.md");
+pub(super) const NAME: &str = "plan_create";
+
+pub(super) const ABOUT: About = About {
+    name: NAME,
+    risk: Risk::Low,
+    annotations: Annotations { destructive: false, ..Annotations::ACTS },
+    essential: &[],
+    json_texts: &[],
+};
+
+/// The prompt of another model.
+pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.md");
 
 /// What one text of a plan may have, so that the plan stays in the conversation at little cost.
 const MAX_CHARS: usize = 300;
@@ -23,42 +29,42 @@ const MAX_SUMMARY_CHARS: usize = 600;
 /// The most risks, and the most questions.
 const MOST_NOTES: usize = 10;
 
+/// The most steps of a plan, and how many another model is asked for.
+const MOST_STEPS: usize = 20;
 const DEFAULT_STEPS: usize = 6;
 
 /// Plans a task of many steps.
 ///
 /// # Details
 ///
-/// One request to the model makes the plan; an answer that does not fit is repaired once. A new plan replaces
-/// the task's earlier one.
+/// A new plan replaces the task's earlier one. With `model` and without `steps`, one request to that model
+/// makes the plan; an answer that does not fit is repaired once.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PlanCreateArguments {
-    /// With all that the plan must know.
+pub(crate) struct CreateArguments {
+    /// What is to be done.
     #[schemars(length(min = 1, max = 20_000))]
     task: String,
-    /// The most steps; 6 by default.
+    /// In their order.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 20))]
+    steps: Option<Vec<String>>,
+    /// The most steps that another model may plan; 6 by default.
     #[serde(default)]
     #[schemars(range(min = 1, max = 20))]
     max_steps: Option<usize>,
-    /// How to plan, such as `cautious`.
+    /// How another model is to plan, such as `cautious`.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     style: Option<String>,
-    /// Another configured model, which makes the plan.
+    /// Another configured model, to plan instead of you.
     #[serde(default)]
-    model: Option<String>,
+    pub(super) model: Option<String>,
 }
 
-pub(super) struct PlanCreate {
-    pub(super) link: TaskLink,
-    pub(super) plan: SharedPlan,
-    pub(super) model: ModelState,
-}
-
-/// A plan as the model writes it.
+/// A plan as a model writes it.
 #[derive(Debug, Deserialize)]
-struct Written {
+pub(crate) struct Written {
     summary: String,
     steps: Vec<WrittenStep>,
     #[serde(default)]
@@ -76,59 +82,47 @@ struct WrittenStep {
     status: Option<String>,
 }
 
-impl Tool for PlanCreate {
-    type Arguments = PlanCreateArguments;
-    type Data = Plan;
-    const NAME: &'static str = "plan_create";
-    const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations = Annotations { destructive: false, ..Annotations::ACTS };
-    const SLOT: Slot = Slot::File;
-    /// A plan touches nothing but the conversation.
-    const BOUND_BY_SKILL: bool = false;
-
-    fn example(&self) -> Value {
-        json!({"task": "Find out why the tests fail, and mend it.", "max_steps": 4})
-    }
-
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
-        Touches::nothing()
-    }
-
-    fn is_offered(&self) -> bool {
-        self.model == ModelState::Ready
-    }
-
-    fn run(&self, arguments: PlanCreateArguments, call: &Call) -> Outcome<Plan> {
-        self.model.check(Self::NAME)?;
-        if arguments.task.trim().is_empty() {
-            return Err(invalid("`task` is empty. Say what is to be planned.").into());
+impl CreateArguments {
+    /// The plan of the caller's own steps, and what of them was not taken as it was written; none where
+    /// another model is named to write them.
+    pub(super) fn plan(&self) -> Result<Option<(Plan, Vec<String>)>, ToolError> {
+        if self.task.trim().is_empty() {
+            return Err(invalid("`task` is empty. Say what is to be planned."));
         }
-        let most = arguments.max_steps.unwrap_or(DEFAULT_STEPS);
-        let question = Question {
-            purpose: Self::NAME,
-            system: SYSTEM,
-            text: text(&arguments, most),
-            schema: schema(),
-            model: arguments.model,
-        };
-        let (plan, notices) = question.ask(&self.link, call, |written| accepted(written, most))?;
-        self.link.record(EventId::new(), Some(call.id.clone()), PlanCreated { plan: plan.clone() }.into());
-        *super::locked(&self.plan) = Some(plan.clone());
-        let stdout = format!("{plan}\nCall `plan_update` whenever a step is done.\n");
-        Ok(Success { stdout, data: plan, notices, ..Success::default() })
+        match (&self.steps, &self.model) {
+            (Some(steps), _) => {
+                let steps = steps.iter().map(|step| WrittenStep { step: step.clone(), status: None });
+                let (risks, questions, completion) = Default::default();
+                let (summary, steps) = (self.task.clone(), steps.collect());
+                let written = Written { summary, steps, risks, questions, completion };
+                let plan = accepted(written, self.max_steps.unwrap_or(MOST_STEPS));
+                plan.map(Some).map_err(|mistake| invalid(format!("The plan cannot be used: {mistake}.")))
+            }
+            (None, Some(_)) => Ok(None),
+            (None, None) => {
+                let hint = "List what you will do as `steps`, or name another model as `model`.";
+                Err(invalid("`steps` is missing.").with_hint(hint))
+            }
+        }
     }
-}
 
-fn text(arguments: &PlanCreateArguments, most: usize) -> String {
-    let mut text = format!("At most {most} steps.\n");
-    if let Some(style) = arguments.style.as_ref().filter(|style| !style.trim().is_empty()) {
-        text.push_str(&format!("Style of the plan: {style}\n"));
+    /// The most steps that another model may plan.
+    pub(super) fn most(&self) -> usize {
+        self.max_steps.unwrap_or(DEFAULT_STEPS)
     }
-    text + &format!("\nThe task:\n{}", arguments.task)
+
+    /// What another model is asked.
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("At most {} steps.\n", self.most());
+        if let Some(style) = self.style.as_ref().filter(|style| !style.trim().is_empty()) {
+            text.push_str(&format!("Style of the plan: {style}\n"));
+        }
+        text + &format!("\nThe task:\n{}", self.task)
+    }
 }
 
 /// In the few words that all providers know: what is bounded is said in the request and checked here.
-fn schema() -> ReplySchema {
+pub(super) fn schema() -> ReplySchema {
     let texts = json!({"type": "array", "items": {"type": "string"}});
     let step = json!({
         "type": "object",
@@ -155,7 +149,7 @@ fn schema() -> ReplySchema {
 }
 
 /// The plan, and what of it was not taken as it was written; or what is wrong with it.
-fn accepted(written: Written, most: usize) -> Result<(Plan, Vec<String>), String> {
+pub(super) fn accepted(written: Written, most: usize) -> Result<(Plan, Vec<String>), String> {
     let mut notices = Vec::new();
     let mut steps: Vec<PlanStep> = Vec::new();
     for WrittenStep { step, status } in written.steps {
@@ -199,6 +193,8 @@ fn one_line(text: &str, max_chars: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn written(steps: &Value) -> Written {

@@ -1,16 +1,19 @@
-//! `plan_update`: says how far the task's plan has come.
+//! `plan_update`: the arguments, and what they change in a plan.
 
 use protocol::event::PlanUpdated;
-use protocol::{Annotations, ErrorCode, EventId, Plan, Risk, SessionId, StepStatus, ToolError};
+use protocol::{Annotations, Plan, Risk, StepStatus, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
-use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::function::About;
 
-use super::link::TaskLink;
-use super::{ModelState, SharedPlan};
+pub(super) const ABOUT: About = About {
+    name: "plan_update",
+    risk: Risk::Low,
+    annotations: Annotations { destructive: false, idempotent: true, ..Annotations::ACTS },
+    essential: &[],
+    json_texts: &[],
+};
 
 const MAX_NOTE_CHARS: usize = 300;
 
@@ -21,7 +24,7 @@ const MAX_NOTE_CHARS: usize = 300;
 /// At most one step is in progress: one that was becomes pending again when another begins.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PlanUpdateArguments {
+pub(crate) struct UpdateArguments {
     /// Its number, from 1.
     #[schemars(range(min = 1, max = 20))]
     step: usize,
@@ -31,52 +34,13 @@ pub(crate) struct PlanUpdateArguments {
     note: Option<String>,
 }
 
-pub(super) struct PlanUpdate {
-    pub(super) link: TaskLink,
-    pub(super) plan: SharedPlan,
-    pub(super) model: ModelState,
-}
-
-impl Tool for PlanUpdate {
-    type Arguments = PlanUpdateArguments;
-    type Data = Plan;
-    const NAME: &'static str = "plan_update";
-    const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations =
-        Annotations { destructive: false, idempotent: true, ..Annotations::ACTS };
-    const SLOT: Slot = Slot::File;
-    const BOUND_BY_SKILL: bool = false;
-
-    fn example(&self) -> Value {
-        json!({"step": 1, "status": "completed", "note": "Two tests fail."})
-    }
-
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
-        Touches::nothing()
-    }
-
-    fn is_offered(&self) -> bool {
-        self.model == ModelState::Ready
-    }
-
-    fn run(&self, arguments: PlanUpdateArguments, call: &Call) -> Outcome<Plan> {
-        self.model.check(Self::NAME)?;
-        let mut shared = super::locked(&self.plan);
-        let plan = shared.as_mut().ok_or_else(|| {
-            ToolError::new(ErrorCode::NotFound, "This task has no plan.")
-                .with_hint("Make one with `plan_create` first, or go on without.")
-        })?;
-        let PlanUpdateArguments { step, status, note } = arguments;
+impl UpdateArguments {
+    /// Applies the update to a plan; returns what else that changed, and the event.
+    pub(super) fn apply(self, plan: &mut Plan) -> Result<(Vec<String>, PlanUpdated), ToolError> {
+        let Self { step, status, note } = self;
         let notices = set(plan, step, status)?;
         let note = note.map(|note| elide(&note, MAX_NOTE_CHARS));
-        let event = PlanUpdated { step, status, note, plan: plan.clone() };
-        self.link.record(EventId::new(), Some(call.id.clone()), event.into());
-        Ok(Success {
-            stdout: format!("{}\n", plan.recap()),
-            data: plan.clone(),
-            notices,
-            ..Success::default()
-        })
+        Ok((notices, PlanUpdated { step, status, note, plan: plan.clone() }))
     }
 }
 

@@ -1,13 +1,15 @@
 //! `todo_update`: adds to the to-do list, or moves an item to what is done.
 //!
 //! The lists are Markdown files in the `state` root, which people and models edit, too. A change of both is
-//! one change for the tool server, so that no kill loses an item or leaves it in both; and it holds only if
-//! the files are what they were when they were read, else it is worked out again.
+//! one change, so that no kill loses an item or leaves it in both; and it holds only if the files are what
+//! they were when they were read, else it is worked out again.
 
 mod files;
 mod list;
-mod model;
+mod people;
 mod reference;
+
+use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
@@ -16,31 +18,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, Failure, Outcome, Slot, Success, Tool};
 
-use super::ModelState;
-use super::link::TaskLink;
-pub(crate) use files::state_root;
+use crate::tool_context::ToolContext;
 use files::{Files, Lists, chat_of};
 use list::{Item, Kind};
-use model::Sought;
 use reference::{is_valid, references};
-
-const NAME: &str = "todo_update";
-
-/// The warning for a person without a reference.
-const WRITE_RAW: &str = "reference_unresolved_write_raw";
 
 /// How often a change is worked out again because another program has changed the lists.
 const TRIES: usize = 5;
+
+/// The most items that an error names.
+const MOST_NAMED: usize = 10;
 
 /// Adds to the to-do list, or completes an item.
 ///
 /// # Details
 ///
-/// The lists are `TODO.md` and `TODO.DONE.md` in the `state` root; what is in them beside items stays. The
-/// model puts references to contacts behind the names of people, such as `Anna (tg:@anna)`, finds the item
-/// that is completed if no text is equal, and notices an item that is there already.
+/// The lists are `TODO.md` and `TODO.DONE.md` in the `state` root; what is in them beside items stays. Behind
+/// the name of each of `people` that one contact alone has stands a reference, such as `Anna (tg:@anna)`. An
+/// item is completed by its text, or by a part of it that no other item has, letter case aside.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TodoArguments {
@@ -48,7 +45,7 @@ pub(crate) struct TodoArguments {
     /// The item.
     #[schemars(length(min = 1, max = 2000))]
     content: String,
-    /// To add: who says it, is told, or is in it; may be empty.
+    /// To add: the names of those who say it, hear it, or are in it; may be empty.
     #[serde(default)]
     people: Option<Vec<String>>,
     /// The chat it belongs to, as `tg:<number>`; this one by default.
@@ -78,7 +75,7 @@ pub(crate) struct TodoData {
     changed: Changed,
     /// The item.
     entry: Entry,
-    /// What was not as one could expect.
+    /// What the caller may not expect: an item that was there already, a person without a reference.
     warnings: Vec<String>,
 }
 
@@ -114,16 +111,29 @@ struct Entry {
     content: String,
 }
 
-pub(super) struct TodoUpdate {
-    pub(super) link: TaskLink,
-    pub(super) model: ModelState,
-    pub(super) state_root: Option<String>,
+/// What a call found that named no single item.
+#[derive(Debug, Serialize)]
+struct Ambiguous {
+    /// The texts of the items that fit.
+    candidates: Vec<String>,
+}
+
+pub(crate) struct TodoUpdate {
+    context: ToolContext,
+    /// Held while the lists are changed, so that calls at the same time do not undo each other's work.
+    changing: Mutex<()>,
+}
+
+impl TodoUpdate {
+    pub(super) fn new(context: ToolContext) -> Self {
+        Self { context, changing: Mutex::new(()) }
+    }
 }
 
 impl Tool for TodoUpdate {
     type Arguments = TodoArguments;
     type Data = TodoData;
-    const NAME: &'static str = NAME;
+    const NAME: &'static str = "todo_update";
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations { destructive: false, ..Annotations::ACTS };
     const SLOT: Slot = Slot::File;
@@ -132,12 +142,14 @@ impl Tool for TodoUpdate {
         json!({"action": "add", "content": "Call Anna about the report", "people": ["Anna"]})
     }
 
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
-        Touches::nothing()
+    fn is_offered(&self) -> bool {
+        self.context.workspaces.whole().has_state()
     }
 
-    fn is_offered(&self) -> bool {
-        self.model == ModelState::Ready
+    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        let names = files::named(&arguments["action"]);
+        let paths = names.iter().flat_map(|name| self.context.paths_touched(&files::path(name), session));
+        Touches { paths: paths.collect(), ..Touches::nothing() }
     }
 
     fn misfit(&self, arguments: &Value) -> Option<String> {
@@ -145,24 +157,33 @@ impl Tool for TodoUpdate {
     }
 
     fn run(&self, arguments: TodoArguments, call: &Call) -> Outcome<TodoData> {
-        self.model.check(NAME)?;
-        let root = self.state_root.as_deref().ok_or_else(|| {
-            let message = format!("{NAME} unavailable: this task has no `state` root.");
-            ToolError::new(ErrorCode::ToolNotAllowed, message)
-                .with_hint("The lists are in the root named `state`; add one to AUTONOUS_TOOL_ALLOWED_ROOTS.")
-        })?;
-        let files = Files { link: &self.link, call, root };
+        if !self.is_offered() {
+            let error = ToolError::new(ErrorCode::ToolNotAllowed, "There is no `state` root for the lists.");
+            return Err(error
+                .with_hint(
+                    "Ask the operator to add a directory called `state` to AUTONOUS_TOOL_ALLOWED_ROOTS.",
+                )
+                .into());
+        }
+        let roots = self.context.workspaces.of(&call.session)?;
+        let files = Files { context: &self.context, roots: &roots, call };
         let chat_id = arguments.chat_id.as_deref().map(checked_chat).transpose()?;
         let content = arguments.content.split_whitespace().collect::<Vec<_>>().join(" ");
-        let done = match (arguments.action, arguments.people) {
-            (Action::Add, None) => Err(invalid("people is required for add action")
-                .with_hint("Name who says it, who is told and who is in it; [] if nobody is.")),
-            (Action::Add, Some(people)) => {
-                add(&files, &content, &people, chat_id.or_else(|| chat_of(&call.session)))
+        if content.is_empty() {
+            return Err(invalid("content is required: what to do, or what is done.").into());
+        }
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let data = match (arguments.action, arguments.people) {
+            (Action::Add, None) => {
+                return Err(invalid("people is required for add action")
+                    .with_hint("Name those who say it, hear it, or are in it; [] for nobody.")
+                    .into());
             }
-            (Action::Complete, _) => complete(&files, &content, chat_id.as_deref()),
+            (Action::Add, Some(people)) => {
+                add(&files, &content, &people, chat_id.or_else(|| chat_of(&call.session)))?
+            }
+            (Action::Complete, _) => complete(&files, &content, chat_id.as_deref())?,
         };
-        let data = done?;
         let verb = match (&data.action, data.changed.wip_added + data.changed.done_added) {
             (_, 0) => "Is on the list already",
             (Action::Add, _) => "Added",
@@ -204,39 +225,20 @@ fn checked_chat(chat_id: &str) -> Result<String, ToolError> {
     }
 }
 
-/// Items with the indexes of their lines.
-type Items = Vec<(usize, Item)>;
-
 fn add(
     files: &Files<'_>,
     content: &str,
     people: &[String],
     chat_id: Option<String>,
 ) -> Result<TodoData, ToolError> {
-    if content.is_empty() {
-        return Err(invalid("content is required: what to do, or what is done."));
-    }
-    let (text, warnings) = with_references(files, content, people)?;
-    let mut judged: Option<(Items, Option<usize>)> = None;
+    let (text, mut warnings) = with_references(files, content, people)?;
     for _ in 0..TRIES {
         let mut lists = files.read()?;
-        let items: Items = lists.open.items().collect();
-        let same = match (items.iter().position(|(_, item)| item.says(&text)), &judged) {
-            (Some(same), _) => Some(same),
-            (None, _) if items.is_empty() => None,
-            (None, Some((known, same))) if *known == items => *same,
-            (None, _) => {
-                let found = model::find(files.link, files.call, Sought::Duplicate, &text, &items)?;
-                found.first().copied()
-            }
-        };
+        let same = lists.open.items().map(|(_, item)| item).find(|item| item.says(&text));
         if let Some(same) = same {
-            let item = &items[same].1;
-            let warning = format!("duplicate_not_added: an open item says the same: {}", item.text);
-            let warnings = [warnings, vec![warning]].concat();
-            return Ok(data(Action::Add, &lists, Changed::default(), item, warnings));
+            warnings.push(format!("duplicate_not_added: an open item says the same: {}", same.text));
+            return Ok(data(Action::Add, &lists, Changed::default(), &same, warnings));
         }
-        judged = Some((items, same));
         let (now, created_at) = now();
         let item = Item { created_at, done_at: None, chat_id: chat_id.clone(), text: text.clone() };
         lists.open.add(&item, &now);
@@ -248,7 +250,7 @@ fn add(
     Err(contended())
 }
 
-/// The text with a reference behind each person that can be told apart, and what is to be said about others.
+/// The text with a reference behind each person that one contact alone is, and a warning for each other.
 fn with_references(
     files: &Files<'_>,
     content: &str,
@@ -269,40 +271,22 @@ fn with_references(
                 "References are tg:<number>, tg:@<username>, slack:<id>, discord:<id> and maep:<id>.",
             ));
         }
-        if !model::is_reachable(&contacts, reference) {
+        if !people::is_reachable(&contacts, reference) {
             return Err(invalid(format!("reference id is not reachable: {reference}"))
                 .with_hint("It is in no contact of contacts/ACTIVE.md; write the name alone."));
         }
     }
-    let raw = |people: &[String], why: &str| {
-        let people = people.iter().filter(|person| !person.trim().is_empty());
-        people.map(|person| format!("{WRITE_RAW}: {person} {why} (missing_reference_id)")).collect()
-    };
-    if people.is_empty() || contacts.known.is_empty() {
-        return Ok((content.to_owned(), raw(people, "is in no contact")));
-    }
-    let resolved = model::resolve(files.link, files.call, content, people, &contacts)?;
-    Ok((resolved.text, raw(&resolved.unresolved, "cannot be told apart in the contacts")))
+    Ok(people::with_references(content, people, &contacts))
 }
 
-fn complete(files: &Files<'_>, content: &str, chat_id: Option<&str>) -> Result<TodoData, ToolError> {
-    if content.is_empty() {
-        return Err(invalid("content is required: what to do, or what is done."));
-    }
-    let mut meant: Option<Item> = None;
+fn complete(files: &Files<'_>, content: &str, chat_id: Option<&str>) -> Result<TodoData, Failure> {
     for _ in 0..TRIES {
         let mut lists = files.read()?;
         let of_chat = |item: &Item| chat_id.is_none_or(|chat| item.chat_id.as_deref() == Some(chat));
-        let items: Items = lists.open.items().filter(|(_, item)| of_chat(item)).collect();
-        let known = meant.as_ref().and_then(|meant| items.iter().position(|(_, item)| item == meant));
-        let at = match known {
-            Some(at) => at,
-            None => find(files, content, &items)?,
-        };
-        let (index, item) = items[at].clone();
+        let items: Vec<(usize, Item)> = lists.open.items().filter(|(_, item)| of_chat(item)).collect();
+        let (index, item) = meant(content, &items)?.clone();
         let (now, done_at) = now();
-        let done = Item { done_at: Some(done_at), ..item.clone() };
-        meant = Some(item);
+        let done = Item { done_at: Some(done_at), ..item };
         lists.done.add(&done, &now);
         lists.open.remove(index, &now);
         if files.write(&lists)? {
@@ -310,34 +294,43 @@ fn complete(files: &Files<'_>, content: &str, chat_id: Option<&str>) -> Result<T
             return Ok(data(Action::Complete, &lists, changed, &done, Vec::new()));
         }
     }
-    Err(contended())
+    Err(contended().into())
 }
 
-/// The one item that is meant: by its text, else by the model.
-fn find(files: &Files<'_>, content: &str, items: &[(usize, Item)]) -> Result<usize, ToolError> {
-    let is_equal = |(at, (_, item)): (usize, &(usize, Item))| item.says(content).then_some(at);
-    let mut found: Vec<usize> = items.iter().enumerate().filter_map(is_equal).collect();
-    if found.is_empty() && !items.is_empty() {
-        found = model::find(files.link, files.call, Sought::Meant, content, items)?;
+/// The one item that a text names: by its whole text, else by a part of it.
+fn meant<'a>(content: &str, items: &'a [(usize, Item)]) -> Result<&'a (usize, Item), Failure> {
+    let mut found: Vec<_> = items.iter().filter(|(_, item)| item.says(content)).collect();
+    if found.is_empty() {
+        found = items.iter().filter(|(_, item)| item.has(content)).collect();
     }
     match found.as_slice() {
-        [only] => Ok(*only),
+        [only] => Ok(only),
         [] => {
+            let nearest = items.iter().map(|(_, item)| &item.text).min_by(|one, other| {
+                let likeness =
+                    |text: &str| strsim::jaro_winkler(&text.to_lowercase(), &content.to_lowercase());
+                likeness(other).total_cmp(&likeness(one))
+            });
+            let hint = match nearest {
+                Some(nearest) => format!("The nearest is {nearest:?}. Call again with an item's whole text."),
+                None => "There is no open item.".to_owned(),
+            };
             let message = format!("no matching todo item in {}", Kind::Open.file());
-            let hint = "Read the file, and repeat the call with the text of the item; or tell the user.";
-            Err(ToolError::new(ErrorCode::NoMatch, message).with_hint(hint))
+            Err(ToolError::new(ErrorCode::NoMatch, message).with_hint(hint).into())
         }
         several => {
-            let candidates: Vec<&str> = several.iter().map(|at| items[*at].1.text.as_str()).collect();
+            let candidates: Vec<String> =
+                several.iter().take(MOST_NAMED).map(|(_, item)| item.text.clone()).collect();
             let message = format!("ambiguous todo item match: {}", candidates.join("; "));
-            let hint = "Ask the user which one, then repeat the call with its whole text, or with `chat_id`.";
-            Err(ToolError::new(ErrorCode::NotUnique, message).with_hint(hint))
+            let hint = "Call again with the whole text of the one that is meant, or with `chat_id`.";
+            let error = ToolError::new(ErrorCode::NotUnique, message).with_hint(hint);
+            Err(Failure::with_data(error, &Ambiguous { candidates }))
         }
     }
 }
 
 fn contended() -> ToolError {
-    let message = "Somebody else keeps changing the lists; nothing was changed.";
+    let message = "Another program keeps changing the lists; nothing was changed.";
     ToolError { retryable: true, ..ToolError::new(ErrorCode::Conflict, message).with_hint("Call again.") }
 }
 
