@@ -6,6 +6,15 @@
 
 use serde_json::Value;
 
+/// What the names of vendors' models begin with. None of those is small, also behind a proxy.
+const VENDORS: [&str; 5] = ["gpt-", "chatgpt-", "claude-", "gemini-", "grok-"];
+
+/// Whether a name is that of a vendor's model, such as `gpt-4.1-mini` or `anthropic/claude-sonnet-4-5`.
+pub(crate) fn is_vendors(name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    VENDORS.iter().any(|vendor| name.starts_with(vendor))
+}
+
 /// The billions of parameters in a model's name; the largest number if there are several, because that of the
 /// active ones (`30b-a3b`) is smaller.
 pub(crate) fn of_name(name: &str) -> Option<f64> {
@@ -68,6 +77,16 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(of_name(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_vendors_model_is_known_by_its_name() {
+        for name in ["gpt-4.1-mini", "anthropic/claude-sonnet-4-5", "Gemini-Flash-latest", "grok-4"] {
+            assert!(is_vendors(name), "{name}");
+        }
+        for name in ["local", "qwen3-30b-a3b", "my-gpt-4", ""] {
+            assert!(!is_vendors(name), "{name}");
         }
     }
 

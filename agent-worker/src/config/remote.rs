@@ -231,7 +231,8 @@ impl Remote {
     /// How to ask the model's server for its size, unless the settings or its name say it. A vendor's models
     /// are not small.
     pub(super) fn unknown_size(&self) -> Option<anyhow::Result<SizeProbe>> {
-        let is_vendors = self.settings.base_url.as_str() == self.provider.vendor_base_url();
+        let is_vendors = self.settings.base_url.as_str() == self.provider.vendor_base_url()
+            || model_size::is_vendors(&self.settings.model);
         let is_unknown = self.prompt.is_none() && self.billions.is_none() && !is_vendors;
         is_unknown.then(|| Ok(SizeProbe::new(self.probe()?, self.settings.model.clone())))
     }
