@@ -26,7 +26,7 @@ pub(crate) struct Agent {
     /// Pauses a failing provider, across tasks.
     pub(crate) breaker: ModelBreaker,
     pub(crate) tools: ToolClient,
-    /// The worker's own tools.
+    /// What changes only the conversation.
     pub(crate) plan_functions: PlanFunctions,
     pub(crate) limits: Limits,
     pub(crate) prompt_form: PromptForm,

@@ -26,15 +26,7 @@ pub(crate) async fn until_decided<E, Answer: Future<Output = Result<Envelope, E>
     key: &str,
     send: impl Fn(Option<Duration>) -> Answer,
 ) -> Result<Waited, E> {
-    wait(clock, key, clock.patience(), send).await
-}
-
-async fn wait<E, Answer: Future<Output = Result<Envelope, E>>>(
-    clock: &WallClock,
-    key: &str,
-    patience: Option<Duration>,
-    send: impl Fn(Option<Duration>) -> Answer,
-) -> Result<Waited, E> {
+    let patience = clock.patience();
     let mut envelope = send(None).await?;
     if undecided(&envelope, key).is_none() {
         return Ok(Waited::Answered(envelope));

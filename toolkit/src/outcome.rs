@@ -119,14 +119,10 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The failure of a call that did not reach its tool, with data for the caller.
-    pub(crate) fn of_guard(error: ToolError, shown: Success<Data>) -> Self {
-        Self { exit_code: error.exit_code(), error, shown: Some(Box::new(shown)) }
-    }
-
     /// A failure with data for the caller.
     pub fn with_data<T: Serialize>(error: ToolError, data: &T) -> Self {
-        Self::of_guard(error, Success { data: Data::of(data), ..Success::default() })
+        let shown = Success { data: Data::of(data), ..Success::default() };
+        Self { exit_code: error.exit_code(), error, shown: Some(Box::new(shown)) }
     }
 
     /// The same failure with the mark of what comes from outside: a tool that ran may quote who answered it.

@@ -13,8 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protocol::event::{PlanCreated, PlanUpdated};
 use protocol::{ErrorCode, Plan, Task, ToolError, ToolSpec};
-use toolkit::Success;
 use toolkit::function::{Function, FunctionError};
+use toolkit::{Success, runner};
 
 use crate::budget::TaskUsage;
 use crate::model::{ReplySchema, ToolCall};
@@ -103,8 +103,7 @@ impl<'a> TaskPlan<'a> {
     pub(crate) fn read(&self, call: &ToolCall) -> Result<PlanCall, ToolError> {
         let (functions, name) = (self.functions, call.name.as_str());
         if functions.disabled.contains(name) {
-            let message = format!("The {name} tool is disabled by AUTONOUS_TOOL_DISABLED.");
-            return Err(ToolError::new(ErrorCode::ToolNotAllowed, message));
+            return Err(runner::disabled(name));
         }
         let arguments = call.arguments.as_bytes();
         if name != create::NAME {

@@ -22,7 +22,7 @@ use super::settings::RunnerSettings;
 use crate::locks::Locks;
 use crate::policy::{AskingRule, Caller, Decision, Touches, Verdict};
 use crate::registry::AnyTool;
-use crate::{Call, Failure, Redactor, Slot, Success};
+use crate::{Call, Failure, Redactor, Slot};
 
 /// How long a trial run may take.
 const TRIAL: Duration = Duration::from_secs(10);
@@ -143,7 +143,7 @@ impl Asking {
             data["expires_at_ms"] = json!(approval.expires_at_ms);
             data["state"] = json!(approval.state);
         }
-        Stop::Refused(Failure::of_guard(error, Success { data: data.into(), ..Success::default() }))
+        Stop::Refused(Failure::with_data(error, &data))
     }
 }
 
@@ -361,7 +361,7 @@ fn denied(approval: &Approval) -> Failure {
         "reason": reason,
         "by": by,
     });
-    Failure::of_guard(error, Success { data: data.into(), ..Success::default() })
+    Failure::with_data(error, &data)
 }
 
 impl CallInfo {

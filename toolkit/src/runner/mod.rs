@@ -48,7 +48,7 @@ use crate::policy::Caller;
 use crate::{Call, Failure, Outcome, Redactor, Registry, Success};
 
 pub use envelope::{answer, refusal};
-pub use guards::DEFAULT_MAX_COMMANDS;
+pub use guards::{DEFAULT_MAX_COMMANDS, disabled};
 pub use recorder::{CallIds, Recorder};
 pub use request::Request;
 pub use settings::{RunnerSettings, WorkingDirectory};

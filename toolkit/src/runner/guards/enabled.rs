@@ -20,7 +20,12 @@ impl Guard for Enabled {
         if !self.0.contains(name) {
             return Ok(()).into();
         }
-        let message = format!("The {name} tool is disabled by AUTONOUS_TOOL_DISABLED.");
-        Err(ToolError::new(ErrorCode::ToolNotAllowed, message)).into()
+        Err(disabled(name)).into()
     }
+}
+
+/// The error for a call of what the operator has disabled.
+pub fn disabled(name: &str) -> ToolError {
+    let message = format!("The {name} tool is disabled by AUTONOUS_TOOL_DISABLED.");
+    ToolError::new(ErrorCode::ToolNotAllowed, message)
 }

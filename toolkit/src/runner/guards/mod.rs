@@ -27,6 +27,7 @@ use super::quick::SharedQuickCalls;
 use crate::locks::Locks;
 use crate::{Failure, Redactor, Success};
 
+pub use enabled::disabled;
 pub(super) use idempotency::Claim;
 pub use slot::DEFAULT_MAX_COMMANDS;
 
