@@ -126,6 +126,7 @@ enum Tiers {
     OnlyA,
 }
 
+/// Holds what it takes for 5 s, so that hoarders that share few processors hold all of it at the same time.
 const HOARD: &str = "hoard() { python3 -c \"
 import ctypes, mmap, os, socket, time
 l = ctypes.CDLL(None)
@@ -140,7 +141,7 @@ def flood(s):
 def fill(m):
     for at in range(0, len(m), 4096): m[at] = 1
 $1
-time.sleep(1)
+time.sleep(5)
 print('held')\"; }
 ";
 
