@@ -22,6 +22,10 @@ REPLY_SECONDS = 3600  # Twenty turns of a model that reads ten tokens a second.
 PROMPT_TOKENS = 1200  # The most that prompt and tools may take.
 
 
+def answer(text):
+    return 200, json.dumps({"choices": [{"finish_reason": "stop", "message": {"content": text}}]}).encode()
+
+
 def word():
     """A word that no model guesses."""
     return "".join(secrets.choice("bdfgklmnprst") + secrets.choice("aeiou") for _ in range(4))
@@ -81,7 +85,7 @@ class Proxy:
 
     def __init__(self, stack, upstream, is_held, variations):
         self.upstream, self.is_held, self.variations = upstream, is_held, variations
-        self.turns = []
+        self.turns, self.known = [], {}
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
         threading.Thread(target=server.serve_forever, daemon=True).start()
         stack.callback(server.shutdown)
@@ -108,11 +112,13 @@ class Proxy:
         return Handler
 
     def pass_on(self, path, body):
+        if not self.upstream:
+            return 404, b"{}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.upstream + path, data, {"Content-Type": "application/json"})
         try:
-            with OPENER.open(request, timeout=REPLY_SECONDS) as answer:
-                return answer.status, answer.read()
+            with OPENER.open(request, timeout=REPLY_SECONDS) as reply:
+                return reply.status, reply.read()
         except urllib.error.HTTPError as refused:
             return refused.code, refused.read()
         except OSError as error:
@@ -120,15 +126,20 @@ class Proxy:
 
     def chat(self, body):
         for change in self.variations:
-            form.VARIATIONS[change](body)
+            form.vary(change, body, self.known)
+        if "no-doubt" in self.variations and (text := form.undoubted(body)):
+            return answer(text)
         body.pop("stream_options", None)
         # The worker takes a whole reply as well, and servers add the usage to it unasked.
         body |= {"stream": False, "cache_prompt": True}
         is_held = self.is_held and body.get("tools")
-        status, answer = self.pass_on("/chat/completions", form.held(body) if is_held else body)
+        if not self.upstream:
+            self.known["request"] = body
+            return answer("done")
+        status, found = self.pass_on("/chat/completions", form.held(body) if is_held else body)
         if status != 200:
-            return status, answer
-        reply = json.loads(answer)
+            return status, found
+        reply = json.loads(found)
         self.turns.append(reply.get("usage") or {})
         return status, json.dumps(form.native(reply) if is_held else reply).encode()
 
@@ -152,6 +163,7 @@ def run(programs, proxy, protocol, number):
             "AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS": str(REPLY_SECONDS),
         } | settings)
         root = system.data / "workspace"
+        proxy.known["root"] = str(root)
         for name, text in task.files.items():
             (root / name).write_text(text)
         began = time.monotonic()
@@ -169,6 +181,17 @@ def run(programs, proxy, protocol, number):
         print(f"  {mark}  {task.name} ({len(turns)} turns, {tokens} tokens, {cached} of them from the server's cache, "
               f"{seconds:.0f} s): {shown}", flush=True)
         return is_right, tokens, len(turns), turns[0].get("prompt_tokens", 0) if turns else 0
+
+
+def first_request(programs, prompt):
+    """What the worker sends first in one of its forms, with native calls."""
+    with ExitStack() as stack:
+        proxy = Proxy(stack, None, False, [])
+        system = System(stack, programs, "openai", proxy.url, AUTONOUS_MODEL_NAME="local",
+                        AUTONOUS_MODEL_TOOL_PROTOCOL="native", AUTONOUS_MODEL_PROMPT=prompt)
+        system.control("/messages", {"text": "Say that it is done.", "chat": prompt})
+        request = wait_for("the first request", lambda: proxy.known.get("request"))
+        return request | {"root": str(system.data / "workspace")}
 
 
 def serve(stack, gguf):
@@ -220,6 +243,8 @@ def main():
     with ExitStack() as stack:
         upstream = (url or serve(stack, gguf)).rstrip("/")
         proxy = Proxy(stack, upstream, os.environ.get("HELD", "1") == "1", listed("VARY", ""))
+        if not form.PUT_BACK.keys().isdisjoint(proxy.variations):
+            proxy.known |= {name: first_request(programs, name) for name in ["compact", "full"]}
         for _ in range(int(os.environ.get("RUNS", "1"))):
             counts += [report(programs, proxy, protocol, chosen) for protocol in listed("PROTOCOLS", "native,json")]
     sys.exit(0 if min(counts) >= 0.8 * len(chosen) else 1)

@@ -50,6 +50,31 @@ const LEAVE_INDEX: &str = "mkdir -p repository/.git/{objects,refs} && cd reposit
 const REPLACE_PROGRAM: &str = "cd named; echo replaced > run.sh; rm -f run.sh; echo replaced > run.sh; \
     echo replaced > new && mv -f new run.sh; true";
 
+/// Programs in Perl that take memory which no process maps, several at a time, and how each of them names what
+/// it takes. The commands that people have need not come with another language that makes system calls.
+const HOARDERS: [(&str, &str, usize); 3] = [
+    ("in semaphores", "for (1..60) { defined semget(0, 32000, 0600) or refused() }", 1),
+    (
+        "in the buffers of sockets",
+        "for (1..400) { socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0) or refused(); $a->blocking(0);
+         1 while defined syswrite($a, q(x) x 4000); push @kept, $a, $b }",
+        3,
+    ),
+    (
+        "in tables of pages",
+        "my $at = syscall(MMAP, 0, 3 << 30, 1, 0x22, -1, 0); $at > 0 or refused();
+         for (0..1535) { syscall(MADVISE, $at + ($_ << 21), 4096, 22) == 0 or refused() }",
+        30,
+    ),
+];
+
+/// The numbers of `mmap` and `madvise`, from the kernel's tables of system calls.
+const MMAP_AND_MADVISE: [u32; 2] = if cfg!(target_arch = "x86_64") { [9, 28] } else { [222, 233] };
+
+/// What a hoarder says if it could take nothing, and if it held all of it.
+const REFUSED: &str = "refused";
+const HELD: &str = "held";
+
 /// Tries the guards, each with commands in a temporary directory.
 pub fn findings(config: Config) -> Vec<Finding> {
     match Trial::set_up(config) {
@@ -61,7 +86,7 @@ pub fn findings(config: Config) -> Vec<Finding> {
                 trial.closed_root(),
                 trial.memory(),
             ];
-            trial.git_leftovers().into_iter().chain(others).collect()
+            trial.git_leftovers().into_iter().chain(others).chain(trial.hoarders()).collect()
         }
         Err(error) => vec![finding("set up a temporary root", Err(format!("{error:#}")), "")],
     }
@@ -220,11 +245,44 @@ impl Trial {
     fn memory(&self) -> Finding {
         // `tail` keeps the whole of a last line.
         let got_through = match self.run("head -c 1073741824 /dev/zero | tail > /dev/null") {
-            Err(error) if error.contains("AUTONOUS_TOOL_MAX_MEMORY_MB") => Ok(false),
+            Err(error) if is_out_of_memory(&error) => Ok(false),
             ended => ended.map(|_| true),
         };
         finding("take more memory than a command may have", got_through, "killed")
     }
+
+    /// The same of memory that no process maps.
+    fn hoarders(&self) -> [Finding; 3] {
+        let has_perl = self.run("perl -MSocket -MIO::Handle -e 1").is_ok();
+        HOARDERS.map(|(what, script, processes)| {
+            let attempt = format!("take more memory than a command may have {what}");
+            if !has_perl {
+                let detail = "not tried: it takes perl with its modules Socket and IO::Handle".to_owned();
+                return Finding { attempt, verdict: Verdict::StatedLoss, detail };
+            }
+            match self.run(&hoard(script, processes)) {
+                Err(error) if is_out_of_memory(&error) => finding(&attempt, Ok(false), "killed"),
+                Ok(said) if said.contains(HELD) => finding(&attempt, Ok(true), ""),
+                Ok(said) if said.contains(REFUSED) => finding(&attempt, Ok(false), "the calls are refused"),
+                Ok(said) => finding(&attempt, Err(format!("it ended otherwise: {said}")), ""),
+                Err(error) => finding(&attempt, Err(error), ""),
+            }
+        })
+    }
+}
+
+/// A line that runs a script in so many processes, each of which holds what it took for 3 s.
+fn hoard(script: &str, processes: usize) -> String {
+    let [mmap, madvise] = MMAP_AND_MADVISE.map(|number| number.to_string());
+    let script = script.replace("MMAP", &mmap).replace("MADVISE", &madvise);
+    format!(
+        "for i in {{1..{processes}}}; do perl -MSocket -MIO::Handle -e '
+         sub refused {{ print q({REFUSED}); exit }} my @kept; {script}; sleep 3; print q({HELD})' & done; wait"
+    )
+}
+
+fn is_out_of_memory(error: &str) -> bool {
+    error.contains("AUTONOUS_TOOL_MAX_MEMORY_MB")
 }
 
 /// Whether what a command left is there, below this git directory.

@@ -42,6 +42,9 @@ fn check_needs_no_settings_and_leaves_nothing_behind() {
         "holds       leave an index from which git writes a hook: taken back when the command ended",
         "holds       replace a program that a git setting names: read-only, or taken back",
         "holds       take more memory than a command may have: killed",
+        "holds       take more memory than a command may have in semaphores: killed",
+        "holds       take more memory than a command may have in the buffers of sockets: killed",
+        "holds       take more memory than a command may have in tables of pages: killed",
     ] {
         assert!(stdout.contains(held), "{held}: {stdout}{stderr}");
     }
@@ -72,6 +75,10 @@ fn what_tier_b_does_not_hide_is_a_stated_loss() {
         let line = format!("stated loss {attempt}: {expected}");
         assert!(stdout.contains(&line), "{line}: {stdout}");
         assert!(stdout.contains("holds       leave an executable git hook"), "{stdout}");
+        for taken in ["in semaphores", "in the buffers of sockets", "in tables of pages"] {
+            let held = format!("holds       take more memory than a command may have {taken}: ");
+            assert!(stdout.contains(&held), "{taken}: {stdout}");
+        }
         fs::remove_dir(&scratch).unwrap();
     }
 }
