@@ -9,6 +9,7 @@ mod capabilities;
 mod command;
 mod inside;
 mod messages;
+mod remove_tree;
 mod running;
 mod seccomp;
 mod self_check;
@@ -19,6 +20,7 @@ mod syscalls;
 
 pub use capabilities::{Capabilities, Finding, Layer, Verdict};
 pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits, OwnDirectory};
+pub use remove_tree::{open_for_owner, remove_tree};
 pub use running::{Exit, Lifeline, PendingExit, Running};
 pub use self_check::Depth;
 pub use settings::{Mode, Network, Root, SpawnerSettings, Tier};

@@ -1,14 +1,14 @@
 //! The temporary home of a command in tier B, where no tmpfs can be mounted.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-const PREFIX: &str = "command-";
+use crate::remove_tree::remove_tree;
 
-/// How deep we restore access to a tree; deeper directories stay until the next sweep.
-const MAX_DEPTH: u32 = 64;
+const PREFIX: &str = "command-";
 
 /// A directory with `home` and `tmp` in it; deleted when this is dropped.
 pub(super) struct PrivateHome {
@@ -53,28 +53,17 @@ impl PrivateHome {
     }
 
     pub(super) fn delete(&self) {
-        if fs::remove_dir_all(&self.directory).is_err() {
-            make_accessible(&self.directory, MAX_DEPTH);
-            let _ = fs::remove_dir_all(&self.directory);
-        }
+        let (Some(scratch), Some(name)) = (self.directory.parent(), self.directory.file_name()) else {
+            return;
+        };
+        // What cannot be removed now, the next start tries again.
+        let _ = File::open(scratch).and_then(|scratch| remove_tree(scratch.as_fd(), name, || Ok(())));
     }
 }
 
 /// Writes the files that each private home has.
 pub(super) fn write_files(home: &Path, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
     files.iter().try_for_each(|(name, content)| fs::write(home.join(name), content))
-}
-
-/// A command may have removed its own access to a directory.
-fn make_accessible(directory: &Path, depth: u32) {
-    if depth == 0 || fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).is_err() {
-        return;
-    }
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            make_accessible(&entry.path(), depth - 1);
-        }
-    }
 }
 
 impl Drop for PrivateHome {

@@ -253,6 +253,13 @@ fn nothing_of_a_command_stays_on_disk_outside_its_roots() {
         let run = fixture.run("echo x > ${TMPDIR:-/tmp}/sandbox-leftover; echo x > ~/left; echo done");
         assert_eq!(run.output, "done\n", "{run:?}");
         assert_eq!(fs::read_dir(fixture.path("scratch")).unwrap().count(), 0, "{run:?}");
+        // More directories in each other than open files, one of them closed.
+        let run = fixture.run(
+            "cd; python3 -c 'import os
+for n in range(5000): os.mkdir(\"d\"); os.chdir(\"d\")'; mkdir -p closed/d && chmod 0 closed; echo done",
+        );
+        assert_eq!(run.output, "done\n", "{run:?}");
+        assert_eq!(fs::read_dir(fixture.path("scratch")).unwrap().count(), 0, "{run:?}");
         assert!(!std::path::Path::new("/tmp/sandbox-leftover").exists());
         assert_eq!(fs::metadata(fixture.outside()).unwrap().nlink(), 2);
     }

@@ -9,21 +9,24 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, mkdirat, openat, openat2, readlinkat,
-    renameat_with, symlinkat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, mkdirat, openat, openat2,
+    readlinkat, renameat_with, statat, symlinkat,
 };
 use rustix::io::Errno;
+use sandbox::{open_for_owner, remove_tree};
 
 use crate::output_store::{KEEP, MAX_FILE_BYTES, MAX_TOTAL_BYTES};
 use crate::roots::QUARANTINE;
 
-/// How many entries of one directory are kept when they must be copied to another file system.
+/// How many entries of one directory are kept when they must be copied to another file system, and to which
+/// depth.
 const MAX_COPIED: usize = 1000;
+const MAX_COPIED_DEPTH: usize = 64;
 
 /// The directory of a call for names that had to be hidden and were too many.
 pub(super) const HIDDEN_NAMES: &str = "hidden-names";
@@ -66,11 +69,11 @@ impl Quarantine {
                 Err(Errno::EXIST) => {}
                 Err(Errno::XDEV | Errno::INVAL) => {
                     let mut left = MAX_COPIED;
-                    match copy(parent, name, directory.as_fd(), &target, &mut left) {
+                    match copy(parent, name, directory.as_fd(), &target, (&mut left, MAX_COPIED_DEPTH)) {
                         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                         copied => copied?,
                     }
-                    return remove(parent, name);
+                    return Ok(remove_tree(parent, name, || Ok::<(), Errno>(()))?);
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -119,8 +122,8 @@ impl Quarantine {
             let entry = entry?;
             if now.duration_since(entry.metadata()?.modified()?).unwrap_or(Duration::ZERO) > KEEP {
                 delete(&entry.path())?;
-            } else {
-                calls.push((bytes_in(&entry.path()), entry.path()));
+            } else if entry.file_type()?.is_dir() {
+                calls.push((bytes_in(&entry.path())?, entry.path()));
             }
         }
         calls.sort();
@@ -147,9 +150,12 @@ fn fair_share(calls: &[(u64, PathBuf)], most_bytes: u64) -> u64 {
 
 /// Deletes of a call so many bytes: names that had to be hidden first, then the largest files.
 fn shrink(path: &Path, excess: u64) -> io::Result<()> {
-    make_accessible(path);
     let mut files = Vec::new();
-    list(path, &mut files);
+    walk(path, |file, stat| {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            files.push((bytes_of(stat), file.to_owned()));
+        }
+    })?;
     let hidden = path.join(HIDDEN_NAMES);
     files.sort_by_key(|(bytes, file)| (!file.starts_with(&hidden), std::cmp::Reverse(*bytes)));
     let mut freed = 0;
@@ -157,27 +163,50 @@ fn shrink(path: &Path, excess: u64) -> io::Result<()> {
         if freed >= excess {
             return Ok(());
         }
-        fs::remove_file(file)?;
-        freed += bytes;
+        // One whose path is too long goes with the rest.
+        if fs::remove_file(file).is_ok() {
+            freed += bytes;
+        }
     }
     // What is left is directories.
     if freed < excess { delete(path) } else { Ok(()) }
 }
 
-/// The files below a directory, with what each takes.
-fn list(path: &Path, files: &mut Vec<(u64, PathBuf)>) {
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        match entry.metadata() {
-            Ok(facts) if facts.is_dir() => list(&entry.path(), files),
-            Ok(facts) => files.push((facts.blocks() * 512, entry.path())),
-            Err(_) => {}
-        }
-    }
+fn delete(path: &Path) -> io::Result<()> {
+    let (parent, name) = (path.parent().ok_or(Errno::INVAL)?, path.file_name().ok_or(Errno::INVAL)?);
+    Ok(remove_tree(File::open(parent)?.as_fd(), name, || Ok::<(), Errno>(()))?)
 }
 
-fn delete(path: &Path) -> io::Result<()> {
-    make_accessible(path);
-    fs::remove_dir_all(path)
+/// Visits what is below a directory, however deep, and opens closed directories for their owner. Only this
+/// server changes what lies here, so the way up is the way down.
+fn walk(top: &Path, mut visit: impl FnMut(&Path, &Stat)) -> io::Result<()> {
+    let (parent, name) = (top.parent().ok_or(Errno::INVAL)?, top.file_name().ok_or(Errno::INVAL)?);
+    let mut directory = open_for_owner(File::open(parent)?.as_fd(), name)?;
+    let mut levels = vec![entries(&directory)?.into_iter()];
+    let mut path = top.to_owned();
+    while let Some(level) = levels.last_mut() {
+        let Some(name) = level.next() else {
+            levels.pop();
+            path.pop();
+            let up = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            directory = openat(&directory, "..", up, Mode::empty())?;
+            continue;
+        };
+        let stat = statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        path.push(&name);
+        visit(&path, &stat);
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            directory = open_for_owner(directory.as_fd(), &name)?;
+            levels.push(entries(&directory)?.into_iter());
+        } else {
+            path.pop();
+        }
+    }
+    Ok(())
+}
+
+fn bytes_of(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_blocks).unwrap_or(0) * 512
 }
 
 fn numbered(name: &OsStr, number: usize) -> OsString {
@@ -211,9 +240,9 @@ fn copy(
     name: &OsStr,
     to: BorrowedFd<'_>,
     target: &OsStr,
-    left: &mut usize,
+    (left, depth): (&mut usize, usize),
 ) -> io::Result<()> {
-    if *left == 0 {
+    if *left == 0 || depth == 0 {
         return Ok(());
     }
     *left -= 1;
@@ -226,11 +255,11 @@ fn copy(
         }
         FileType::Symlink => Ok(symlinkat(readlinkat(from, name, Vec::new())?, to, target)?),
         FileType::Directory => {
-            let source = open_directory(from, name)?;
+            let source = open_for_owner(from, name)?;
             mkdirat(to, target, Mode::from_raw_mode(0o700))?;
             let target = open_directory(to, target)?;
             for child in entries(&source)? {
-                copy(source.as_fd(), &child, target.as_fd(), &child, left)?;
+                copy(source.as_fd(), &child, target.as_fd(), &child, (&mut *left, depth - 1))?;
             }
             Ok(())
         }
@@ -240,19 +269,6 @@ fn copy(
 }
 
 /// Removes an entry with everything in it.
-fn remove(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-    match unlinkat(parent, name, AtFlags::empty()) {
-        Err(Errno::ISDIR | Errno::PERM) => {}
-        removed => return Ok(removed?),
-    }
-    let directory = open_directory(parent, name)?;
-    super::tree::allow_owner(&directory);
-    for child in entries(&directory)? {
-        remove(directory.as_fd(), &child)?;
-    }
-    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
-}
-
 fn entries(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -265,21 +281,10 @@ fn entries(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Only this server changes what lies here, so these walk by path.
-fn bytes_in(path: &Path) -> u64 {
-    let Ok(facts) = fs::symlink_metadata(path) else { return 0 };
-    let below = facts.is_dir().then(|| fs::read_dir(path).ok()).flatten().into_iter().flatten().flatten();
-    facts.blocks() * 512 + below.map(|entry| bytes_in(&entry.path())).sum::<u64>()
-}
-
-fn make_accessible(path: &Path) {
-    if !fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir()) {
-        return;
-    }
-    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        make_accessible(&entry.path());
-    }
+fn bytes_in(path: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    walk(path, |_, stat| bytes += bytes_of(stat))?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -308,9 +313,27 @@ mod tests {
         assert!((0..8).all(|call| has(&format!("flood-{call}"), "a/.envrc")));
         assert!((0..8).any(|call| !has(&format!("flood-{call}"), "a/fill")));
         assert!(has("names", "b/.envrc"));
-        assert!(bytes_in(&quarantine.path) <= 3 << 20);
+        assert!(bytes_in(&quarantine.path).unwrap() <= 3 << 20);
 
         quarantine.sweep_to(SystemTime::now() + KEEP * 2, 3 << 20).unwrap();
         assert_eq!(fs::read_dir(&quarantine.path).unwrap().count(), 0, "a week is over");
+    }
+    /// Deeper than a path can name and than most servers may open files.
+    #[test]
+    fn a_deep_tree_is_counted_shrunk_and_removed() {
+        let output = tempfile::tempdir().unwrap();
+        let quarantine = Quarantine::open(output.path()).unwrap();
+        let call = quarantine.of_call("deep");
+        fs::create_dir(&call).unwrap();
+        let mut directory: OwnedFd = File::open(&call).unwrap().into();
+        for _ in 0..5000 {
+            directory = make_directory(directory.as_fd(), OsStr::new("d")).unwrap();
+        }
+        create(directory.as_fd(), OsStr::new("fill")).unwrap().write_all(&[b'x'; 4 << 20]).unwrap();
+        drop(directory);
+        assert!(bytes_in(&call).unwrap() > 4 << 20);
+        quarantine.keep("other", Path::new("a"), b"x").unwrap();
+        quarantine.sweep_to(SystemTime::now(), 1 << 20).unwrap();
+        assert!(!call.exists() && quarantine.of_call("other").exists());
     }
 }
