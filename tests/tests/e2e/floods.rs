@@ -53,6 +53,41 @@ fn hidden_names_that_a_command_leaves_in_excess_are_taken_back() {
     }
 }
 
+/// Each of them costs every later command time: a hundred thousand would end all commands.
+#[test]
+fn git_directories_that_a_command_leaves_in_excess_are_taken_back() {
+    let server = start();
+    for directory in ["own/.git/objects", "own/.git/refs"] {
+        fs::create_dir_all(server.root().join(directory)).unwrap();
+    }
+    fs::write(server.root().join("own/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let make = |top: &str| {
+        format!(
+            "python3 -c '
+import os
+for n in range(4200):
+    for name in [\"objects\", \"refs/modules\"]: os.makedirs(f\"{top}/\" + name)
+    open(f\"{top}/HEAD\", \"w\").write(\"ref: refs/heads/main\\n\")'"
+        )
+    };
+    for top in ["bare/{n}", "trees/{n}/.git"] {
+        let left = bash(&server, &make(top));
+        assert!(left.ok, "{left:?}");
+        let taken = left.meta.data["created_control_files"].to_string();
+        assert!(
+            taken.contains("one of 4200 new git directories, more than commands may leave"),
+            "{taken:.300}"
+        );
+        let next = bash(&server, "ls bare trees/7 2>/dev/null; cat own/.git/HEAD");
+        assert_eq!(
+            next.stdout.lines().last(),
+            Some("ref: refs/heads/main"),
+            "what was there stays: {next:?}"
+        );
+        assert!(!server.root().join("bare/7").exists() && !server.root().join("trees/7/.git").exists());
+    }
+}
+
 #[test]
 fn a_directory_with_too_much_to_hide_is_hidden_whole() {
     let server = start();

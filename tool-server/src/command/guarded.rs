@@ -14,7 +14,9 @@ use toolkit::Call;
 
 use super::grouped::{Crowd, MOST_COVERS, grouped};
 use super::{covers, error_chain, sandbox_failed};
-use crate::control_files::{ControlGuard, Found, FoundKind, GuardError, GuardedCall, Leaving, LeftBehind};
+use crate::control_files::{
+    ControlGuard, Flood, Found, FoundKind, GuardError, GuardedCall, Leaving, LeftBehind,
+};
 use crate::obstacle::Obstacle;
 use crate::roots::{Roots, Workspaces};
 use crate::watch::{Entry, EntryKind, Rules, Snapshot, Watch, WatchError, WatchedRoot};
@@ -27,6 +29,9 @@ const MAX_OPENINGS: usize = 20;
 
 /// How many hidden names are asked whether a command could not remove them.
 const MOST_STRANDED: usize = 256;
+
+/// The most git directories that commands may leave. To look through one takes some 20 µs, twice a command.
+const MOST_GIT_DIRECTORIES: usize = 4096;
 
 /// The ticks of the clocks of file systems.
 const CLOCK_TICK: Duration = Duration::from_millis(10);
@@ -216,7 +221,7 @@ impl GuardedCommand<'_> {
             Leaving::TakenBack => self.spawner.guard.after(&self.call, found(&snapshot)),
             Leaving::Kept => self.spawner.guard.after_keeping(&self.call, found(&snapshot)),
         };
-        left.extend(self.flood(&snapshot));
+        left.extend(self.floods(&snapshot));
         Ok((left, opened))
     }
 
@@ -242,27 +247,44 @@ impl GuardedCommand<'_> {
             .collect()
     }
 
-    /// What it left of names that must be hidden, if commands would have to hide too many then.
-    fn flood(&self, now: &Snapshot) -> Vec<LeftBehind> {
-        let hidden = |entry: &&Entry| {
+    /// What it left too much of: each name that must be hidden and each git directory costs every later
+    /// command some time.
+    fn floods(&self, now: &Snapshot) -> Vec<LeftBehind> {
+        let is_hidden = |entry: &&Entry| {
             matches!(entry.kind, EntryKind::Denied | EntryKind::Socket) && !entry.file_type.is_symlink()
         };
-        if now.entries.iter().filter(hidden).take(MOST_COVERS + 1).count() <= MOST_COVERS {
+        let is_git = |entry: &&Entry| matches!(entry.kind, EntryKind::DotGit | EntryKind::GitDirectory);
+        let mut left = self.flood(now, Flood::Hidden, (MOST_COVERS, is_hidden));
+        left.extend(self.flood(now, Flood::GitDirectories, (MOST_GIT_DIRECTORIES, is_git)));
+        left
+    }
+
+    /// What is new of one kind, if there is more than `most` of it.
+    fn flood(
+        &self,
+        now: &Snapshot,
+        flood: Flood,
+        (most, is_counted): (usize, impl Fn(&&Entry) -> bool + Copy),
+    ) -> Vec<LeftBehind> {
+        if now.entries.iter().filter(is_counted).take(most + 1).count() <= most {
             return Vec::new();
         }
         let key = |entry: &Entry| (entry.root, entry.path.clone(), entry.inode);
-        let before = self.before.iter().flat_map(|before| before.entries.iter().filter(hidden));
+        let before = self.before.iter().flat_map(|before| before.entries.iter().filter(is_counted));
         let before: HashSet<_> = before.map(key).collect();
         let is_writable = |entry: &&Entry| entry.root < self.spawner.workspaces.whole().paths().count();
-        let new: Vec<_> = now
-            .entries
-            .iter()
-            .filter(hidden)
-            .filter(is_writable)
+        let new = now.entries.iter().filter(is_counted).filter(is_writable);
+        let new: HashSet<_> = new
             .filter(|entry| !before.contains(&key(entry)))
             .map(|entry| (entry.root, entry.path.clone()))
             .collect();
-        if new.is_empty() { Vec::new() } else { self.spawner.guard.take_flood(&self.call, &new) }
+        // What lies in another of them goes with it.
+        let is_top = |(root, path): &&(usize, PathBuf)| {
+            !path.ancestors().skip(1).any(|above| new.contains(&(*root, above.to_owned())))
+        };
+        let mut tops: Vec<_> = new.iter().filter(is_top).cloned().collect();
+        tops.sort();
+        if tops.is_empty() { Vec::new() } else { self.spawner.guard.take_flood(&self.call, flood, &tops) }
     }
 
     pub(super) fn leaving(&self) -> Leaving {

@@ -1,21 +1,34 @@
-//! Takes back names that must be hidden, where commands leave more of them than hiding may cost.
+//! Takes back what commands leave too much of: each costs every later command some time.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use super::quarantine::{HIDDEN_NAMES, Quarantine};
+use super::quarantine::{FLOOD, Quarantine};
 use super::take_back::LeftBehind;
 use super::tree::{Tree, allow_owner};
+
+/// What a command left too much of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Flood {
+    /// Names that must be hidden.
+    Hidden,
+    /// Git directories, which are looked through before and after each command.
+    GitDirectories,
+}
 
 /// Moves these entries, by root and path, to the quarantine.
 pub(super) fn take(
     tree: &Tree,
     quarantine: &Quarantine,
     call: &str,
-    entries: &[(usize, PathBuf)],
+    (flood, entries): (Flood, &[(usize, PathBuf)]),
 ) -> Vec<LeftBehind> {
-    let why = format!("one of {} new names that must be hidden, more than commands may leave", entries.len());
+    let what = match flood {
+        Flood::Hidden => "names that must be hidden",
+        Flood::GitDirectories => "git directories",
+    };
+    let why = format!("one of {} new {what}, more than commands may leave", entries.len());
     let take_one = |(number, (root, path)): (usize, &(usize, PathBuf))| LeftBehind {
         path: tree.absolute(*root, path),
         why: why.clone(),
@@ -40,5 +53,5 @@ fn take_entry(
     // All lie in one directory: their own directories may be many, too.
     let mut numbered = OsString::from(format!("{number}-"));
     numbered.push(name);
-    quarantine.take(call, &Path::new(HIDDEN_NAMES).join(numbered), parent.as_fd(), name).is_ok()
+    quarantine.take(call, &Path::new(FLOOD).join(numbered), parent.as_fd(), name).is_ok()
 }

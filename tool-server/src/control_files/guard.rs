@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::flood;
+use super::flood::{self, Flood};
 use super::hazard::{Hazard, What};
 use super::inspect::{Allowed, Before, Found, FoundKind, Inspection, Inspector, Place};
 use super::quarantine::Quarantine;
@@ -281,12 +281,17 @@ impl ControlGuard {
         left
     }
 
-    /// Takes back what a command left of names that must be hidden, by root and path.
-    pub(crate) fn take_flood(&self, call: &GuardedCall, entries: &[(usize, PathBuf)]) -> Vec<LeftBehind> {
+    /// Takes back what a command left too much of, by root and path.
+    pub(crate) fn take_flood(
+        &self,
+        call: &GuardedCall,
+        flood: Flood,
+        entries: &[(usize, PathBuf)],
+    ) -> Vec<LeftBehind> {
         let state = self.state();
         let is_own = self.workspaces.belongs_to(&call.session_id);
         let own: Vec<_> = entries.iter().filter(|(_, path)| is_own(path)).cloned().collect();
-        flood::take(&state.tree, &self.quarantine, &self.output_name(call), &own)
+        flood::take(&state.tree, &self.quarantine, &self.output_name(call), (flood, &own))
     }
 
     /// The same for a command that ran alone and may leave what it has: from now on it was there before.

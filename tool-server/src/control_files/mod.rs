@@ -22,6 +22,7 @@ mod take_back;
 mod tree;
 
 pub use crate::roots::ControlFiles;
+pub(crate) use flood::Flood;
 pub(crate) use guard::{ControlGuard, GuardError, Keep, Kept, Leaving, Recovered};
 pub(crate) use inspect::{Found, FoundKind};
 pub(crate) use records::GuardedCall;

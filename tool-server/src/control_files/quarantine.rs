@@ -28,8 +28,8 @@ use crate::roots::QUARANTINE;
 const MAX_COPIED: usize = 1000;
 const MAX_COPIED_DEPTH: usize = 64;
 
-/// The directory of a call for names that had to be hidden and were too many.
-pub(super) const HIDDEN_NAMES: &str = "hidden-names";
+/// The directory of a call for what it left too much of.
+pub(super) const FLOOD: &str = "flood";
 
 /// How often another name is tried for what is there already.
 const MAX_NAMES: usize = 10_000;
@@ -148,7 +148,7 @@ fn fair_share(calls: &[(u64, PathBuf)], most_bytes: u64) -> u64 {
     u64::MAX
 }
 
-/// Deletes of a call so many bytes: names that had to be hidden first, then the largest files.
+/// Deletes of a call so many bytes: what it left too much of first, then the largest files.
 fn shrink(path: &Path, excess: u64) -> io::Result<()> {
     let mut files = Vec::new();
     walk(path, |file, stat| {
@@ -156,8 +156,8 @@ fn shrink(path: &Path, excess: u64) -> io::Result<()> {
             files.push((bytes_of(stat), file.to_owned()));
         }
     })?;
-    let hidden = path.join(HIDDEN_NAMES);
-    files.sort_by_key(|(bytes, file)| (!file.starts_with(&hidden), std::cmp::Reverse(*bytes)));
+    let flood = path.join(FLOOD);
+    files.sort_by_key(|(bytes, file)| (!file.starts_with(&flood), std::cmp::Reverse(*bytes)));
     let mut freed = 0;
     for (bytes, file) in files {
         if freed >= excess {
@@ -305,7 +305,7 @@ mod tests {
             keep(&format!("flood-{call}"), "a/.envrc", 1);
         }
         for name in 0..500 {
-            keep("names", &format!("{HIDDEN_NAMES}/{name}-.env"), 1);
+            keep("names", &format!("{FLOOD}/{name}-.env"), 1);
         }
         keep("names", "b/.envrc", 1);
         quarantine.sweep_to(SystemTime::now(), 3 << 20).unwrap();
