@@ -62,3 +62,62 @@ fn config(system: Option<File>) -> Option<Arc<ClientConfig>> {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Some(Arc::new(config))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, Write as _};
+
+    use rustls::ServerConfig;
+    use rustls_pki_types::PrivateKeyDer;
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+
+    /// An authority of the tests alone; its key is gone.
+    const AUTHORITY: &str = include_str!("tls_data/authority.pem");
+    /// For `example.test` and 127.0.0.1, until 2126 and until 2021.
+    const CERTIFICATE: &str = include_str!("tls_data/server.pem");
+    const EXPIRED: &str = include_str!("tls_data/expired.pem");
+    const KEY: &str = include_str!("tls_data/server.key");
+
+    fn trusting(roots: &str) -> Tls {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(roots.as_bytes()).unwrap();
+        file.rewind().unwrap();
+        let mut tls = Tls::new(Some(file));
+        tls.prepare();
+        tls
+    }
+
+    /// Connects to a server with this certificate.
+    async fn connect(tls: &Tls, host: &str, certificate: &str) -> io::Result<()> {
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = builder.unwrap().with_no_client_auth().with_single_cert(vec![certificate], key);
+        let acceptor = TlsAcceptor::from(Arc::new(config.unwrap()));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let (client, _) = tokio::join!(tls.connect(host, stream), acceptor.accept(accepted));
+        client.map(drop)
+    }
+
+    #[tokio::test]
+    async fn a_certificate_must_come_from_a_trusted_root_be_for_the_host_and_be_valid() {
+        let (with, without) = (trusting(AUTHORITY), trusting(""));
+        connect(&with, "example.test", CERTIFICATE).await.unwrap();
+        connect(&with, "127.0.0.1", CERTIFICATE).await.unwrap();
+        for (tls, host, certificate, said) in [
+            (&without, "example.test", CERTIFICATE, "UnknownIssuer"),
+            (&with, "other.test", CERTIFICATE, "NotValidForName"),
+            (&with, "127.0.0.2", CERTIFICATE, "NotValidForName"),
+            (&with, "example.test", EXPIRED, "Expired"),
+        ] {
+            let error = connect(tls, host, certificate).await.unwrap_err();
+            assert!(format!("{error:?}").contains(said), "{said}: {error:?}");
+        }
+    }
+}
