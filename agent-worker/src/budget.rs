@@ -22,7 +22,7 @@ pub(crate) struct Limits {
     pub(crate) context_tokens: usize,
     /// The longest reply, in tokens, for which the window keeps room.
     pub(crate) max_output_tokens: Option<usize>,
-    /// What is left of the limits of the day; nothing is limited by default.
+    /// The rest of the day's limits; nothing is limited by default.
     pub(crate) quota: Quota,
 }
 

@@ -1,6 +1,6 @@
 //! Compacts a conversation that has outgrown the model's window, and records it.
 //!
-//! [`crate::window`] decides what is removed. When turns of the task itself are dropped, the model is asked
+//! [`crate::window`] decides which are removed. When turns of the task itself are dropped, the model is asked
 //! once for a summary, which replaces them; if that fails, or for turns dropped later, a list of their calls
 //! does. A plan of the task stands beside them, as it is then. The summary is in the event, so that
 //! another attempt can use it.

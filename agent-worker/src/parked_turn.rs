@@ -16,7 +16,7 @@ const EXPIRED: &str = "exit 1 · APPROVAL_REQUIRED: The call needed the approval
 
 pub(crate) struct CallTurn {
     pub(crate) text: String,
-    /// The calls, with what is known of each before.
+    /// The calls, with the record of each before.
     pub(crate) calls: Vec<(ToolCall, CallState)>,
     pub(crate) reasoning: Option<Reasoning>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct CallTurn {
 #[expect(clippy::large_enum_variant, reason = "most are answered")]
 pub(crate) enum CallEnd {
     Answered(Envelope),
-    /// It was not answered now: what is known of it.
+    /// It was not answered now: its state.
     Open(CallState),
 }
 

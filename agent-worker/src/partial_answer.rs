@@ -1,4 +1,4 @@
-//! The answer to a task that ended early: what was done, what is open, and what to do next.
+//! The answer to a task that ended early: the steps done, those open, and the next one.
 //!
 //! Pure text from [`TaskProgress`]; it claims nothing else.
 

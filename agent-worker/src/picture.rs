@@ -117,7 +117,7 @@ fn failed(error: ImageError) -> PictureError {
     }
 }
 
-/// PNG keeps what is drawn or transparent; what would be too long that way, and photos, become JPEG.
+/// PNG for drawings and transparency; pictures that would be too long that way, and photos, become JPEG.
 fn encode(image: &DynamicImage, source: ImageFormat) -> Result<Picture, PictureError> {
     let (width, height) = (image.width(), image.height());
     let picture =

@@ -28,8 +28,8 @@ pub(crate) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Asks until `accept` takes the answer, at most twice; adds what that took to `spent`. `accept` says
-    /// what is wrong with an answer.
+    /// Asks until `accept` takes the answer, at most twice; adds what that took to `spent`. `accept` names
+    /// the fault of an answer.
     pub(crate) async fn ask<T: DeserializeOwned, U>(
         &self,
         spent: &mut TaskUsage,

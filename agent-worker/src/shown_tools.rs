@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::prompt::PromptForm;
 use crate::small_tools;
 
-/// Keywords that bound a value or describe what is absent.
+/// Keywords that bound a value or describe an absent one.
 const CHECKS: [&str; 12] = [
     "$schema",
     "additionalProperties",

@@ -54,7 +54,7 @@ fn unseen_files<'t>(task: &'t str, calls: &[&str]) -> Vec<&'t str> {
     files
 }
 
-/// What is said to an answer without any call before it: small models were seen to invent what files say.
+/// The doubt of an answer without any call before it: small models were seen to invent the content of files.
 pub(crate) const SECOND_LOOK: &str = "You have made no call yet. If the answer depends on files or on the \
      output of a command, make the call now. If it does not, give the same answer again.";
 

@@ -1,7 +1,7 @@
 //! Many chats at once: how long each waits for its reply, with one worker and with four.
 //!
-//! The fake model in this process takes 200 ms for a turn, as a fast real one would, so what is measured is
-//! who waits for which chat. A task has two turns and one call.
+//! The fake model in this process takes 200 ms for a turn, as a fast real one would, so the rest of the
+//! measured time is one chat's wait for another. A task has two turns and one call.
 
 use std::net::SocketAddr;
 use std::thread;

@@ -17,7 +17,7 @@ use crate::table::Table;
 const FILE_BYTES: usize = 1_000_000;
 const TIMES: usize = 300;
 
-/// What is edited, back and forth.
+/// The text that is edited, back and forth.
 const LIGHT: [&str; 2] = ["the light is on\n", "the light is off\n"];
 
 /// The files that are edited. The server still has the bytes of the file it edited last, so two in turns

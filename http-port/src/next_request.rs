@@ -35,7 +35,7 @@ pub(crate) struct Clients {
     last: Arc<AtomicU64>,
 }
 
-/// What is known of one connection's client.
+/// The facts of one connection's client.
 #[derive(Debug)]
 pub(crate) struct NextRequest {
     number: u64,

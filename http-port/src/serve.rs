@@ -39,12 +39,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The pause after a connection could not be accepted, because descriptors or memory ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What is served.
+/// The routes.
 #[derive(Debug, Clone)]
 pub struct Routes {
     /// Everything.
     pub all: Router,
-    /// What is answered while there are as many connections as may be, each at work: `/livez`, and a refusal.
+    /// The answer while the server has all the connections that it may, each at work: `/livez`, and a
+    /// refusal.
     pub when_full: Router,
 }
 

@@ -193,7 +193,7 @@ fn a_client_that_reads_nothing_is_let_go() {
     let server = Server::start(TimeLimits { reading: SHORT, ..PATIENT }, 1);
     let mut stream = server.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
     let since = Instant::now();
-    // What is sent to a closed connection is answered with a reset.
+    // Data sent to a closed connection is answered with a reset.
     while stream.write_all(b"GET /livez HTTP/1.1\r\n").is_ok() {
         assert!(since.elapsed() < SOON, "it was not closed");
         std::thread::sleep(SHORT / 10);

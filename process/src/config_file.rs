@@ -34,7 +34,7 @@ impl fmt::Display for ConfigFileError {
 
 impl std::error::Error for ConfigFileError {}
 
-/// A file that was read, for errors about what is in it.
+/// A file that was read, for errors about its content.
 #[derive(Debug)]
 pub struct ConfigFile {
     path: PathBuf,

@@ -16,7 +16,7 @@ pub const FILE: &str = "policy.toml";
 /// A day in UTC has no leap seconds here, as in Unix time.
 pub const DAY_MS: i64 = 86_400_000;
 
-/// All limits. What is absent is not limited.
+/// All limits. An absent one limits nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -83,7 +83,7 @@ impl Limits {
     /// The limits in the configuration directory; none without a directory or file.
     ///
     /// # Errors
-    /// With the file and the line of what is not understood.
+    /// With the file and the line of the text that is not understood.
     pub fn read(config_dir: Option<&Path>) -> Result<Self, ConfigFileError> {
         let file = config_dir.map(|directory| ConfigFile::read(&directory.join(FILE))).transpose()?.flatten();
         file.map_or(Ok(Self::default()), |file| Ok(file.parse::<Content>()?.limits))

@@ -115,7 +115,7 @@ impl Variables {
         received.or_else(|| self.text(name).map(Secret::from)).filter(|secret| !secret.expose().is_empty())
     }
 
-    /// A value with a default; `expected` says in words what is valid.
+    /// A value with a default; `expected` says in words which values are valid.
     pub fn parsed<T: FromStr>(&self, name: &str, default: T, expected: &str) -> Result<T, VariableError> {
         match self.text(name) {
             None => Ok(default),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::EventId;
 
-/// The reply of the model that made the calls, what is known of each of them, and what the task has used.
+/// The reply of the model that made the calls, the state of each call, and the usage of the task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parked {
     /// All that the model had seen and written before the turn, as the worker keeps it; none if an older
@@ -37,7 +37,7 @@ pub struct ParkedCall {
     pub state: CallState,
 }
 
-/// What is known of a call.
+/// The state of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum CallState {

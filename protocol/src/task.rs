@@ -52,7 +52,7 @@ pub struct Task {
     pub quota: Option<Quota>,
 }
 
-/// What is left of the limits of a day. What is absent is not limited.
+/// The rest of a day's limits. An absent one limits nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ pub struct Origin {
     /// Whose words they are, if the sender only passed them on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,
-    /// That it was set earlier and is due now: when, in words; none for what is said now.
+    /// That it was set earlier and is due now: when, in words; none for a message of now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<String>,
     /// What the task that set it had seen by then that its people did not write, in words.

@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use crate::Data;
 
-/// What is said where something was escaped.
+/// The remark where something was escaped.
 pub const NOTICE: &str =
     "Control and invisible characters are shown escaped, such as \\u{1b} for an escape character.";
 
-/// What is said where a shown line may be edited.
+/// The remark where a shown line may be edited.
 pub const EDIT_NOTICE: &str =
     "To edit such a line, give `edit` the characters themselves (in JSON \\u001b), not the escapes.";
 

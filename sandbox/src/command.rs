@@ -62,7 +62,7 @@ pub struct CommandSpec {
     pub workdir: PathBuf,
     /// Its limits.
     pub limits: Limits,
-    /// What is mounted over parts of the roots before it starts, in this order. Tier B ignores them.
+    /// The mounts over parts of the roots before it starts, in this order. Tier B ignores them.
     pub covers: Vec<Cover>,
     /// All that it sees of the roots, if these are divided; see [`crate::SpawnerSettings::divided`].
     pub own_directories: Vec<OwnDirectory>,

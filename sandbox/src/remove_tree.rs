@@ -1,7 +1,7 @@
 //! Removing a directory with all that commands put into it: however deep, full or closed it is.
 //!
-//! It walks by descriptor and holds three of them at most. What is deep in the tree is moved up to its top
-//! first, so that no depth is too much for the stack, for the number of open files or for a path.
+//! It walks by descriptor and holds three of them at most. Directories deep in the tree are moved up to its
+//! top first, so that no depth is too much for the stack, for the number of open files or for a path.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};

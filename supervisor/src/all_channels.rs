@@ -30,7 +30,7 @@ pub(crate) fn registries(
     contacts: &Contacts,
 ) -> Result<Vec<(ChannelName, Registry)>, RegistryError> {
     let telegram = telegram::tools::registry(sending, files)?;
-    // A local chat only gets replies to its own messages: what is due would not be seen there.
+    // A local chat only gets replies to its own messages: nobody would see a reminder there.
     let telegram = schedules::tools::add_to(telegram, schedules, telegram::NAME)?;
     let telegram = contacts::add_to(telegram, contacts)?;
     Ok(vec![(telegram::NAME, telegram)])

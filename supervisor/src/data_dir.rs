@@ -193,7 +193,7 @@ impl DataDir {
         Ok(DataDirLock(held))
     }
 
-    /// What is locked: a file, as older versions do, and the two directories themselves, because a file can
+    /// The locked files: one, as older versions do, and the two directories themselves, because a file can
     /// be deleted and made again. The one of the database may be a link to where another data directory's
     /// link leads.
     fn locked(&self) -> [PathBuf; 3] {

@@ -1,7 +1,7 @@
 //! Answers the commands that need files, by asking the tool server as the chat's session.
 //!
 //! What was asked lies in the database until its answer is queued. A request that was cut off is simply made
-//! again: listing and reading change nothing, and what is undone already is not undone once more.
+//! again: listing and reading change nothing, and an undone change is not undone once more.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ async fn queue(
     store.write_until_done(move |tx| answer(tx, &request, contents.clone(), delivery)).await
 }
 
-/// What is in a directory, or in words why it cannot be listed.
+/// The entries of a directory, or in words why it cannot be listed.
 async fn list(tools: &ToolFiles, request: &FileRequest) -> Result<Content, String> {
     let (session, path) = (request.chat.session(), request.path.as_str());
     let call = tools.call("ls", &json!({"path": path}), &session).timeout(PATIENCE);
@@ -119,7 +119,7 @@ async fn list(tools: &ToolFiles, request: &FileRequest) -> Result<Content, Strin
     }
 }
 
-/// The entries of a directory, and what is to be said about them.
+/// The entries of a directory, and the remarks about them.
 fn listing(envelope: &Envelope) -> String {
     let entries = match envelope.stdout.trim_end() {
         "" => "There are no files here.",

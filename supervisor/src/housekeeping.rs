@@ -33,7 +33,7 @@ pub(crate) struct Housekeeping {
 }
 
 impl Housekeeping {
-    /// Does what is due until `stop`.
+    /// Does the housekeeping that is due until `stop`.
     pub(crate) async fn keep(self, stop: CancellationToken) {
         let mut seen = (now_ms(), Instant::now());
         loop {

@@ -40,7 +40,7 @@ const LONGEST_CHANGE: Duration = Duration::from_secs(2);
 const SEARCH_PAUSE: Duration = Duration::from_secs(10);
 const REST_BY_WORK: u32 = 20;
 
-/// The board, and what is looked at.
+/// The board, and the parts that it looks at.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     board: Board,
@@ -63,7 +63,7 @@ struct Looks {
 /// What was read of the database on a thread of its own.
 type Read<T> = Result<Result<T, QueryError>, JoinError>;
 
-/// What is asked on the side.
+/// The questions besides the main one.
 #[derive(Default)]
 struct Questions {
     changes: Asking<Option<Trouble>>,

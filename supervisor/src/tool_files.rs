@@ -261,7 +261,7 @@ impl ToolFiles {
 
     /// What a file is now.
     pub(crate) async fn facts(&self, path: &str, session: &SessionId) -> Result<FileFacts, ToolError> {
-        // A HEAD would not say what is wrong.
+        // A HEAD would not name the fault.
         let request = self.request(Method::GET, path, session).header(RANGE, "bytes=0-0");
         let answer = request.send().await.map_err(no_answer)?;
         let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());

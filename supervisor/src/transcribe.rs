@@ -1,4 +1,4 @@
-//! What is said in a voice message: by a command of the operator, or by a service.
+//! The text of a voice message: from a command of the operator, or from a service.
 //!
 //! The command runs in the tool server's sandbox like any other, because the supervisor executes nothing. To
 //! a service the bytes go as they come from the tool server.

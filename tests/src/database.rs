@@ -6,7 +6,7 @@ use protocol::Event;
 use protocol::event::EventPayload;
 use rusqlite::{Connection, OpenFlags, Row};
 
-/// The database file, opened anew for each query, so it can be queried whether or not the system runs.
+/// The database file, opened for each query, so it can be queried whether or not the system runs.
 #[derive(Debug, Clone)]
 pub struct Database {
     file: PathBuf,

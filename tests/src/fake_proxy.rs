@@ -1,5 +1,5 @@
 //! A proxy for https: it records what it is asked for and either refuses, or opens the tunnel and keeps the
-//! first bytes that come through. What is behind the tunnel is not played.
+//! first bytes that come through. The far end of the tunnel is not played.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! A terminal of a test: a program runs in it as its own session, and the test types and reads what is shown.
+//! A terminal of a test: a program runs in it as its own session, and the test types and reads the screen.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

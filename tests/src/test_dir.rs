@@ -12,7 +12,7 @@ use crate::mark::Mark;
 /// The content of the file outside all roots; no answer may contain it.
 pub const OUTSIDE_SECRET: &str = "OUTSIDE-SECRET";
 
-/// `nobody`: the ordinary user for programs of tests that run as root.
+/// The ordinary user for programs of tests that run as root.
 pub const NOBODY: u32 = 65534;
 
 /// A temporary directory: tools may access `root` but not `outside`; `data` belongs to the servers.

@@ -1,5 +1,5 @@
 //! The self-check of what the tool server itself guards around each command: what commands leave behind is
-//! taken back, what is denied is hidden and costs no more than it may, roots stay open, and memory is
+//! taken back, denied names are hidden and cost no more than they may, roots stay open, and memory is
 //! bounded.
 //!
 //! The commands run as those of a call do, with the settings of the operator, but in a temporary root: what

@@ -1,4 +1,4 @@
-//! What is in the roots that keeps every command from running.
+//! Entries of the roots that keep every command from running.
 
 /// Why no command can run at the moment, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use memchr::memmem;
 /// keys about as much.
 pub(crate) const LOOK_BACK_BYTES: usize = 64 * 1024;
 
-/// The shortest first line of a key's body; what is shorter is a word.
+/// The shortest first line of a key's body; a shorter one is a word.
 const SHORTEST_BODY: usize = 24;
 
 /// How much is looked at before a line to see that no key can be there.

@@ -1,4 +1,4 @@
-//! The self-check at the start: what is required, what is optional, and which protections are active.
+//! The self-check at the start: which parts are required, which optional, and which protections are active.
 //!
 //! A missing requirement stops the start and is named with its remedy; a missing option is reported in
 //! `/readyz`.

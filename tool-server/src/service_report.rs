@@ -121,7 +121,7 @@ impl Attempt {
 }
 
 impl ServiceReport {
-    /// Fails with what is required and missing.
+    /// Fails with the required parts that are missing.
     pub(crate) fn require(&self) -> anyhow::Result<()> {
         let missing: Vec<&str> = self
             .checks

@@ -110,7 +110,7 @@ impl ToolContext {
         self.workspaces.of(session).map(|roots| roots.touched(path)).unwrap_or_default()
     }
 
-    /// What a file tool's call names: where its path leads, and what is there now.
+    /// The file of a file tool's call: where its path leads, and its state now.
     pub(crate) fn named_files(
         &self,
         arguments: &Value,

@@ -45,7 +45,7 @@ pub fn leave_out_nulls(arguments: &mut Value, schema: &Value) {
     }
 }
 
-/// Puts the JSON text of these arguments in the place of what is not a string.
+/// Puts the JSON text of these arguments in the place of values that are not strings.
 pub fn as_texts(arguments: &mut Value, names: &[&str]) {
     for name in names {
         match arguments.get_mut(*name) {

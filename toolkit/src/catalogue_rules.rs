@@ -10,7 +10,7 @@ use crate::schema::KEYWORDS;
 const MAX_SENTENCE_BYTES: usize = 110;
 const MAX_DESCRIPTION_BYTES: usize = 400;
 
-/// What is wrong with a tool's entry; nothing if it is as it has to be.
+/// The fault of a tool's entry; nothing if it is right.
 pub fn breaches(spec: &ToolSpec) -> Vec<String> {
     let mut found = Vec::new();
     for (schema, place) in [(&spec.input_schema, "arguments"), (&spec.output_schema, "data")] {

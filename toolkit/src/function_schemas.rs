@@ -1,6 +1,6 @@
 //! Tools as the functions of a model provider: what goes under `tools` in a request.
 //!
-//! `GET /tools?format=…` answers with these and the worker sends them, so what is seen is what a model gets.
+//! `GET /tools?format=…` answers with these and the worker sends them, so people see the model's tools.
 //! Each format has only what its provider accepts. What it cannot say in keywords it says in words.
 
 use protocol::ToolSpec;
@@ -88,7 +88,7 @@ fn all_required(schema: &Value) -> Value {
     schema
 }
 
-/// The schema with null allowed for what is optional, as a tool takes it.
+/// The schema with null allowed for optional fields, as a tool takes it.
 pub(crate) fn with_null(schema: &Value) -> Value {
     let mut schema = each_schema(schema, &with_null);
     let required = schema["required"].as_array().cloned().unwrap_or_default();

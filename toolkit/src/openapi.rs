@@ -197,7 +197,7 @@ pub fn with_retry_after(response: ResponseBuilder) -> ResponseBuilder {
     response.header("Retry-After", header)
 }
 
-/// What models read of a tool, and after it what is for people.
+/// The part of a tool's description that models read, and after it the part for people.
 fn description_of(spec: &ToolSpec) -> String {
     match spec.details.as_str() {
         "" => spec.description.clone(),

@@ -28,7 +28,7 @@ pub struct Success<T> {
     pub next_page_cursor: Option<String>,
     /// The absolute path that the path argument resolved to.
     pub path_resolved: Option<String>,
-    /// Whether the tool itself replaced a secret that redaction cannot see in what is shown.
+    /// Whether the tool itself replaced a secret that redaction cannot see in the shown text.
     pub redacted: bool,
     /// Whether it comes from outside, such as from the web.
     pub untrusted: bool,

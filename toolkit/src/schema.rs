@@ -2,7 +2,7 @@
 //!
 //! Model providers and client generators each take another part of JSON Schema, so a schema here has one
 //! plain `type` per value, an `enum` where the type has a fixed set of values, and nothing that refers or
-//! composes. What is optional is not in `required`; it is never declared to be `null`.
+//! composes. Optional fields are not in `required`; they are never declared to be `null`.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -28,7 +28,7 @@ pub const KEYWORDS: [&str; 15] = [
     "type",
 ];
 
-/// The schema of what is read into a type.
+/// The schema of the JSON that is read into a type.
 pub(crate) fn input_schema<T: JsonSchema>() -> Value {
     generated::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }

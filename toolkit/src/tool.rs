@@ -1,9 +1,9 @@
 //! A tool: typed arguments in, typed data and text out.
 //!
 //! The type of the arguments is the schema that OpenAPI and the model get, and its doc comments are the
-//! description that the model reads, up to what is only for people; there is no second description to
-//! maintain. A tool does one thing and
-//! leaves what all calls share (journal, deadline, redaction …) to the runner.
+//! description that the model reads, up to the part only for people; there is no second description to
+//! maintain. A tool does one thing and leaves what all calls share (journal, deadline, redaction …) to the
+//! runner.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub trait Tool: Send + Sync + 'static {
     /// The optional arguments that a small model gets; it always gets the required ones.
     const ESSENTIAL: &'static [&'static str] = &[];
 
-    /// The arguments that take any JSON. What is not a string becomes its JSON text; the schema says
+    /// The arguments that take any JSON. Any that is not a string becomes its JSON text; the schema says
     /// `string`, because some providers refuse a schema of several types.
     const JSON_TEXTS: &'static [&'static str] = &[];
 
@@ -96,7 +96,7 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    /// The files that a call with these arguments names, and what is in them: a decision of a person holds
+    /// The files that a call with these arguments names, and their contents: a decision of a person holds
     /// only as long as both stay.
     fn named_files(
         &self,

@@ -53,7 +53,7 @@ impl Model for Direct {
     }
 }
 
-/// What is known of a call that an earlier attempt made, and how to repeat it.
+/// The record of a call that an earlier attempt made, and how to repeat it.
 fn told(call: &PastCall) -> String {
     let known = match call.status {
         PastCallStatus::Interrupted => {
@@ -88,7 +88,7 @@ fn reply(request: Request<'_>) -> Reply {
     }
 }
 
-/// The call that a message stands for, or what is wrong with it.
+/// The call that a message stands for, or its fault.
 fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
     let message = message.trim();
     let message = message.strip_prefix('/').unwrap_or(message);
@@ -151,7 +151,7 @@ fn words(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// A value of the type in the tool's schema; a string if the schema names none or the value does not fit,
-/// so that the tool server explains what is expected.
+/// so that the tool server explains which arguments it expects.
 fn typed(value: &str, schema: &Value) -> Value {
     let text = || Value::from(value);
     if accepts(schema, "string") {

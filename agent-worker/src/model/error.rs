@@ -1,7 +1,7 @@
 //! Why a model gave no reply, classified where the error is seen: by status, header or field.
 //!
 //! We never classify errors by matching their text. A class says whether a retry can help and what the
-//! user is told.
+//! user reads.
 
 use std::time::Duration;
 

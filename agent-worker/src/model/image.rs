@@ -13,7 +13,7 @@ const PIXELS_PER_TOKEN: usize = 750;
 pub struct Image {
     /// Where it comes from: the path that was read.
     pub name: String,
-    /// What is shown; none once it had to leave.
+    /// The picture; none once it had to leave.
     #[serde(with = "shared")]
     pub picture: Option<Arc<Picture>>,
 }

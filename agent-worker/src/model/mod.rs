@@ -47,7 +47,7 @@ pub trait Model: Send + Sync {
         ReplyFormat::Markdown
     }
 
-    /// What is answered instead of working on a task that an earlier attempt began; none to work on it.
+    /// The answer instead of working on a task that an earlier attempt began; none to work on it.
     fn answer_to_retry(&self, _earlier: &EarlierAttempts, _tools: &[ToolSpec]) -> Option<String> {
         None
     }

@@ -147,7 +147,7 @@ fn add_strings(value: &Value, strings: &mut Vec<String>) {
     }
 }
 
-/// The words before the tags that a text ends in, and what is inside the tags. A tag begins a line, outside
+/// The words before the tags that a text ends in, and the text inside the tags. A tag begins a line, outside
 /// of code; the last one may lack its end.
 fn tagged_end(text: &str) -> Option<(&str, String)> {
     let opening = |tag: &str| {

@@ -42,7 +42,7 @@ const DEFAULT_STEPS: usize = 6;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateArguments {
-    /// What is to be done.
+    /// The task's text.
     #[schemars(length(min = 1, max = 20_000))]
     task: String,
     /// In their order.
@@ -121,7 +121,7 @@ impl CreateArguments {
     }
 }
 
-/// In the few words that all providers know: what is bounded is said in the request and checked here.
+/// In the few words that all providers know: bounds stand in the request and are checked here.
 pub(super) fn schema() -> ReplySchema {
     let texts = json!({"type": "array", "items": {"type": "string"}});
     let step = json!({
@@ -148,7 +148,7 @@ pub(super) fn schema() -> ReplySchema {
     ReplySchema { name: "plan", schema }
 }
 
-/// The plan, and what of it was not taken as it was written; or what is wrong with it.
+/// The plan, and the steps that were changed or left out; or its fault.
 pub(super) fn accepted(written: Written, most: usize) -> Result<(Plan, Vec<String>), String> {
     let mut notices = Vec::new();
     let mut steps: Vec<PlanStep> = Vec::new();

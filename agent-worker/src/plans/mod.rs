@@ -174,7 +174,7 @@ impl Asking {
         }
     }
 
-    /// The plan that the model wrote, and what of it was not taken; or what is wrong with it.
+    /// The plan that the model wrote, and the steps that were changed or left out; or its fault.
     pub(crate) fn accept(&self, written: create::Written) -> Result<(Plan, Vec<String>), String> {
         create::accepted(written, self.most)
     }

@@ -261,8 +261,8 @@ impl Fitting {
     }
 }
 
-/// What is dropped together, oldest first: in the history a user's message with its answers, in the task an
-/// assistant's message with all its results, or a note of the loop.
+/// The messages that are dropped together, oldest first: in the history a user's message with its answers, in
+/// the task an assistant's message with all its results, or a note of the loop.
 fn units(messages: &[Message], pinned: &Range<usize>) -> Vec<Range<usize>> {
     let begins = |index: usize| match &messages[index] {
         Message::User(_) => true,

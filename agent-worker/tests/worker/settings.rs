@@ -1,4 +1,5 @@
-//! The models' settings, seen by the servers: what is in the requests, who is asked, and with which key.
+//! The models' settings, seen by the servers: the content of the requests, the server that is asked, and its
+//! key.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! The start: what is refused, and what leaves the environment.
+//! The start: which settings are refused, and which variables leave the environment.
 
 use harness::Worker;
 use harness::worker::command;

@@ -77,7 +77,7 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-/// Counts and hashes what is taken.
+/// Counts and hashes the bytes taken.
 struct Counted<'a, S> {
     sink: &'a mut S,
     hash: Sha256,
@@ -173,7 +173,7 @@ impl Takes for Kept {
 /// Sends a body to the tool server as it arrives. One that is too long, or that repeats a secret, fails.
 pub(super) struct Stored<'a> {
     output: &'a Output<'a>,
-    /// What is not sent yet. Its beginning was sent before, where a secret could begin.
+    /// The text not sent yet. Its beginning was sent before, where a secret could begin.
     waiting: Vec<u8>,
     left: u64,
     max_bytes: u64,

@@ -3,7 +3,7 @@
 use crate::judge::is_credential_name;
 use crate::messages::FetchError;
 
-/// Those that change what is answered, and nothing about who asks.
+/// Those that change the answer, and say nothing about the person who asks.
 const ALLOWED: [&str; 7] = [
     "accept",
     "accept-language",

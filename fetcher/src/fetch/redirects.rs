@@ -32,7 +32,7 @@ const SHOWN: [&str; 12] = [
 /// Headers that a caller sets for any host, and not for this one.
 const FOR_ALL: [&str; 4] = ["accept", "accept-language", "user-agent", "range"];
 
-/// What is asked.
+/// The query.
 pub(super) struct Ask<'a> {
     pub(super) method: &'a str,
     pub(super) headers: &'a [(String, String)],

@@ -31,7 +31,7 @@ pub(crate) fn most_bytes(content_type: Option<&str>, max_bytes: u64) -> u64 {
     if split_type(content_type).0 == "application/pdf" { pdf::MOST_BYTES.max(max_bytes) } else { max_bytes }
 }
 
-/// The body as text. What is cut may have more.
+/// The body as text. A cut body may have more.
 pub(crate) fn page(body: &Body<'_>, extract: Extract, max_bytes: u64) -> Page {
     let mut page = whole(body, extract);
     page.is_cut |= body.is_cut;
@@ -140,7 +140,7 @@ fn sniffed(bytes: &[u8], wide: Option<Charset>) -> PageKind {
     }
 }
 
-/// What is said of a body that is no text.
+/// The remark about a body that is no text.
 fn described(essence: &str, body: &Body<'_>) -> String {
     let name: String = essence.chars().take(TYPE_CHARS).collect();
     let name = if name.is_empty() { "data without a type" } else { &name };

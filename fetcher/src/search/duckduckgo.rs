@@ -112,7 +112,7 @@ impl ResultPage {
     }
 }
 
-/// Whether a link goes to a result by way of the service, which counts what is followed.
+/// Whether a link goes to a result by way of the service, which counts the clicks.
 fn leads_out(href: &str) -> bool {
     href.contains("uddg=")
 }

@@ -1,4 +1,4 @@
-//! Search services, behind one trait: what is asked of each, and what its answer says.
+//! Search services, behind one trait: the request to each, and the reading of its answer.
 //!
 //! An answer that is no list of results is an error that says what it is, never an empty list: a model would
 //! take that for the truth. So no result is believed only from an answer that has nothing else in it than the

@@ -1,4 +1,4 @@
-//! One model as the settings describe it: who serves it, what it can do, and what is added to its requests.
+//! One model as the settings describe it: its provider, its abilities, and additions to its requests.
 //!
 //! Each value checks itself when it is read, so that an error stands at the line of its file.
 
@@ -136,7 +136,7 @@ impl ModelEntry {
         }
     }
 
-    /// What is wrong with the settings together, although each is valid.
+    /// The fault of the settings together, although each is valid.
     pub(super) fn contradiction(&self) -> Option<String> {
         if self.api_key_env.is_some() && self.api_key_file.is_some() {
             return Some("api_key_env and api_key_file are both set: keep one".to_owned());
@@ -296,7 +296,7 @@ const fn default_context_tokens() -> u64 {
     DEFAULT_CONTEXT_TOKENS
 }
 
-/// Reads a value of type `T` and turns it into another one, or says what is expected.
+/// Reads a value of type `T` and turns it into another one, or says which values are expected.
 fn checked<'de, D, T, U>(value: D, check: impl FnOnce(T) -> Result<U, String>) -> Result<U, D::Error>
 where
     D: serde::Deserializer<'de>,

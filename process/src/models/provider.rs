@@ -85,7 +85,7 @@ impl Provider {
     }
 }
 
-/// The address of a model server. The error says what is expected.
+/// The address of a model server. The error says which form is expected.
 pub fn base_url(text: &str) -> Result<Url, String> {
     let url = text.trim().parse::<Url>().ok().filter(|url| {
         let is_plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();

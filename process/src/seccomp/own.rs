@@ -33,7 +33,7 @@ const FILE_ATTRIBUTES: &[i64] = &[
     libc::SYS_fremovexattr,
 ];
 
-/// What connects a socket or makes it accept connections; what is connected or accepts already stays so.
+/// The calls that connect a socket or make it accept connections; open connections stay open.
 const CONNECTIONS: &[i64] = &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
 
 /// What makes a process of its own: namespaces, which only a filter keeps from a process that may fork.

@@ -69,7 +69,7 @@ pub struct JournalTampered {
     pub offset: u64,
     /// The hash of the record that was read last.
     pub expected_hash: String,
-    /// The hash of what is there now, where there is something.
+    /// The hash of the file as it is now, where there is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub found_hash: Option<String>,
     /// How many records were read before and are gone, and the first and the last of them.

@@ -119,7 +119,7 @@ impl Cgroup {
         Ok(Self { processes, kills: kills.into(), reached })
     }
 
-    /// What is readable once the bound is reached.
+    /// Readable once the bound is reached.
     pub(super) fn reached(&self) -> Option<&OwnedFd> {
         self.reached.as_ref()
     }

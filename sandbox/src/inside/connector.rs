@@ -181,7 +181,7 @@ fn bind_to(thread: u32, domain: AddressFamily, socket: &OwnedFd, address: &[u8])
     syscalls::bind(socket.as_fd(), address).map_err(errno_of)
 }
 
-/// Enters the directory in which a path begins; refuses what is no path.
+/// Enters the directory in which a path begins; refuses other text.
 fn go_where_it_leads(thread: u32, address: &[u8]) -> rustix::io::Result<()> {
     match address {
         [_, _] | [_, _, 0, ..] => Err(Errno::ACCESS),

@@ -90,7 +90,7 @@ impl<'a> MemoryWatch<'a> {
         exceeded || self.was_bounded_by_kernel()
     }
 
-    /// What is readable once the kernel finds that the command has more memory than it may.
+    /// Readable once the kernel finds that the command has more memory than it may.
     pub(super) fn reached(&self) -> Option<&OwnedFd> {
         self.cgroup.as_ref().and_then(Cgroup::reached)
     }
@@ -194,7 +194,7 @@ fn files_only_mapped(smaps: &str, counted: &MemoryFiles) -> u64 {
     kib * 1024
 }
 
-/// What is open: files in memory, whether or not a process maps them, and sockets by inode.
+/// The open files in memory, whether or not a process maps them, and sockets by inode.
 #[derive(Default)]
 struct Open {
     files: MemoryFiles,

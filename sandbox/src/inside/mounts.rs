@@ -1,4 +1,4 @@
-//! Mount operations, all by descriptor: what was checked is what is mounted.
+//! Mount operations, all by descriptor: the checked file is the mounted one.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -123,7 +123,7 @@ impl Family {
     }
 }
 
-/// The kind of the first message, its content, and what is after it.
+/// The kind of the first message, its content, and the bytes after it.
 fn next_message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = usize::try_from(u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?)).ok()?;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);

@@ -1,4 +1,4 @@
-//! The file tree that all commands of tier A share: a fresh root with only what is on a list.
+//! The file tree that all commands of tier A share: a fresh root with the directories of a list alone.
 //!
 //! It is built once, in the spawner's own mount namespace, and then made read-only; each command gets a
 //! copy of these few mounts and adds its private ones. The rest of the machine is not hidden but absent: no

@@ -1,4 +1,4 @@
-//! Attacks, one line each: what is tried, how to see that it worked, and who can do it without the sandbox.
+//! Attacks, one line each: the attempt, how to see that it worked, and who can do it without the sandbox.
 
 use std::fs;
 use std::io::Read as _;

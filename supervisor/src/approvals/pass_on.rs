@@ -1,7 +1,7 @@
 //! Passes on decisions that were made here to the keeper of the approval.
 //!
-//! A decision is stored first. Whoever took it passes it on at once; what he gives up, and what a process
-//! that was killed had in hand, the follower passes on as soon as the keeper answers.
+//! A decision is stored first. The one who took it passes it on at once; one that they give up, and one that
+//! a process that was killed had in hand, the follower passes on as soon as the keeper answers.
 
 use std::time::Duration;
 

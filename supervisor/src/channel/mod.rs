@@ -101,7 +101,7 @@ pub trait Channel: Send + Sync {
 /// How the replies of a channel reach their chats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// `channels/sender.rs` sends what is in the outbox.
+    /// `channels/sender.rs` sends the rows of the outbox.
     Push,
     /// The client fetches replies: one that is stored counts as sent.
     Pull,

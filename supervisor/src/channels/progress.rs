@@ -1,4 +1,4 @@
-//! Shows in each chat that somebody works for it: typing, and after a while a message with what is done.
+//! Shows in each chat that its task runs: typing, and after a while a message with the steps so far.
 //!
 //! Everything comes from the events of the running tasks, and nothing here is in the way of a reply: a sign
 //! begins only where no message waits and the channel's limits leave room. The number of a progress message
@@ -35,7 +35,7 @@ const MOST_AT_ONCE: usize = 16;
 const REMOVALS: u32 = 5;
 /// How long messages may take to go once the supervisor stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
-/// What is shown of a call's arguments.
+/// The part of a call's arguments that is shown.
 const MAX_ARGUMENT_CHARS: usize = 120;
 
 /// Shows signs of life until `stop`, and takes them away.
@@ -109,7 +109,7 @@ impl Signs {
         }
     }
 
-    /// Shows what is due now.
+    /// Shows the signs that are due now.
     async fn look(&mut self) -> Result<(), StoreError> {
         let name = self.channel.name();
         let read =

@@ -20,7 +20,7 @@ const QUICK: Duration = Duration::from_secs(2);
 /// More names than this are not remembered.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// The places, and what is known of the chats.
+/// The places, and the names of the chats.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     /// Since when each chat sends.

@@ -1,4 +1,4 @@
-//! Sends what is queued for a channel: one message at a time in each chat, many chats at once.
+//! Sends a channel's queued messages: one at a time in each chat, many chats at once.
 //!
 //! Each chat is a line of its own, so that one whose messages fail or take long holds up no other. `pace.rs`
 //! keeps the channel's limits, `room.rs` keeps slow chats from taking every place.
@@ -133,10 +133,10 @@ impl Sender {
         }
     }
 
-    /// Lets what is being sent end, but not for long.
+    /// Lets a message in flight arrive, but not for long.
     async fn finish(mut self) {
         let all = async { while self.under_way.join_next().await.is_some() {} };
-        // What is cut off here is sent again.
+        // A message that is cut off here is sent again.
         let _ = tokio::time::timeout(STOP_PATIENCE, all).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Checks the database: intact, of a known version, and what is queued in it.
+//! Checks the database: intact, of a known version, and how many tasks are queued.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Checks everything that a message needs on its way, and says how to fix what is wrong.
+//! Checks each part that a message needs on its way, and says how to mend a faulty one.
 //!
 //! No check changes anything, spends model tokens or sends a message.
 

@@ -8,7 +8,7 @@ use crate::control::status::Status;
 use crate::health::{Part, PartName, PartState};
 use crate::terminal::age;
 
-/// The parts as findings. What is looked at in the files as well is listed only if it is not well.
+/// The parts as findings. A part that is checked in the files as well is listed only if it is not well.
 pub(super) fn findings(status: &Status) -> Vec<Finding> {
     let is_looked_at = |name| matches!(name, PartName::Database | PartName::Journal | PartName::Disk);
     let told =

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// The first descriptor after stdin, stdout and stderr.
 const FIRST_DESCRIPTOR: i32 = 3;
 
-/// What is known of a child before it is started for the first time. It has no secret.
+/// A child's settings before it is started for the first time. It has no secret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub name: String,

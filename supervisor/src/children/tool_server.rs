@@ -217,7 +217,7 @@ impl ToolServer {
                     give_up = Instant::now() + SILENCE;
                     ChildState::note_heard(state);
                     self.report_checks().await;
-                    // What is in the roots can keep all commands from running, as a spawner can that hangs.
+                    // Entries of the roots can keep all commands from running, as a spawner can that hangs.
                     if !self.commands_hang {
                         self.report_commands().await;
                     }

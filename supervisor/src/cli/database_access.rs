@@ -28,7 +28,7 @@ pub(super) struct ExclusiveStore {
     pub store: Store,
     /// All channels, without their settings: enough to format replies.
     pub channels: Channels,
-    /// The last run: what is done now is recorded under it.
+    /// The last run: events from now on are recorded under it.
     pub run: EventId,
     _lock: DataDirLock,
 }

@@ -37,7 +37,7 @@ pub(super) async fn run(data: &DataDir, arguments: &UndoArguments) -> Result<Com
     Ok(CommandOutput { text, succeeded: done.refused.is_empty() })
 }
 
-/// Undoes what the last task of a local chat changed; what is said about it.
+/// Undoes the changes of a local chat's last task; returns the report.
 pub(super) async fn last_of_chat(client: &ControlClient, chat: &str) -> Result<String, CommandError> {
     let request =
         client.post("/undo").json(&UndoRequest::Session(Chat::new(local::NAME, chat).session().to_string()));

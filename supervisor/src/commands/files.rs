@@ -1,4 +1,4 @@
-//! `/files` and `/get`: what is in the workspace. The tool server alone reads files, so they are only noted
+//! `/files` and `/get`: the files of the workspace. The tool server alone reads files, so they are only noted
 //! here, and `file_requests.rs` asks it.
 
 use rusqlite::Connection;

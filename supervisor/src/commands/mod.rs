@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Help,
     /// Say what runs, what waits, and what was used today.
     Status,
-    /// Cancel what is running in this chat, or else the newest waiting message; with `all`, everything.
+    /// Cancel the task that runs in this chat, or else the newest waiting message; with `all`, everything.
     Cancel { all: bool },
     /// Begin a new conversation.
     New,

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 /// The name of the provider without a model, as the worker tells it.
 const NO_MODEL: &str = "direct";
 
-/// Clones share what is known.
+/// Clones share their state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Models {
     /// Those of `models.toml` whose keys are there, the first one first; empty without that file.

@@ -1,4 +1,4 @@
-//! What is sent to a contact: a text with the IDs by which both sides refer to it.
+//! The text that a contact gets, with the IDs by which both sides refer to it.
 
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;

@@ -1,5 +1,5 @@
-//! Contacts: whom a chat can write to, over which route, and what is noted about a message that did not
-//! arrive.
+//! Contacts: the people that a chat can write to, over which route, and the notes about a message that did
+//! not arrive.
 //!
 //! They stand in files of the `state` root, which only the tool server opens. A message goes out by the
 //! outbox; what became of it is written back under the hash of the file as it was read.

@@ -1,4 +1,4 @@
-//! `/approvals` on the control port, for whoever has the control token: what the tool server's routes of the
+//! `/approvals` on the control port, for callers with the control token, as the tool server's routes of the
 //! same names answer, with the supervisor's own approvals among them.
 
 use std::convert::Infallible;

@@ -82,7 +82,7 @@ pub(crate) async fn post_pair(
     let known = paired.ok_or(ControlError::NoSuchCode)?;
     let paired = summary(&known);
     if let Some(channel) = control.channels.get(&known.chat.channel) {
-        // The sender holds back what is for strangers, so the permission comes before the welcome.
+        // The sender holds back messages for strangers, so the permission comes before the welcome.
         channel.set_paired(&known.chat.id, true);
         let (run, delivery) = (control.run.clone(), channel.delivery());
         control.store.write(move |tx| pairing::welcome(tx, &known, delivery, &run)).await?;

@@ -29,7 +29,7 @@ pub(crate) enum ControlError {
     UnsupportedMediaType,
     #[error("{message}")]
     Invalid {
-        /// What is wrong.
+        /// The reason.
         message: String,
         /// What would be right.
         hint: &'static str,

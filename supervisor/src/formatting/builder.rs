@@ -136,7 +136,7 @@ impl Builder {
         self.separate(2);
     }
 
-    /// Begins a style, behind what is due before the next text.
+    /// Begins a style, behind the line breaks due before the next text.
     pub(super) fn open(&mut self, style: Style, tag: Option<&'static str>) {
         self.begin_line();
         self.open.push(Open { style, tag, at: self.text.len() });

@@ -50,7 +50,7 @@ impl DatabaseFile {
         changed.map(|index| with_suffix(&self.path, SUFFIXES[index]))
     }
 
-    /// What is wrong with the beginning of the file. Without it SQLite would take the file for an empty one.
+    /// The fault of the file's beginning. Without it SQLite would take the file for an empty one.
     pub(crate) fn bad_beginning(&self) -> Option<String> {
         let mut beginning = [0; MAGIC.len()];
         let read = File::open(&self.path).and_then(|mut file| file.read_exact(&mut beginning));
@@ -61,7 +61,7 @@ impl DatabaseFile {
         }
     }
 
-    /// What is wrong with the file, of which all is read.
+    /// The fault of the file, all of which is read.
     pub(crate) fn damage(&self) -> Result<Option<String>, QueryError> {
         match self.inspect() {
             Err(QueryError::Damaged(_, error)) => Ok(Some(error.to_string())),

@@ -32,7 +32,7 @@ pub(crate) struct Mismatch {
     pub(crate) file: u64,
     pub(crate) offset: u64,
     pub(crate) what: String,
-    /// The hash of what is there instead.
+    /// The hash that the journal has instead.
     pub(crate) found_hash: Option<String>,
 }
 
@@ -55,7 +55,7 @@ struct Checked {
     walk: Walk,
 }
 
-/// What is between two offsets of a file.
+/// The bytes between two offsets of a file.
 #[derive(Debug, Clone, Default)]
 struct Walk {
     /// What the first record follows; empty without one.

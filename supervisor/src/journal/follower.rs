@@ -142,7 +142,7 @@ impl Follower {
         }
     }
 
-    /// Begins to compare what was read with what is there, unless a difference is known already.
+    /// Begins to compare the records read before with the files, unless a difference is known already.
     async fn begin_to_compare(&mut self, depth: Depth) -> Option<JoinHandle<Compared>> {
         let known = |tx: &rusqlite::Transaction<'_>| Ok((tampering::base(tx)?, tampering::open_finding(tx)?));
         let base = match self.store.write(known).await {
@@ -263,7 +263,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Where to go on. The first time, what is there is taken as it is.
+    /// Where to continue. The first time, the journal is taken as it is.
     async fn stored_position(&mut self, files: &Files) -> Result<Position, FollowError> {
         if let Some(position) = self.position.take() {
             return Ok(position);

@@ -1,7 +1,7 @@
 //! The tool server's journal becomes events, each record exactly once.
 //!
 //! The position in the file and the hash of its last line are committed together with the events up to
-//! there, which anchors the end of the hash chain: a journal that was cut, removed or written anew does not
+//! there, which anchors the end of the hash chain: a journal that was cut, removed or rewritten does not
 //! fit to it. Nothing here writes to the journal.
 
 pub(crate) mod chain;

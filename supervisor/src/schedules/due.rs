@@ -1,4 +1,4 @@
-//! The clock: queues what is due.
+//! The clock: queues the schedules that are due.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::timing;
 /// count its sleep.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 
-/// Queues what is due until `stop`.
+/// Queues the schedules that are due until `stop`.
 pub(crate) async fn keep(schedules: Schedules, run: EventId, stop: CancellationToken) {
     loop {
         let next_at_ms = match look(&schedules, &run).await {

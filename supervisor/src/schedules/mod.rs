@@ -1,8 +1,8 @@
 //! Schedules: what a chat wants to be done later, as tools of the model and as tasks when it is due.
 //!
 //! A schedule is a row. When it is due, its task is queued and its next time decided in one transaction, so
-//! each time is run once, whatever is killed. What was due while nobody ran is run once, at most a day late;
-//! what is later is not run, and its chat gets a message.
+//! each time is run once, whatever is killed. A time that passed while no supervisor ran is run once, at most
+//! a day late; later ones are not run, and the chat gets a message.
 
 pub(crate) mod due;
 pub(crate) mod tools;

@@ -1,8 +1,8 @@
 //! Messages that arrived while the supervisor was down: only the newest ones of each chat are run, and each
 //! chat reads how many were not.
 //!
-//! They come in several transactions, so the counts are stored until the chats are told, and no message runs
-//! before all have come: which ones are the newest is known only then.
+//! They come in several transactions, so the counts are stored until the chats have their message, and no
+//! message runs before all have come: which ones are the newest is known only then.
 
 use protocol::event::TaskSkipped;
 use protocol::{EventId, TaskId, now_ms};
@@ -31,7 +31,7 @@ pub(crate) fn hold(connection: &Connection, channel: &ChannelName, since_seq: i6
     set_due(connection, channel, since_seq, now_ms() + HELD_MS)
 }
 
-/// All have come: what is left of them runs.
+/// All have come: the rest of them runs.
 pub(crate) fn end(connection: &Connection, channel: &ChannelName, since_seq: i64) -> Result<(), StoreError> {
     set_due(connection, channel, since_seq, now_ms())?;
     kv::remove(connection, &begin_key(channel))

@@ -1,4 +1,4 @@
-//! Decisions about approvals that were made here, from when they are stored until whoever keeps the approval
+//! Decisions about approvals that were made here, from when they are stored until the keeper of the approval
 //! has taken them: a kill in between loses none. The first one about an approval counts.
 
 use protocol::{TaskId, now_ms};

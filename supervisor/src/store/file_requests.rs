@@ -20,7 +20,7 @@ pub(crate) struct FileRequest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// What is in a directory.
+    /// The entries of a directory.
     List,
     /// A file as it is.
     Send,

@@ -1,5 +1,5 @@
 //! Files that leave, in parts: a file comes in part by part, each in a transaction of its own, and is read
-//! again in the same way by whoever sends it.
+//! again in the same way by the next sender.
 //!
 //! A file without a row in the outbox is one that was being fetched; the next start deletes it.
 

@@ -1,8 +1,6 @@
-//! What a chat's running task has seen that neither its people nor the operator wrote: the web, files that
-//! came
-//! in, messages that were passed on, the output of tools that are not ours. Whoever wrote that could have
-//! told
-//! the model what to do.
+//! Whether a chat's running task has seen text that neither its people nor the operator wrote: the web, files
+//! that came in, forwarded messages, the output of tools that are not ours. Its author could have given the
+//! model orders.
 //!
 //! A task also reads the history of its chat with the calls of earlier answers, so these count, too.
 

@@ -32,7 +32,7 @@ pub(crate) struct Used {
 pub(crate) enum Verdict {
     /// It may begin, and use this.
     Run(Option<Quota>),
-    /// Not before midnight: what is used up, such as `20 tasks a day for this chat`.
+    /// Not before midnight: the limit that is used up, such as `20 tasks a day for this chat`.
     Exhausted(String),
     /// Not while another task of the same user runs.
     UserBusy,
@@ -102,7 +102,7 @@ pub(crate) fn judge(
     Ok(Verdict::Run(quota.filter(|quota| *quota != Quota::default())))
 }
 
-/// What may be used still; an error says what is used up.
+/// The rest of the day's limits; an error names the one that is used up.
 fn left(limits: &DailyLimits, used: &Used, whom: &str) -> Result<Quota, String> {
     let left = |limit: Option<u64>, used: u64, what: &str| match limit {
         Some(limit) if used >= limit => Err(format!("{limit} {what} a day for {whom}")),

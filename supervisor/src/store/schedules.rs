@@ -195,8 +195,8 @@ pub(crate) fn next_due(connection: &Connection) -> Result<Option<i64>, StoreErro
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Queues what is due as tasks, and decides when each is due again. In one transaction, so each time is run
-/// once. `may_run` says whether a chat may still be worked for.
+/// Queues the schedules that are due as tasks, and decides when each is due again. In one transaction, so
+/// each time is run once. `may_run` says whether a chat may still be worked for.
 pub(crate) fn make_due(
     connection: &Connection,
     now_ms: i64,

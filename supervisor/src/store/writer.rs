@@ -1,7 +1,7 @@
 //! The thread that writes: it commits all waiting work together.
 //!
 //! A commit costs a disk sync, whatever is in it. So jobs that wait at the same time share one commit, each
-//! in its own savepoint: a job that fails rolls back only its own changes. Nobody gets a result before the
+//! in its own savepoint: a job that fails rolls back only its own changes. No job gets its result before the
 //! commit, so each change is as durable as with a commit of its own.
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::Paint;
 
-/// The width of what is no terminal, and of one that does not say.
+/// The width of an output that is no terminal, and of a terminal that does not say.
 pub(crate) const COLUMNS: usize = 80;
 
 /// On a narrower terminal, lines wrap.
@@ -15,7 +15,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// What is no terminal.
+    /// An output that is no terminal.
     pub(crate) const PLAIN: Self = Self { columns: COLUMNS, paint: Paint(false) };
 
     /// A terminal with this many columns; 0 if it does not say.

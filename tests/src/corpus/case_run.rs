@@ -116,7 +116,7 @@ impl<'a> CaseRun<'a> {
         self.still_works()
     }
 
-    /// Sends the case's request to another tool: it must be refused for what is wrong with the request, not
+    /// Sends the case's request to another tool: it must be refused for the fault of the request, not
     /// for the tool's name.
     pub fn send_request_to(self, tool: &str) -> Result<(), String> {
         let answer = requests::send(&self.server, &self.case.args, &self.placeholders, Some(tool))?;

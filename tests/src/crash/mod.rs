@@ -39,7 +39,7 @@ pub struct CrashTest {
 }
 
 impl CrashTest {
-    /// Runs all rounds, waits for the last replies, stops the system, and inspects what is left.
+    /// Runs all rounds, waits for the last replies, stops the system, and inspects the rest.
     pub fn run(self, mut progress: impl FnMut(usize)) -> Report {
         let mut random = Random::new(self.seed);
         let telegram = FakeTelegram::start();

@@ -135,7 +135,7 @@ fn event(said: &Said, parts: &Value, finish_reason: Option<&str>) -> Value {
     json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": said.model, "responseId": "r"})
 }
 
-/// The fields of a message, and what is in them.
+/// The fields of a message, and their content.
 struct Fields(&'static [(&'static str, Option<&'static Fields>)]);
 
 static TOP: Fields = Fields(&[

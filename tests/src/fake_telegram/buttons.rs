@@ -24,7 +24,7 @@ impl FakeTelegram {
         (asked, carried)
     }
 
-    /// `user` presses a button of the bot's message; returns what they are told.
+    /// `user` presses a button of the bot's message; returns the answer that they see.
     pub fn press_answered(&self, chat: Chat, user: i64, message_id: i64, data: &str) -> String {
         let press = self.press(chat, user, message_id, data);
         wait::until("the press is answered", || self.answer_to(&press))

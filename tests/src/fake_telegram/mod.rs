@@ -179,7 +179,7 @@ impl FakeTelegram {
         id
     }
 
-    /// What somebody was told who pressed a button.
+    /// The answer to somebody's press on a button.
     pub fn answer_to(&self, press: &str) -> Option<String> {
         self.shared.lock().signs.presses.get(press).cloned().flatten()
     }

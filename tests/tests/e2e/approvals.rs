@@ -116,7 +116,7 @@ fn the_story_by_http_alone_ask_show_decide_run_once() {
     }
     assert!(shown["preview"].as_str().unwrap().contains("+one"), "{shown}");
     assert_eq!(shown["digest"].as_str().unwrap().len(), 64);
-    // The same call asks nobody a second time.
+    // The same call is not asked about a second time.
     assert_eq!(id_of(&server.send(request()).envelope()), id);
     let one = as_approver(&server, Request::get(&format!("/approvals/{id}"))).json();
     assert_eq!(one, shown);
@@ -154,7 +154,7 @@ fn a_call_waits_for_its_decision_and_gets_it_at_once() {
     let message = denied.meta.error.unwrap().message;
     assert!(message.contains("not on Fridays") && message.contains("Ada"), "{message}");
     assert!(!server.root().join("b").exists());
-    // The same call again is told the same, and asks nobody.
+    // The same call again gets the same answer, and asks nobody.
     assert_eq!(code(&server.call("write", &write("b", "x"))), DENIED);
     assert!(pending(&server).is_empty());
     // A wait that ends names the request that still waits.
@@ -171,7 +171,7 @@ fn two_waiting_calls_that_are_the_same_are_one_request_and_one_yes_runs_one_of_t
     let append = json!({"path": "log", "content": "x\n", "mode": "append"});
     let calls: Vec<_> = (0..2).map(|_| waiting(&server, Request::call("write", &append), 5)).collect();
     let id = the_pending(&server)["id"].as_str().unwrap().to_owned();
-    // Both wait for the same one: nobody else is asked while it is undecided.
+    // Both wait for the same approval: there is one question while it is undecided.
     thread::sleep(Duration::from_millis(300));
     assert_eq!(pending(&server).len(), 1);
     grant(&server, &id);

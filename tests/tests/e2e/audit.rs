@@ -46,7 +46,7 @@ fn a_file_is_traced_to_the_calls_and_tasks_that_changed_it() {
     assert_eq!(calls.len(), 2, "{calls:?}");
     assert_eq!(calls[0]["end"]["sha256_after"], calls[1]["end"]["sha256_before"], "the hashes form a chain");
     system.stop();
-    // By the end of its path alone, while nobody runs, and for people.
+    // By the end of its path alone, while no call runs, and for people.
     let table = system.shown(&["audit", "--file", "notes/todo.txt"]);
     assert_says(&table, &["create", "update", "-two", "+three", short(&changed)]);
     assert!(!table.contains("other.txt"), "{table}");

@@ -1,4 +1,4 @@
-//! What the operator's rules and a skill say about the supervisor's own tools, and the people whom they ask.
+//! The operator's rules and a skill for the supervisor's own tools, and the people who are asked.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -19,7 +19,7 @@ fn to_bob() -> Value {
     json!({"path": "report.txt", "caption": "for you", "chat_id": BOB})
 }
 
-/// A model that sends Bob a file, and then repeats what it was told.
+/// A model that sends Bob a file, and then repeats the result.
 fn sending_model() -> FakeModel {
     FakeModel::start(|request| {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();
@@ -148,7 +148,7 @@ fn a_decision_holds_for_what_was_shown_and_nothing_else() {
     assert_eq!(decide(&system, &data["approval_id"], &json!({"decision": "grant"})).status, 200);
     assert_eq!(decide(&system, &data["approval_id"], &json!({"decision": "deny"})).status, 409);
 
-    // Another file, and another caption, are asked about anew.
+    // Another file, and another caption, are asked about again.
     fs::write(system.workspace().join("report.txt"), "all is lost").unwrap();
     let again = send_to_bob(&system);
     assert_eq!(code(&again), "APPROVAL_REQUIRED", "{again}");
@@ -165,7 +165,7 @@ fn a_decision_holds_for_what_was_shown_and_nothing_else() {
     assert_eq!(code(&send_to_bob(&system)), "APPROVAL_REQUIRED", "a yes is for one call");
     wait::until_true("it is sent", || documents(&telegram).len() == 1);
 
-    // Nobody is asked about what would be refused anyway.
+    // A call that would be refused anyway asks nobody.
     let before = system.control(Request::get("/approvals")).json()["approvals"].as_array().unwrap().len();
     for (path, chat, expected) in [("gone", BOB, "NOT_FOUND"), ("report.txt", 666, "TOOL_NOT_ALLOWED")] {
         let refused =

@@ -1,5 +1,5 @@
-//! The tools that a model has in Telegram: what they send, to whom, and that a kill neither loses nor doubles
-//! it.
+//! The tools that a model has in Telegram: their messages, the chats they reach, and that a kill neither
+//! loses nor doubles it.
 
 use std::fs;
 
@@ -115,7 +115,7 @@ fn people_make_the_same_calls_at_the_control_port() {
     assert_eq!(reactions(&telegram).len(), 1);
 }
 
-/// A model that reacts to "look", unless it is told that it did.
+/// A model that reacts to "look", unless a result says that it did.
 fn careful_model() -> FakeModel {
     FakeModel::start(|request| {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();

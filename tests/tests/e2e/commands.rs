@@ -302,7 +302,7 @@ fn a_socket_of_the_machine_that_lies_in_a_root_is_out_of_reach() {
     bash(&server, send);
     datagrams.set_nonblocking(true).unwrap();
     assert!(datagrams.recv(&mut [0; 8]).is_err(), "a datagram arrived");
-    // What the command makes itself works, and what nobody answers on any more can be removed.
+    // A socket that the command makes itself works, and one without a listener can be removed.
     let own = "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.bind('own.sock'); \
          s.listen(); c = socket.socket(socket.AF_UNIX); c.connect('own.sock'); print('own')\"";
     assert_eq!(bash(&server, own).stdout, "own\n");

@@ -1,4 +1,4 @@
-//! `contacts_send`: whom it reaches, whom it refuses and why, once per call, and what is noted afterwards.
+//! `contacts_send`: the people it reaches, those it refuses and why, once per call, and the notes afterwards.
 
 use std::fs;
 use std::path::PathBuf;
@@ -196,7 +196,7 @@ fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
     assert_says(&shown.text, &parts);
     assert_eq!(telegram.press_answered(ADA, ADA.id, shown.number, &buttons[0]), "Allowed.");
 
-    // The contact has another chat by now: nobody has said yes to that.
+    // The contact has another chat by now: the yes does not cover it.
     fs::write(active(&system), ACTIVE.replacen("tg_private_chat_id: 12", "tg_private_chat_id: 4711", 1))
         .unwrap();
     assert_eq!(code(&send(&system, &hello)), "APPROVAL_REQUIRED");

@@ -1,5 +1,4 @@
-//! What befalls a data directory over the years: a database that is lost, a lock that is deleted, a clock
-//! that
+//! The life of a data directory over the years: a database that is lost, a lock that is deleted, a clock that
 //! jumps, a disk that becomes read-only, a move to another place, a power loss while it is filled.
 
 use std::fs;

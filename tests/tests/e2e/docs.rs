@@ -89,7 +89,7 @@ fn every_setting_that_is_read_is_known_and_documented_and_no_other() {
     let listed = variables_in(&read(&list));
     let mut is_read = BTreeSet::new();
     for file in CONFIGURED.iter().flat_map(|name| files_below(&format!("{name}/src"))) {
-        // What the list has beyond what is read would be documented in vain.
+        // Entries of the list that the program does not read would be documented in vain.
         if file != list && !file.ends_with("tests.rs") {
             is_read.extend(variables_in(&read(&file)).into_iter().map(|name| variable_of(&name, &listed)));
         }

@@ -173,7 +173,7 @@ fn what_no_change_may_touch_is_refused_by_every_tool_that_changes() {
         ("full", ErrorCode::IsDirectory),
     ] {
         for (tool, arguments) in changes(path) {
-            // What is hidden can be removed unread: `hidden_removal` has the tests.
+            // Hidden files can be removed unread: `hidden_removal` has the tests.
             if tool == "delete" && code == ErrorCode::PathDenied {
                 continue;
             }

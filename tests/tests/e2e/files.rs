@@ -249,7 +249,7 @@ fn twenty_megabytes_go_in_and_out_with_little_memory() {
     assert_eq!(replaced.status, 200, "beyond the edit limit, too, a session knows what it has fetched");
 }
 
-/// What is in a root besides the file, and how large it is.
+/// The other files of a root, and how large it is.
 fn temporary_bytes(root: &Path) -> u64 {
     let entries = fs::read_dir(root).unwrap().filter_map(|entry| {
         let entry = entry.ok()?;

@@ -1,4 +1,4 @@
-//! A full disk: nothing confirmed is lost, the system says what is wrong, and continues once there is room.
+//! A full disk: nothing confirmed is lost, the system names the fault, and continues once there is room.
 
 use harness::fake_telegram::update::ADA;
 use harness::small_disk::{SmallDisk, in_own_namespace};

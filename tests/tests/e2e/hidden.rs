@@ -131,7 +131,7 @@ fn a_directory_whose_name_makes_a_file_denied_cannot_be_renamed() {
     bash(&server, "mv home/.docker home/docker; cp -r home/.docker home/copy; true");
     assert_hidden(&server, "cat home/docker/config.json home/copy/config.json 2>&1; true");
     assert!(server.root().join("home/.docker/config.json").exists());
-    // What is above may move, and the rest of the directory is open.
+    // Directories above may move, and the rest of the directory is open.
     assert!(bash(&server, "mv home elsewhere && echo x > elsewhere/.docker/other").ok);
     assert_hidden(&server, "cat elsewhere/.docker/config.json 2>&1; true");
 }
@@ -148,7 +148,7 @@ fn a_directory_that_is_closed_and_opened_again_hides_it() {
     assert_hidden(&server, open);
     bash(&server, "chmod 000 d/deep");
     assert_hidden(&server, open);
-    // A server that has never seen what is in it hides the whole directory.
+    // A server that has never seen its content hides the whole directory.
     bash(&server, "chmod 000 d/deep");
     server.crash(|_| ());
     assert_hidden(&server, open);

@@ -1,4 +1,4 @@
-//! What is hidden can be removed unread, and what everybody may see is not hidden.
+//! Hidden files can be removed unread, and public certificates are not hidden.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

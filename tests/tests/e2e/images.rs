@@ -1,4 +1,4 @@
-//! Images that `read` finds: who is shown them, in which form, and what others are told.
+//! Images that `read` finds: which models see them, in which form, and what the others read.
 
 use std::fs;
 

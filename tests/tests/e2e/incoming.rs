@@ -1,4 +1,4 @@
-//! What comes in over Telegram besides text: files that are fetched and stored, and what is put into words.
+//! Telegram's messages besides text: files that are fetched and stored, and voice that becomes text.
 
 use std::fs;
 use std::path::PathBuf;
@@ -109,7 +109,7 @@ fn a_file_that_telegram_does_not_give_out_is_refused_with_words() {
     telegram.push(ADA.document("large", "film.mp4", "video/mp4", 25 * MEGABYTE));
     assert_says(&telegram.wait_for_sent(1)[0].text, &["too large", "20 MB"]);
     assert_eq!(system.database().task_states(), ["skipped"]);
-    // One whose size was told wrongly, and one that is gone.
+    // One with a false size, and one that is gone.
     telegram.add_file("wrong", vec![0; 25 * MEGABYTE]);
     telegram.push(ADA.document("wrong", "a.bin", "application/octet-stream", 10));
     assert_says(&telegram.wait_for_sent(3)[1].text, &["could not store the document", "file is too big"]);
@@ -137,7 +137,7 @@ fn an_album_is_one_task_with_all_of_its_photos() {
     assert_eq!(system.database().task_states(), ["done", "skipped", "skipped"]);
 }
 
-/// What the model is told of a voice message, with these settings.
+/// The model's text of a voice message, with these settings.
 fn told_of_a_voice_message(variables: &[(&str, &str)]) -> String {
     let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("ok")]));
     telegram.add_file("voice", "spoken words");

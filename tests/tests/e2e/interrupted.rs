@@ -1,4 +1,4 @@
-//! A task interrupted during a call: the next attempt is told, and decides for itself.
+//! A task interrupted during a call: the next attempt reads of it, and decides for itself.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn last_user_text(request: &Value) -> String {
     messages.iter().filter(is_user).map(|message| message["content"].to_string()).collect()
 }
 
-/// Asks for the command, unless it is told that the command was interrupted.
+/// Asks for the command, unless it reads that the command was interrupted.
 fn careful_model() -> FakeModel {
     FakeModel::start(|request| {
         let told = last_user_text(request);

@@ -88,7 +88,8 @@ fn checked(system: &System) -> (String, String) {
     (text("verdict"), text("what"))
 }
 
-/// An attack is found, told everywhere, survives a restart, stops no work, and goes with an acceptance alone.
+/// An attack is found, reported everywhere, survives a restart, stops no work, and ends with an acceptance
+/// alone.
 fn assert_found(mut system: System, is_running: bool, attack: fn(&TestDir), what: &str) -> JournalTampered {
     if is_running {
         attack(system.dir());

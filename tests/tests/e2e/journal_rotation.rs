@@ -102,7 +102,7 @@ fn a_supervisor_that_was_away_takes_in_each_record_once() {
     }
     assert!(files(system.dir()).len() > 1, "the running system has full files: {:?}", files(system.dir()));
     system.stop();
-    // A tool server alone goes on with the same journal, and puts several files aside.
+    // A tool server alone continues the same journal, and puts several files aside.
     let journal = system.dir().data().join("journal/tool-calls.jsonl").display().to_string();
     let alone =
         ToolServer::builder().variable("AUTONOUS_TOOL_JOURNAL", &journal).variable(SMALL.0, SMALL.1).start();

@@ -1,4 +1,4 @@
-//! Clients that do not behave, at both ports: slow ones are let go in time, a crowd of them keeps nobody
+//! Clients that do not behave, at both ports: slow ones are let go in time, a crowd of them keeps no one
 //! waiting, and none of them delays the end.
 
 use std::io::{Read as _, Write as _};
@@ -101,7 +101,7 @@ fn a_client_has_5_s_for_a_head_and_30_s_for_a_body() {
 }
 
 /// Connections that hold what they can: silent, with half a head, idle after an answer, and with an answer
-/// that nobody reads.
+/// that no client reads.
 fn crowd(address: SocketAddr) -> Vec<TcpStream> {
     let livez = head(address, "GET /livez") + "\r\n";
     let unread = (head(address, "GET /openapi.json") + "\r\n").repeat(64);

@@ -40,7 +40,7 @@ mod tokens;
 mod web;
 mod window;
 
-// What is recorded, and the commands that show it.
+// The records, and the commands that show them.
 mod audit;
 mod journal;
 mod journal_anchor;

@@ -1,4 +1,4 @@
-//! What can happen to a data directory: nothing is lost, and the operator is told what to do.
+//! Mishaps of a data directory: nothing is lost, and the operator reads what to do.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt as _;

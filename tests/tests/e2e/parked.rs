@@ -1,4 +1,4 @@
-//! A task that waited for a person goes on with its whole conversation: what it had read, wrote and was
+//! A task that waited for a person continues with its whole conversation: what it had read, wrote and was
 //! shown before is there unchanged, however long the wait was and whatever was killed meanwhile.
 
 use std::fs;

@@ -29,7 +29,7 @@ fn call(server: &ToolServer, (tool, arguments): (&str, Value), session: &str) ->
     code(&server.send(Request::call(tool, &arguments).header("X-Session-Id", session)).envelope())
 }
 
-/// A port of this machine on which nobody answers.
+/// A port of this machine without a listener.
 fn silent_url(host: &str) -> String {
     let port = TcpListener::bind((host, 0)).unwrap().local_addr().unwrap().port();
     format!("http://{host}:{port}/")
@@ -246,7 +246,7 @@ fn as_approver(server: &ToolServer, request: Request) -> Answer {
     server.send(request.header("Authorization", &format!("Bearer {APPROVER}")))
 }
 
-/// The rules let it send what it likes, also to this machine: what is left is the token that it has not.
+/// The rules let it send what it likes, also to this machine: only the token is out of its reach.
 #[test]
 fn a_model_neither_approves_its_own_calls_nor_changes_what_was_decided() {
     let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\n[[rule]]\ndecision = \"allow\"\n";

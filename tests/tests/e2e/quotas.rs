@@ -1,4 +1,5 @@
-//! Limits of the day: what is used up waits, is told, and goes on by itself; nothing is lost.
+//! Limits of the day: a message beyond them waits, its chat is told so, and it runs by itself; nothing is
+//! lost.
 
 use std::fs;
 use std::sync::Mutex;
@@ -50,7 +51,7 @@ fn a_chat_that_has_used_up_its_tasks_is_told_until_when_and_goes_on_by_itself() 
     assert_eq!(system.database().texts(&held.replace("count(*)", "cast(count(*) as text)")), ["1"]);
     assert!(!file("three").exists() && file("other").exists());
 
-    // A restart counts nothing anew, and tells it again.
+    // A restart counts nothing again, and says it again.
     let three = file("three");
     let sent = telegram.sent().len();
     system.kill();

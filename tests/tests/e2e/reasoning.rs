@@ -1,5 +1,5 @@
 //! A model's reasoning through the whole system: it goes back as it was, to the model that it came from, and
-//! nobody sees it. Each fake refuses what the real provider refuses.
+//! the user does not see it. Each fake refuses what the real provider refuses.
 
 use harness::fake_model::House;
 use harness::{FakeModel, ModelReply, System};
@@ -85,7 +85,7 @@ fn responses_go_back_item_by_item() {
 fn a_model_that_does_not_reason_is_asked_without_from_then_on() {
     let requests = check(House::Unreasoning, "openai-responses");
     let asked: Vec<bool> = requests.iter().map(|request| request.get("include").is_some()).collect();
-    // The second task may run in another worker, which asks anew.
+    // The second task may run in another worker, which asks again.
     assert_eq!(asked[..4], [true, false, false, false]);
 }
 
@@ -119,7 +119,7 @@ fn a_model_that_refuses_reasoning_without_native_calls_gets_none() {
 }
 
 /// The first model fails at the first request, or at the second: the other one answers that, and the first
-/// goes on.
+/// continues.
 fn check_fallback(provider: &str, house: House, failing: usize) {
     let mut asked = 0;
     let mut left = steps().into_iter();

@@ -1,4 +1,4 @@
-//! Commands leave a reserve of space and inodes, whatever they call, and can free what is full.
+//! Commands leave a reserve of space and inodes, whatever they call, and can free a full disk.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn is_told(envelope: &Envelope) -> bool {
     envelope.meta.notices.iter().any(|notice| notice.contains("nearly full"))
 }
 
-/// The command may delete and not write, and is told so.
+/// The command may delete and not write, and the answer says so.
 fn assert_frees_only(server: &ToolServer, full: &str) {
     for write in ["echo x > new", "printf x >> seed", "cp seed new", "dd if=/dev/zero of=seed conv=notrunc"] {
         let refused = bash(server, write);

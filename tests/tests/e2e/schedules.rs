@@ -21,7 +21,7 @@ fn in_seconds(seconds: i64) -> String {
     connection.query_row(sql, [format!("{seconds:+} seconds")], |row| row.get(0)).unwrap()
 }
 
-/// Moves a stopped system's schedules to another time, as if they had been due while nobody ran.
+/// Moves a stopped system's schedules to another time, as if they had been due while it was down.
 fn make_due(system: &System, ago_ms: i64) {
     let connection = Connection::open(system.dir().data().join("db/autonous.db")).unwrap();
     let sql = "update schedules set next_at_ms = ?1";
@@ -29,7 +29,7 @@ fn make_due(system: &System, ago_ms: i64) {
     assert!(connection.execute(sql, [now - ago_ms]).unwrap() > 0);
 }
 
-/// A model that schedules what it is asked, and does what is due.
+/// A model that schedules on request, and does the scheduled tasks.
 fn scheduling_model(arguments: Value) -> FakeModel {
     FakeModel::start(move |request| {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();
@@ -194,7 +194,7 @@ fn page() -> String {
     format!("http://{address}/")
 }
 
-/// A model that reads a page if it is asked to, sets what it says, and does what is due.
+/// A model that reads a page on request, schedules its content, and does the scheduled tasks.
 fn misled_model(url: String, scheduled: Value) -> FakeModel {
     FakeModel::start(move |request| {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();
@@ -257,7 +257,7 @@ fn what_a_task_sets_after_it_has_read_a_page_is_asked_about_and_comes_as_data() 
     system.wait_until_all_is_sent();
     assert_eq!(open(&system), 2);
 
-    // A yes for the chat is none for what comes while nobody asks.
+    // A yes for the chat does not cover a scheduled task, which nobody watches.
     let request = Request::post_json("/tools/delete", &json!({"path": "old.txt"}));
     let by_hand = |system: &System, key: &str| {
         let request = request.clone().header("X-Session-Id", "telegram:4711").header("Idempotency-Key", key);

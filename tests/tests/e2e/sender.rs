@@ -1,4 +1,4 @@
-//! The sender: nobody's chat holds up another's, and nothing is lost on the way.
+//! The sender: no chat holds up another one, and nothing is lost on the way.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ fn a_message_is_answered() {
 
 #[test]
 fn a_stranger_is_told_the_chat_id_once_an_hour_and_nothing_is_run_or_kept() {
-    // An empty allowlist allows nobody.
+    // An empty allowlist allows no one.
     for (allowed, stranger) in [("4711", STRANGER), ("", ADA)] {
         let telegram = FakeTelegram::start();
         let system = System::builder().telegram(&telegram, allowed).start();
@@ -121,7 +121,7 @@ fn of_many_pending_messages_the_newest_of_each_chat_are_run_and_retry_runs_the_n
         sent.iter().filter(|message| message.text.contains("4 messages")).map(|told| told.chat_id).collect();
     assert_eq!(told, [ADA.id], "{sent:?}");
 
-    // A chat is told once, and a chat that lost nothing has nothing to retry.
+    // A chat gets one message, and a chat that lost nothing has nothing to retry.
     system.stop();
     system.restart();
     telegram.push(ADA.text("/retry"));

@@ -138,7 +138,7 @@ fn a_group_is_asked_if_an_approver_is_in_it_and_else_each_approver_in_private() 
     let (bob, to_bob) = telegram.question(BOB, 0);
     assert_eq!(telegram.press_answered(BOB, 12, bob.number, &to_bob[2]), "Denied.");
     assert_eq!(first.join().unwrap().json()["meta"]["error"]["code"], "APPROVAL_DENIED");
-    // Both are told, and the other one's press comes too late.
+    // Both get a question, and the other one's press comes too late.
     for asked in [&ada, &bob] {
         assert_says(&edited(&telegram, asked).text, &["Denied by Ada (ID 12)"]);
     }

@@ -35,7 +35,7 @@ fn the_menu_lists_the_commands_and_each_is_answered() {
         ("/retry", &["nothing to run again"]),
         ("/whoami", &["Ada (ID 4711)", "the ID 4711 in the channel telegram"]),
         ("@fake_bot /model", &["No model is configured"]),
-        // What is no command of ours is the call of a tool.
+        // A text that is no command of ours is the call of a tool.
         ("/ls path=unknown", &["unknown"]),
         ("@fake_bot ls path=mentioned", &["mentioned"]),
     ] {

@@ -53,7 +53,7 @@ fn forum(model: &FakeModel) -> (FakeTelegram, System) {
     (telegram, system)
 }
 
-/// What the model was told last, with its whole conversation.
+/// The last request to the model, with its whole conversation.
 fn told(model: &FakeModel) -> String {
     model.requests().last().unwrap()["messages"].to_string()
 }
@@ -105,7 +105,7 @@ fn signs_of_life_files_reactions_and_notices_go_into_the_topic() {
     assert_eq!((progress.chat_id, progress.topic), (FORUM.id, CATS));
     assert!(telegram.typing_in(FORUM.id, CATS) > 0 && telegram.typing_in(FORUM.id, GENERAL) == 0);
 
-    // Whoever does not administer the group may neither press nor ask, and is told so where they are.
+    // A member who does not administer the group may neither press nor ask, and gets the answer in the group.
     let (_, button) = &progress.buttons()[0];
     let answer = telegram.press_answered(FORUM, 2, progress.number, button);
     assert_says(&answer, &["Only those whom this bot works for"]);
@@ -113,7 +113,7 @@ fn signs_of_life_files_reactions_and_notices_go_into_the_topic() {
     let refused = telegram.wait_for_sent(3)[2].clone();
     assert_says(&refused.text, &["administrators alone"]);
     assert_eq!(refused.topic, CATS);
-    // Nobody who says nothing to the bot is heard, although their message answers one of the bot.
+    // A member who does not address the bot is not heard, although their message answers one of the bot.
     telegram.push(said(CATS, 1, &json!({"text": "nice weather"})));
 
     let answer = telegram.press_answered(FORUM, 1, progress.number, button);

@@ -195,7 +195,7 @@ const SLOW_FLITE: &str = r#"printf 'begun' >"${2%.txt}.ogg"
 until [ -e "${0%/*}/go" ]; do read -r -t 0.05 <> <(:); done
 printf 'flite says: %s' "$(<"$2")" >"$4""#;
 
-/// What is sent when a process is killed while a text is spoken. The programs go on after it.
+/// The messages when a process is killed while a text is spoken. The programs continue after it.
 fn killed_while_it_speaks(messages: usize, kill: impl FnOnce(&mut System)) -> (usize, String) {
     let telegram = FakeTelegram::start();
     let programs = programs(&[("flite", SLOW_FLITE), ("ffmpeg", FFMPEG)]);

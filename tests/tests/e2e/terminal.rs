@@ -33,7 +33,7 @@ fn conversation(system: &System) -> Terminal {
     terminal
 }
 
-/// Types a line and returns what is shown until the next prompt.
+/// Types a line and returns the screen until the next prompt.
 fn answer(terminal: &mut Terminal, line: &str, reply: &str) -> String {
     let before = terminal.shown().len();
     terminal.type_in(line);
@@ -228,7 +228,7 @@ fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
     assert_says(&told, &["Allowed once by the terminal", "exit 0"]);
     assert!(file.exists());
 
-    // Whoever does not decide leaves it to others, and sees the answer all the same.
+    // An approver who does not decide leaves it to others, and sees the answer all the same.
     answer(&mut terminal, "write it", prompt);
     terminal.type_in(CTRL_D);
     terminal.wait_for("It waits: `supervisor approve", 0);

@@ -86,7 +86,7 @@ fn the_compact_form_is_the_default_for_a_small_window() {
     assert!(tokens(&wanted) > 1100, "the setting has precedence");
 }
 
-/// A rule that models break without being told, and words by which a request carries it: of the full form,
+/// A rule that models break unless they read it, and words by which a request carries it: of the full form,
 /// then of the compact one.
 struct Rule {
     what: &'static str,

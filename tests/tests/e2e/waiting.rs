@@ -14,7 +14,7 @@ use crate::assert_says;
 
 const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
 
-/// A model that writes a file and then repeats what it was told.
+/// A model that writes a file and then repeats the result.
 fn writing_model() -> FakeModel {
     FakeModel::start(|request| {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The model's context window: what is summarised, dropped, or does not fit at all.
+//! The model's context window: which messages are summarised, dropped, or do not fit at all.
 
 use harness::{FakeModel, ModelReply, System};
 use protocol::event::{ContextAssembled, FittedContext};

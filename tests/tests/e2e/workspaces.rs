@@ -15,7 +15,7 @@ use crate::assert_says;
 const ADA: &str = "telegram:1";
 const BOB: &str = "telegram:2";
 
-/// What Bob's files hold, and what is in the name of one; no call of Ada's names either.
+/// The content of Bob's files, and the name of one; no call of Ada's names either.
 const SECRET: &str = "KEEP-THIS-FROM-ADA";
 const DIARY: &str = "diary-of-bob";
 
@@ -24,7 +24,7 @@ struct House {
     server: ToolServer,
     ada: PathBuf,
     bob: PathBuf,
-    /// What is in the output directory of Bob's commands: a long output, and what was taken back.
+    /// The output directory of Bob's commands: a long output, and files that were taken back.
     kept: Vec<PathBuf>,
 }
 
@@ -90,7 +90,7 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The names, modes, sizes and contents of what is in a directory.
+/// The names, modes, sizes and contents of a directory's entries.
 fn state_of(directory: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
     let facts = |path: PathBuf| {
         let mode = path.symlink_metadata().unwrap().mode();
@@ -107,7 +107,7 @@ fn attacks(house: &House) -> Vec<(&'static str, Value)> {
         ("read", json!({"path": "{ada}/../telegram-2/secret.txt"})),
         ("read", json!({"path": "{ada}/link/secret.txt"})),
         ("read", json!({"path": "{ada}/absolute/secret.txt"})),
-        // An error could name what is near.
+        // An error could name its neighbours.
         ("read", json!({"path": "{bob}/diary-of-bo"})),
         ("ls", json!({"path": "{bob}"})),
         ("ls", json!({"path": "{ada}/link"})),

@@ -97,7 +97,7 @@ impl Walk<'_> {
             match open_child_directory(parent.as_fd(), OsStr::from_bytes(&name)) {
                 Ok(handle) => self.directory(handle, &path, depth, &mut open)?,
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => self.note(&path, "gone"),
-                // Nor can a command look into it, or change what is there, if another user has closed it.
+                // Nor can a command look into it, or change its content, if another user has closed it.
                 Err(Errno::ACCESS) if !is_ours(&parent, &name) => self.note(&path, "closed"),
                 Err(errno) => return Err(not_looked_at(&path, &errno.to_string())),
             }

@@ -69,12 +69,13 @@ impl Changer {
         if request.expected_sha256.is_none() && call.last_seen(&target.path).is_none() {
             request.check_lock(call, target, current)?;
         }
-        // What is done before the lock is checked is undone when the hash is not what the session has read.
+        // Work that is done before the lock is checked is undone when the hash is not the one that the
+        // session has read.
         thread::scope(|scope| {
             current.iter().for_each(|current| current.hash_ahead(scope));
             let planned = match plan(current) {
                 Ok(planned) => planned,
-                // An outdated read is reported before what is wrong with the change.
+                // An outdated read is reported before a fault of the change.
                 Err(error) => return request.check_lock(call, target, current).and(Err(error)),
             };
             let new_file = new_file(&planned.content, current);

@@ -1,4 +1,4 @@
-//! Deleting what is hidden by its name, with everything in it: nothing of it is read or kept.
+//! Deleting hidden files by their names, with all below them: none of it is read or kept.
 //!
 //! Commands and the other tools see nothing of it, so this is the only way for a caller to free its space or
 //! to remove the directory that it is in.

@@ -1,7 +1,7 @@
 //! Changing files: the only code that writes beneath the roots, for every tool that changes something.
 //!
 //! A change reads the file, checks the optimistic lock, makes the new content, shows the difference, and
-//! renames a whole new file over the old one: nobody ever sees half of it, and nobody else's change is
+//! renames a whole new file over the old one: no reader ever sees half of it, and no other change is
 //! overwritten. A dry run does all of that but the last step. An upload is written as it arrives, and hashed
 //! on the way, so that it never lies in memory as a whole. Several files can be changed as one:
 //! all of them or none.

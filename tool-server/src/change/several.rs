@@ -312,7 +312,8 @@ impl IntendedFile {
             Some(_) if hash_of(directory, self.temporary.as_ref())?.is_none() => return Ok(()),
             Some(_) => {
                 renameat_with(directory, &self.temporary, directory, name, RenameFlags::EXCHANGE)?;
-                // What it replaced is nobody's any more; a file that was taken back has its own content.
+                // The file that it replaced belongs to no call any more; a file that was taken back has its
+                // own content.
                 unlinkat(directory, &self.temporary, AtFlags::empty())?;
             }
             None if is_back => unlinkat(directory, name, AtFlags::empty())?,

@@ -1,9 +1,9 @@
 //! Temporary files are recorded outside the roots before they are created, so that the next start removes
 //! what a killed server left behind.
 //!
-//! Changes of one file wait for each other in a slot, and each slot has one record file. It stays open and
-//! is emptied after each change, because creating and removing a file each time costs more than the record.
-//! An upload may last as long as its client's line is slow: it has a record file of its own, so that nobody
+//! Changes of one file wait for each other in a slot, and each slot has one record file. It stays open and is
+//! emptied after each change, because creating and removing a file each time costs more than the record. An
+//! upload may last as long as its client's line is slow: it has a record file of its own, so that no caller
 //! waits for it.
 
 use std::collections::BTreeSet;

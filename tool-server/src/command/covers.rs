@@ -13,7 +13,7 @@ pub(super) fn hidden(snapshot: &Snapshot) -> Vec<Cover> {
     snapshot.entries.iter().filter_map(|entry| cover(snapshot, entry)).collect()
 }
 
-/// The same with what is to protect: a directory before what is in it, and each path once, since a second
+/// The same with the protected entries: a directory before its entries, and each path once, since a second
 /// mount would find the first instead of the file.
 pub(super) fn with_protection(hidden: Vec<Cover>, kept: Vec<Kept>) -> Vec<Cover> {
     let mut covers: Vec<Cover> = hidden.into_iter().chain(kept.into_iter().map(protection)).collect();
@@ -39,7 +39,7 @@ fn cover(snapshot: &Snapshot, entry: &Entry) -> Option<Cover> {
     }
     let kind = match entry.kind {
         EntryKind::Denied | EntryKind::Unreadable | EntryKind::TooDeep | EntryKind::Socket => CoverKind::Hide,
-        // Under another name, the next command would see what is hidden.
+        // Under another name, the next command would see its content.
         EntryKind::NamesDenied => CoverKind::Pin,
         EntryKind::Control | EntryKind::DotGit | EntryKind::GitDirectory => return None,
     };

@@ -33,7 +33,8 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// PATH, cut to what is visible inside, LANG or else UTF-8, the quiet settings, and the operator's own.
+    /// PATH, cut to the directories visible inside, LANG or else UTF-8, the quiet settings, and the
+    /// operator's own.
     pub(crate) fn new<'a>(
         search_path: &str,
         language: Option<&str>,

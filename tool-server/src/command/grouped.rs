@@ -1,7 +1,7 @@
 //! Keeps the cost of hiding within bounds: where too much is to be hidden, whole directories are hidden.
 //!
 //! Each cover costs every command some 15 µs, and the kernel allows 100,000 of them. So the directories in
-//! which most of what is hidden lies are hidden as wholes, as few and as deep ones as suffice.
+//! which most of the hidden names lie are hidden as wholes, as few and as deep ones as suffice.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;

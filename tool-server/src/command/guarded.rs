@@ -72,7 +72,7 @@ impl GuardedSpawner {
         Ok(Self { spawner, workspaces, watch, guard, obstacle: Mutex::default() })
     }
 
-    /// Why the last command could not start because of what is in the roots, if that still holds.
+    /// Why the last command could not start because of entries of the roots, if that still holds.
     pub(super) fn obstacle(&self) -> Option<Obstacle> {
         self.obstacle_of_last()?;
         let whole = self.workspaces.whole();
@@ -176,7 +176,7 @@ impl GuardedSpawner {
 }
 
 impl GuardedSpawner {
-    /// What is in the roots, also where commands have closed a directory to the server; and those
+    /// The entries of the roots, also where commands have closed a directory to the server; and those
     /// directories, which are open again.
     fn look(&self) -> Result<(Arc<Snapshot>, Vec<PathBuf>), WatchError> {
         let mut opened = Vec::new();
@@ -213,7 +213,7 @@ pub(super) struct GuardedCommand<'a> {
 
 impl GuardedCommand<'_> {
     /// What it left behind for other programs to execute, and the directories that it had closed; or why
-    /// nobody knows yet.
+    /// that is not known yet.
     pub(super) fn left_behind(self) -> Result<(Vec<LeftBehind>, Vec<PathBuf>), String> {
         self.spawner.workspaces.whole().reopen();
         let (snapshot, opened) = self.spawner.look().map_err(|error| error_chain(&error))?;
@@ -225,7 +225,7 @@ impl GuardedCommand<'_> {
         Ok((left, opened))
     }
 
-    /// What is hidden and was all that the command left of a directory: it could not remove that.
+    /// The hidden entries that are all that the command left of a directory: it could not remove that.
     pub(super) fn stranded(&self) -> Vec<PathBuf> {
         let whole = self.spawner.workspaces.whole();
         let is_own = self.spawner.workspaces.belongs_to(&self.call.session_id);
@@ -259,7 +259,7 @@ impl GuardedCommand<'_> {
         left
     }
 
-    /// What is new of one kind, if there is more than `most` of it.
+    /// The new entries of one kind, if there are more than `most` of it.
     fn flood(
         &self,
         now: &Snapshot,
@@ -386,7 +386,7 @@ impl StartError {
         }
     }
 
-    /// What is in the roots that keeps every command from running, if this is it.
+    /// The entries of the roots that keep every command from running, if that is the reason.
     fn obstacle(&self) -> Option<Obstacle> {
         match self {
             Self::Crowd(Crowd { count, place }) => Some(Obstacle {

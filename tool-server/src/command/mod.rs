@@ -134,7 +134,7 @@ impl Commands {
         self.spawner.is_ok()
     }
 
-    /// Why the last command could not start because of what is in the roots, if that still holds.
+    /// Why the last command could not start because of entries of the roots, if that still holds.
     pub(crate) fn obstacle(&self) -> Option<Obstacle> {
         self.spawner.as_ref().ok().and_then(GuardedSpawner::obstacle)
     }

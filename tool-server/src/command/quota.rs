@@ -105,7 +105,7 @@ impl CommandQuota {
         Ok(Reservation { quota: self, session, time, since: Instant::now() })
     }
 
-    /// The counts of this day; those of another one are forgotten. What is reserved stays so.
+    /// The counts of this day; those of another one are forgotten. Reservations stay.
     fn today(&self) -> MutexGuard<'_, Today> {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
         let day = now_ms().div_euclid(DAY_MS);

@@ -99,7 +99,7 @@ impl Bound {
         matches!(self, Self::AsItWas(_))
     }
 
-    /// What is said about a command that may not write.
+    /// The remark about a command that may not write.
     pub(crate) fn notice(&self) -> Option<String> {
         self.is_for_freeing().then(|| {
             "The disk is nearly full (AUTONOUS_TOOL_MIN_FREE_MB), so this command could delete files but \

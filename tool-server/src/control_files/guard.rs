@@ -1,10 +1,10 @@
-//! The guard: remembers what was there before a command, and takes back what came with it.
+//! The guard: remembers the hazards before a command, and takes away those that came with it.
 //!
-//! What is in the roots while no command runs is the operator's own. From the first command that starts to
-//! the last that ends, everything new is the commands': whoever ends first takes back what is there, of what
-//! its session may use. What counts is the state that is left, not the way it came.
+//! The content of the roots while no command runs is the operator's own. From the first command that starts
+//! to the last that ends, everything new is the commands': the first that ends takes away what is there, of
+//! what its session may use. What counts is the state that is left, not the way it came.
 //!
-//! A command that may leave control files runs while no other does, because nothing else tells what is its
+//! A command that may leave control files runs while no other does, because nothing else shows which are its
 //! own; what it leaves is then taken for the operator's.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,7 +233,7 @@ impl ControlGuard {
         }
     }
 
-    /// Notes what is there before a command, and says what it must not change.
+    /// Notes the hazards before a command, and says which files it must not change.
     ///
     /// Every call of this is followed by one of [`Self::after`], whether or not the command ran.
     pub(crate) fn before<'f>(
@@ -387,7 +387,7 @@ impl ControlGuard {
         left
     }
 
-    /// Tries once more to take back what is stuck; as long as something is that the command could use, it
+    /// Tries once more to take away the stuck hazards; as long as one remains that the command could use, it
     /// does not run.
     fn retry_stuck<'f>(
         &self,

@@ -1,6 +1,6 @@
 //! Looks through git directories and control files for hazards.
 //!
-//! A git directory is whatever git takes for one: what is called `.git`, what has the layout, and what a
+//! A git directory is any that git takes for one: by the name `.git`, by its layout, and by what a
 //! `.git` file, a link, a `commondir`, a linked worktree or a submodule names. What settings that are allowed
 //! name (`core.hooksPath`, `include.path`) belongs to it.
 
@@ -366,7 +366,7 @@ impl<'a> Inspector<'a> {
             return self.add_whole(root, path, &stat, why);
         }
         let hazard = Hazard::new(root, path, What::Directory);
-        // A new directory goes as a whole, so what is in it need not be known.
+        // A new directory goes as a whole, so its entries need not be known.
         let is_allowed = self.is_allowed(&hazard);
         self.insert(hazard, why);
         if is_allowed {

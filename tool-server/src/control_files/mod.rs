@@ -2,7 +2,7 @@
 //!
 //! A command runs in the sandbox, but what it leaves in the roots is used by programs outside of it: git runs
 //! hooks and what its settings say, editors and shells run what they find. The guard remembers what was there
-//! before a command and takes back what the command added. Nothing here runs anything.
+//! before a command and reverts the additions of the command. Nothing here runs anything.
 
 mod command_words;
 mod flood;

@@ -21,7 +21,7 @@ pub(super) fn forbidden(bytes: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// The file without them, and without what is said of the objects that they name.
+/// The file without them, and without the lines about the objects that they name.
 pub(super) fn harmless(bytes: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(bytes.len());
     let mut is_kept = true;

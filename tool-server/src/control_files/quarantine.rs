@@ -31,7 +31,7 @@ const MAX_COPIED_DEPTH: usize = 64;
 /// The directory of a call for what it left too much of.
 pub(super) const FLOOD: &str = "flood";
 
-/// How often another name is tried for what is there already.
+/// How often another name is tried for an entry that exists already.
 const MAX_NAMES: usize = 10_000;
 
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl Quarantine {
         Ok((directory, name))
     }
 
-    /// Deletes what is older than a week. If the rest is too much, the calls that have most give up their
+    /// Deletes entries older than a week. If the rest is too much, the calls that have most give up their
     /// largest files: no later call can make the traces of an earlier one disappear.
     pub(super) fn sweep(&self, now: SystemTime) -> io::Result<()> {
         self.sweep_to(now, MAX_TOTAL_BYTES)
@@ -168,7 +168,7 @@ fn shrink(path: &Path, excess: u64) -> io::Result<()> {
             freed += bytes;
         }
     }
-    // What is left is directories.
+    // The rest is directories.
     if freed < excess { delete(path) } else { Ok(()) }
 }
 
@@ -177,7 +177,7 @@ fn delete(path: &Path) -> io::Result<()> {
     Ok(remove_tree(File::open(parent)?.as_fd(), name, || Ok::<(), Errno>(()))?)
 }
 
-/// Visits what is below a directory, however deep, and opens closed directories for their owner. Only this
+/// Visits everything below a directory, however deep, and opens closed directories for their owner. Only this
 /// server changes what lies here, so the way up is the way down.
 fn walk(top: &Path, mut visit: impl FnMut(&Path, &Stat)) -> io::Result<()> {
     let (parent, name) = (top.parent().ok_or(Errno::INVAL)?, top.file_name().ok_or(Errno::INVAL)?);

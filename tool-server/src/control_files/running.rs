@@ -1,5 +1,5 @@
 //! The calls whose commands run, on the disk: a server that was killed knows at its next start which commands
-//! nobody has checked.
+//! have not been checked.
 //!
 //! One file with a slot for each call. To write a slot costs a tenth of creating and deleting a file, and it
 //! survives a killed server as well: in the page cache, whole, because it lies within one page. A slot that

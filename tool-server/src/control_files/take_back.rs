@@ -38,7 +38,7 @@ pub(super) fn take_back(
     let (mut left, mut stuck) = (Vec::new(), Vec::new());
     let mut moved: Option<(usize, PathBuf)> = None;
     let mut rewritten: BTreeMap<(usize, &Path), bool> = BTreeMap::new();
-    // In this order a directory comes before what is in it.
+    // In this order a directory comes before its entries.
     for (hazard, why) in hazards {
         let place = (hazard.root, hazard.path.as_path());
         if moved.as_ref().is_some_and(|(root, path)| *root == hazard.root && hazard.path.starts_with(path)) {
@@ -100,7 +100,7 @@ fn parent_of(tree: &Tree, hazard: &Hazard) -> Result<(OwnedFd, OsString), Errno>
     Ok((parent, name))
 }
 
-/// Replaces a file by what is harmless of it, and keeps the original.
+/// Replaces a file by its harmless part, and keeps the original.
 fn rewrite(
     tree: &Tree,
     quarantine: &Quarantine,
@@ -128,7 +128,7 @@ fn rewrite(
     }
 }
 
-/// The config without these settings; empty if that is not what is left then.
+/// The config without these settings; empty if the rest is something else then.
 fn harmless_config(bytes: &[u8], unwanted: &[&Hazard]) -> Vec<u8> {
     let is_unwanted = |setting: &Setting| {
         unwanted.iter().any(|hazard| matches!(&hazard.what, What::Setting(other) if other == setting))

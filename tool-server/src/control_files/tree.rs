@@ -42,7 +42,7 @@ pub(super) enum Lead {
     Outside,
 }
 
-/// What is known of a file as long as its status stays the same.
+/// The facts of a file as long as its status stays the same.
 #[derive(Debug, Clone, Default)]
 struct Known {
     status: Status,
@@ -55,7 +55,7 @@ struct Known {
     is_used: bool,
 }
 
-/// What is in a directory.
+/// The entries of a directory.
 #[derive(Debug, Default)]
 struct Names {
     all: Arc<Vec<OsString>>,

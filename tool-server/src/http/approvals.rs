@@ -1,4 +1,4 @@
-//! `/approvals`: which calls wait for a person, and what is decided. Only the approver's token opens it.
+//! `/approvals`: the calls that wait for a person, and the decisions. Only the approver's token opens it.
 
 use std::convert::Infallible;
 use std::sync::Arc;

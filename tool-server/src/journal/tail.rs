@@ -72,7 +72,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Goes on in a new file when somebody removed or replaced this one: nobody could find the records of one
+    /// Continues in a new file when somebody removed or replaced this one: no reader finds the records of one
     /// that has no name. The supervisor notices that the older ones are gone.
     fn reopen_if_gone(&mut self) -> io::Result<()> {
         let named = fs::metadata(&self.path);

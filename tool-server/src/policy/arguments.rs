@@ -8,7 +8,7 @@ use super::word::Word;
 pub(super) struct Arguments<'a> {
     /// `-r` and `--recursive` alike, each with its value if it takes one.
     options: Vec<(String, Option<&'a str>)>,
-    /// What is neither an option nor the value of one, in order.
+    /// The words that are neither an option nor the value of one, in order.
     pub(super) operands: Vec<&'a Word>,
     /// From the first operand on, all that follows.
     pub(super) rest: &'a [Word],

@@ -40,7 +40,7 @@ pub(super) fn writes_to_device(command: &Command, _: &PolicySettings) -> bool {
         name.is_some_and(|name| kinds.split_whitespace().any(|kind| name.starts_with(kind)))
     };
     let only_shows = "-l -d -J -N -n --list --dump --json --detail --examine print status luksDump";
-    // What is copied from a device leaves it as it is.
+    // Copying from a device leaves it as it is.
     let written = if command.name == "cp" { command.arguments.len().saturating_sub(1) } else { 0 };
     command.arguments[written..].iter().any(is_device) && !command.has(only_shows)
 }

@@ -42,7 +42,7 @@ const LAYOUT: [&str; 3] = ["commondir", "objects", "refs"];
 /// How many paths are remembered that file tools wrote; of more, the first in order are forgotten.
 const MAX_WRITTEN: usize = 100_000;
 
-/// What is known about git beyond names.
+/// The facts about git beyond names.
 #[derive(Debug, Default)]
 pub(super) struct GitRules {
     /// What settings of git directories name; not to be written.

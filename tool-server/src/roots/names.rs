@@ -46,7 +46,7 @@ pub(crate) fn quoted(shown: &str) -> String {
     format!("\"{}\"", elide(shown, MAX_QUOTED_CHARS).replace('"', "\\u{22}"))
 }
 
-/// What is said where names are escaped; none where shown names have no escape.
+/// The remark where names are escaped; none where shown names have no escape.
 pub(crate) fn escape_notice(shown: &str) -> Option<String> {
     shown.contains('\\').then(|| ESCAPE_NOTICE.to_owned())
 }

@@ -133,7 +133,7 @@ impl Search<'_> {
         }
     }
 
-    /// The entries of a directory that a listing shows, within what is left of the bound.
+    /// The entries of a directory that a listing shows, within the rest of the bound.
     fn list(&mut self, directory: &OwnedFd, beneath: &Path) -> Vec<(OsString, FileType)> {
         let Ok(entries) = Dir::read_from(directory) else { return Vec::new() };
         let room = MAX_ENTRIES - self.entries;

@@ -37,7 +37,7 @@ pub(crate) fn display_line(line: &[u8], match_start: usize) -> DisplayLine {
         // A match near the end leaves room for more before it.
         start = back(line, end, MAX_LINE_CHARS);
     }
-    // A key in one long line, as in JSON, may begin before what is shown.
+    // A key in one long line, as in JSON, may begin before the shown part.
     if cuts_key(&line[..start]) {
         return secret_line();
     }

@@ -1,4 +1,4 @@
-//! The output of a search or listing: a page, and notices about what is not on it.
+//! The output of a search or listing: a page, and notices about the rest.
 
 use toolkit::output::Full;
 use toolkit::{Page, PartialReason, Success};

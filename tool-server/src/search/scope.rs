@@ -34,7 +34,8 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Everything beneath a directory, except what is hidden, ignored, denied or against the call's rules.
+    /// Everything beneath a directory, except hidden, ignored and denied entries, and those against the
+    /// call's rules.
     pub(crate) fn of(
         roots: &'a Roots,
         directory: &Opened,

@@ -17,7 +17,7 @@ use crate::tool_context::ToolContext;
 ///
 /// # Details
 ///
-/// Of a link, the link itself is deleted. What is hidden by its name, such as `.env` or `.aws`, is deleted
+/// Of a link, the link itself is deleted. A file hidden by its name, such as `.env` or `.aws`, is deleted
 /// unread, a directory with all that is in it, and cannot be brought back. With `dry_run` nothing is deleted
 /// and the answer shows what would be lost. `expected_sha256` takes precedence over what the session has
 /// read.

@@ -50,7 +50,7 @@ pub(crate) struct FindArguments {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100_000))]
     limit: usize,
-    /// Whether to include names that begin with a dot, and what is below them.
+    /// Whether to include names that begin with a dot, and the entries below them.
     #[serde(default)]
     include_hidden: bool,
     /// Whether to include what ignore files name.

@@ -105,7 +105,7 @@ impl Tool for Ls {
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        // A list of names alone shows nothing of what is in a directory.
+        // A list of names alone shows nothing of a directory's entries.
         let reads_below = arguments["recursive"] == true;
         Touches { reads_below, ..self.0.touches(arguments, session) }
     }

@@ -2,7 +2,7 @@
 //!
 //! A directory is watched first and read then, so nothing that comes between is missed. What happened while
 //! we looked is in the queue, so we look until the queue stays empty. A report is only a reason to look: what
-//! counts is what is there now.
+//! counts is the state now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -227,7 +227,7 @@ impl Index {
         let mut appeared = Vec::new();
         for (id, stale) in std::mem::take(&mut self.stale) {
             self.look(id, &stale, &mut appeared)?;
-            // Depth first, and at once: what is new needs its watch soon.
+            // Depth first, and at once: new directories need their watches soon.
             while let Some(id) = appeared.pop() {
                 self.look(id, &Stale::Everything, &mut appeared)?;
             }
@@ -466,7 +466,7 @@ impl Index {
         }
     }
 
-    /// A directory is not where it was. Its parent is asked what is there now.
+    /// A directory is not where it was. Its parent is looked at again.
     fn lost(&mut self, id: Id) {
         let place = self.tree.get(id).and_then(|it| Some((it.parent?, it.name.to_os_string())));
         match place {

@@ -1,6 +1,6 @@
 //! An index of what commands must not see and must not change in the roots, complete at any size.
 //!
-//! The kernel reports each entry that comes and goes (inotify), and only what is reported is looked at again,
+//! The kernel reports each entry that comes and goes (inotify), and only reported ones are looked at again,
 //! so an unchanged tree of any size costs one system call. Whatever happened before [`Watch::refresh`] is in
 //! its answer. Directories that cannot be watched are asked for their change time instead; one that cannot be
 //! searched is an entry of its own, to be hidden as a whole.
@@ -75,7 +75,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What is in the roots now. The same `Arc` as before, if nothing of interest was touched.
+    /// The entries of interest in the roots now. The same `Arc` as before, if none was touched.
     pub(crate) fn refresh(&self) -> Result<Arc<Snapshot>, WatchError> {
         self.lock().refresh()
     }

@@ -77,7 +77,7 @@ impl Queue {
             } else if flags.contains(ReadFlags::IGNORED) {
                 take(Change::Unwatched { watch });
             } else if flags.contains(ReadFlags::ATTRIB) {
-                // What is said of an entry of the directory, the entry's own watch says if it needs one.
+                // If the event of an entry's directory says something, the entry's own watch says it as well.
                 if event.file_name().is_none() {
                     take(Change::Rights { watch });
                 }

@@ -40,7 +40,7 @@ pub(crate) struct Entry {
     pub(crate) seen: u64,
 }
 
-/// All entries of interest, sorted by root and path: a directory comes before what is in it. A path that is
+/// All entries of interest, sorted by root and path: a directory comes before its entries. A path that is
 /// of interest for several reasons has an entry for each.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {

@@ -1,4 +1,4 @@
-//! The index against what is really in a directory tree, after all that can happen to one.
+//! The index against the real entries of a directory tree, after all that can happen to one.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -139,7 +139,7 @@ fn a_directory_that_moves_takes_its_entries_along() {
     tree.rename("moved/c", "c");
     tree.write("c/e/.env");
     tree.denies(&["c/.env", "c/d/.env", "c/e/.env"]);
-    // Its name decides what is denied in it.
+    // Its name decides which names in it are denied.
     tree.write("x/config.json");
     tree.denies(&["c/.env", "c/d/.env", "c/e/.env"]);
     tree.rename("x", ".docker");
@@ -254,7 +254,7 @@ fn roots_may_lie_in_each_other_and_readonly_ones_show_denied_names_alone() {
 fn a_directory_that_cannot_be_searched_is_an_entry_of_its_own() {
     let tree = Tree::new(|root| fs::create_dir_all(root.join("a/closed")).unwrap());
     tree.snapshot();
-    // What is too deep for a mount is hidden, and looked into; what is deeper still is not looked into.
+    // A path too deep for a mount is hidden, and looked into; one that is deeper still is not looked into.
     let long = format!("{}/", "n".repeat(200)).repeat(25);
     make_deep(&tree.path("a"), &format!("{long}.git/{}", long.repeat(2)));
     let snapshot = tree.snapshot();
@@ -369,7 +369,7 @@ fn take(root: &Path, watch: &Watch, step: &Step) {
     }
 }
 
-/// What is denied, by a plain walk.
+/// The denied paths, by a plain walk.
 fn walk(root: &Path, beneath: &Path, found: &mut BTreeSet<(PathBuf, EntryKind)>) {
     let has = |name: &str| root.join(beneath).join(name).symlink_metadata().is_ok();
     if has("HEAD") && has("objects") && has("refs") {

@@ -66,7 +66,7 @@ impl Web {
         self.asks || self.settings.can_search()
     }
 
-    /// What is special about asking the search service.
+    /// The circumstances of asking the search service.
     pub(crate) fn search_is(&self) -> Option<Circumstance> {
         (!self.settings.can_search()).then_some(Circumstance::NewHost)
     }

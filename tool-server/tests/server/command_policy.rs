@@ -163,7 +163,7 @@ fn comparable(tool: &str, line: &str, text: &str) -> Vec<String> {
             .to_owned()
         })
         .map(|shown| if is_recursive_listing { shown.rsplit('/').next().unwrap().to_owned() } else { shown })
-        // The start of a search, and what is always in a directory.
+        // The start of a search, and the entries that every directory has.
         .filter(|shown| {
             !["", ".", ".."].contains(&shown.as_str()) && !line.ends_with(&format!("find {shown}"))
         })

@@ -16,8 +16,8 @@ pub enum EditError {
     Unusual(String),
 }
 
-/// The file with another `cooldown_until` of a contact; none removes what is there. None if the file already
-/// says so.
+/// The file with another `cooldown_until` of a contact; none removes the present one. None if the file
+/// already says so.
 ///
 /// # Errors
 /// If the contact is not found, or its block is not a plain list of lines.
@@ -58,7 +58,7 @@ fn replaced(block: &Block<'_>, field: &Field, value: &str) -> Result<String, Blo
         Value::One { from, .. } if from.line == field.at.line => {
             line.char_indices().nth(from.column).ok_or_else(unusual)?.0
         }
-        // What is absent may have no place of its own: it goes behind the colon.
+        // An absent field may have no place of its own: it goes behind the colon.
         Value::Null => line.find(':').ok_or_else(unusual)? + 1,
         Value::One { .. } | Value::Many(_) | Value::Deeper => return Err(unusual()),
     };

@@ -1,8 +1,8 @@
 //! The people and agents that an agent knows: the Markdown files `contacts/ACTIVE.md` and `INACTIVE.md` of
 //! the `state` root, which models and people edit with the file tools.
 //!
-//! Reading is a pure function of the text. What is not understood stays in the file, and is told to whoever
-//! asks for just that contact; nothing is guessed where a message could reach the wrong chat.
+//! Reading is a pure function of the text. A block that is not understood stays in the file, and a call that
+//! asks for that contact gets its fault; nothing is guessed where a message could reach the wrong chat.
 
 mod block;
 mod edit;
@@ -85,7 +85,7 @@ pub struct Misunderstood {
     pub contact_id: Option<String>,
     /// The line in the file, from 1.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// The fault, and the right form.
     pub what: String,
 }
 
@@ -124,7 +124,7 @@ impl Contacts {
     /// The contact with this `contact_id`.
     ///
     /// # Errors
-    /// What is wrong with its block, or that there are two.
+    /// The fault of its block, or that there are two.
     pub fn find(&self, contact_id: &str) -> Result<Option<&Contact>, &Misunderstood> {
         let is_it = |bad: &&Misunderstood| bad.contact_id.as_deref() == Some(contact_id);
         match self.misunderstood.iter().find(is_it) {
@@ -174,7 +174,7 @@ impl Section {
     }
 }
 
-/// What is wrong with a block, and in which of its lines, from 1; 0 if it is the block as a whole.
+/// The fault of a block, and its line in it, from 1; 0 if it is the block as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BlockError {
     line: usize,

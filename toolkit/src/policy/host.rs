@@ -49,7 +49,7 @@ fn plain(host: &str) -> String {
     host.trim().trim_end_matches('.').to_lowercase()
 }
 
-/// The address of IPv4 to which a gateway passes on what is sent to this one: NAT64 (RFC 6052, 8215), 6to4
+/// The address of IPv4 to which a gateway forwards traffic for this one: NAT64 (RFC 6052, 8215), 6to4
 /// (RFC 3056), Teredo (RFC 4380), ISATAP (RFC 5214) and the compatible form of RFC 4291.
 fn carried_by(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let parts = address.segments();

@@ -110,7 +110,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A call with what is worked out once for all rules.
+/// A call with the facts that are worked out once for all rules.
 struct Facts<'s> {
     policy: &'s Policy,
     subject: &'s Subject<'s>,

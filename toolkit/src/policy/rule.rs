@@ -72,10 +72,10 @@ pub struct AskingRule {
 }
 
 impl Rule {
-    /// A rule from what is written at `origin`, for the tools with these names.
+    /// A rule from the text at `origin`, for the tools with these names.
     ///
     /// # Errors
-    /// What is wrong with it, and what would be right.
+    /// The fault, and the right form.
     pub fn new(spec: RuleSpec, origin: String, tools: &[&str]) -> Result<Self, String> {
         let named = |list: &Option<Vec<String>>, key: &str, known: &[&str]| match list {
             Some(names) if names.is_empty() => Err(empty(key)),
@@ -289,7 +289,7 @@ impl Rule {
     }
 
     /// Whether it is about one path of a call. What lies below a path that is searched must be allowed with
-    /// it. It is asked about with it, too, while the search itself leaves out what is denied there.
+    /// it. It is asked about with it, too, while the search itself leaves out denied paths below it.
     fn is_about_path(&self, number: usize, path: usize, facts: &Facts<'_>) -> bool {
         let touched = facts.subject.touched();
         let is_named = || has(&facts.paths()[path], number);

@@ -16,7 +16,7 @@ pub struct Touches {
     pub hosts: Vec<String>,
     /// The chats that it would write to beside its own, such as `telegram:12`.
     pub recipients: Vec<String>,
-    /// What is special about it.
+    /// Its circumstances.
     pub circumstances: Vec<Circumstance>,
 }
 

@@ -116,7 +116,7 @@ fn hidden(pieces: Vec<Piece>, spans: &[Range<usize>]) -> Vec<Piece> {
     result
 }
 
-/// What a range of what is shown stands for; a secret is whole or nothing.
+/// The original of a range of the shown text; a secret is whole or nothing.
 fn part(piece: &Piece, at: usize, range: Range<usize>) -> &str {
     match piece {
         Piece::Plain(text) => &text[range.start - at..range.end - at],

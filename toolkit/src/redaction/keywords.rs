@@ -13,7 +13,7 @@ const LANES: usize = 4;
 /// The fewest bytes of a part. A shorter one has little but what it shares with the one before.
 const FEWEST_BYTES: usize = 64;
 
-/// The most bytes of a part: what is found in four of them is kept until it is their turn.
+/// The most bytes of a part: findings in four of them are kept until it is their turn.
 const MOST_BYTES: usize = 1024;
 
 pub(super) struct Keywords {

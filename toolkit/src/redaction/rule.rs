@@ -44,7 +44,7 @@ pub(super) struct Found<'a> {
     pub(super) name: &'a str,
     /// The text between the name, or the pattern's start, and the value.
     pub(super) between: &'a str,
-    /// What is replaced if it is a secret.
+    /// The part that is replaced if it is a secret.
     pub(super) value: &'a str,
     /// The text after the value, about 80 bytes at most.
     pub(super) after: &'a str,

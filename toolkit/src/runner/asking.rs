@@ -1,8 +1,8 @@
 //! Asks a person about a call, and waits for the decision as long as the caller does.
 //!
-//! A call is asked about with what it would do, so it is tried out first: one that would fail anyway bothers
-//! nobody. What a person saw is bound by a digest, which is made again when there is a decision, and once
-//! more just before the call runs.
+//! A call is asked about with what it would do, so it is tried out first: one that would fail anyway is not
+//! asked about. The call that a person saw is bound by a digest, which is made again when there is a
+//! decision, and once more just before the call runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Asking {
         }
     }
 
-    /// What is known about the call as it is now.
+    /// The state of the call now.
     async fn look(
         &self,
         call: &PendingCall,

@@ -41,7 +41,7 @@ pub(super) struct CallInfo {
 #[derive(Clone, Default)]
 pub(super) struct ShownArguments {
     pub(super) arguments: Map<String, Value>,
-    /// Whether a secret was replaced in what is shown.
+    /// Whether a secret was replaced in the shown text.
     pub(super) redacted: bool,
 }
 
@@ -143,7 +143,7 @@ impl PendingCall {
 }
 
 impl CallInfo {
-    /// What is shown of the arguments; empty before the call has started.
+    /// The shown part of the arguments; empty before the call has started.
     pub(super) fn shown_arguments(&self) -> ShownArguments {
         self.shown.get().cloned().unwrap_or_default()
     }

@@ -108,7 +108,7 @@ impl Header {
     }
 }
 
-/// What is recorded of an answer that restricts its task to `allowed_tools`.
+/// The record of an answer that restricts its task to `allowed_tools`.
 pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) -> CallEnded {
     CallEnded {
         tool_name: envelope.meta.tool.clone(),

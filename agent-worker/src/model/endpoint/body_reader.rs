@@ -56,7 +56,7 @@ impl BodyReader {
         Ok(body)
     }
 
-    /// As much as arrives, up to a bound; what is missing does not matter.
+    /// As much as arrives, up to a bound; the rest does not matter.
     pub(super) async fn at_most(&mut self, max_bytes: usize, timeout: Duration) -> Vec<u8> {
         let mut body = Vec::new();
         while body.len() <= max_bytes

@@ -288,7 +288,7 @@ impl Markdown {
         self.writer().text(text);
     }
 
-    /// Ends the line, and what is only within lines.
+    /// Ends the line, and the elements that live within lines.
     fn block(&mut self, lines: usize) {
         self.end_code();
         if self.link.as_ref().is_some_and(|link| link.is_written) {
@@ -493,7 +493,7 @@ impl Markdown {
         }
     }
 
-    /// What is on a button, and what a field is for.
+    /// The label of a button, and the purpose of a field.
     fn input(&mut self, attributes: Attributes<'_>) {
         let shown = match attributes.get("type").unwrap_or("text") {
             "hidden" => None,

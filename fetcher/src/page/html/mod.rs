@@ -1,5 +1,5 @@
 //! A page of HTML as Markdown: headings, paragraphs, lists, quotes, code, tables, links and the words of
-//! pictures. Scripts, styles and what is hidden are left out; so is what only leads around, if there is more.
+//! pictures. Scripts, styles and hidden parts are left out; so are mere menus, if there is more.
 //!
 //! The page is read once, from its beginning to its end, without a tree: the time grows with its length
 //! alone.

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// How long it may take: the messages of all other chats wait for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is known of the groups' administrators.
+/// The administrators of the groups, as far as they were asked for.
 #[derive(Debug, Default)]
 pub(super) struct Administrators(HashMap<i64, Known>);
 
@@ -28,7 +28,7 @@ struct Known {
     people: Option<HashSet<u64>>,
 }
 
-/// What is read of an administrator.
+/// The fields that are read of an administrator.
 #[derive(Deserialize)]
 struct Member {
     user: User,

@@ -7,7 +7,7 @@ use super::identity::{Identity, is_command};
 use super::permissions::Permissions;
 use crate::config::{GroupMembers, GroupTrigger};
 
-/// What is known when a message comes.
+/// The facts of a message when it comes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules<'a> {
     pub(super) bot: &'a Identity,

@@ -80,7 +80,7 @@ impl Downloads {
         }
     }
 
-    /// Begins to fetch what is due; returns when to look again.
+    /// Begins to fetch the files that are due; returns when to look again.
     async fn begin(
         self: &Arc<Self>,
         running: &mut JoinSet<i64>,

@@ -28,7 +28,7 @@ impl Incoming {
         if let Some(quote) = message.quote() {
             parts.push(format!("[Quoted from it: {:?}]", shortened(&quote.text)));
         }
-        // What is said to the bot, without its name in front.
+        // The message to the bot, without its name in front.
         parts.extend(bot.addressed(text_of(message)).filter(|text| !text.is_empty()));
         parts.extend(in_words(message));
         if let Some(replied) = message.reply_to_message() {

@@ -27,7 +27,7 @@ use crate::store::Store;
 /// A file may take longer: 20 MB at 170 kB a second.
 const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
 
-/// What is read of a message that was sent.
+/// The fields that are read of a sent message.
 #[derive(Deserialize)]
 pub(super) struct SentMessage {
     pub(super) message_id: i64,

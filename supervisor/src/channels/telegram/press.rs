@@ -64,7 +64,7 @@ pub(super) struct Answer {
     pub(super) stops: bool,
     /// A chat that may use the bot from now on.
     pub(super) paired: Option<i64>,
-    /// What is passed on, and the answer to the press.
+    /// The press to pass on, and the answer to it.
     decides: Option<Decision>,
     /// The message with the button.
     message: Option<(Place, MessageId)>,

@@ -220,7 +220,7 @@ impl Receiver {
         if brings_files {
             self.inbound.files_came.notify_one();
         }
-        // The sender holds back what is for strangers, so the permission comes before the welcome leaves.
+        // The sender holds back messages for strangers, so the permission comes before the welcome leaves.
         for paired in answers.iter().filter_map(|answer| answer.paired) {
             self.permissions.set_paired(paired, true);
         }
@@ -251,7 +251,7 @@ impl Receiver {
         }
     }
 
-    /// A press, and whether it is carried out: whoever is obeyed in the chat may stop a task, and the owner
+    /// A press, and whether it is carried out: a member whom the bot obeys may stop a task, and the owner
     /// alone decides about strangers.
     fn with_permission(&self, press: Press, bot: &Identity) -> (Press, bool) {
         if press.is_a_decision() {

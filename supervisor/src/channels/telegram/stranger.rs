@@ -44,8 +44,8 @@ impl Decision {
         Some(Self { allows, code: code.to_owned() })
     }
 
-    /// Carries it out, and replaces the question and its buttons by what was decided. Returns what whoever
-    /// pressed is told, and the chat that may use the bot from now on.
+    /// Carries it out, and replaces the question and its buttons by what was decided. Returns the answer
+    /// to the press, and the chat that may use the bot from now on.
     pub(super) fn carry_out(
         &self,
         tx: &Transaction<'_>,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use teloxide::types::{Update, UpdateKind};
 
-/// An update, or what is known of one that cannot be read.
+/// An update, or the readable part of one that cannot be parsed.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) id: i64,
@@ -159,7 +159,7 @@ mod tests {
         ] {
             assert_eq!(serde_json::from_str::<String>(&with_whole_characters(json)).unwrap(), expected);
         }
-        // What is not JSON stays so.
+        // Text that is not JSON stays text.
         for broken in ["\\", "\\u", "\\ud8", "\\ud83", "ä\\"] {
             assert_eq!(with_whole_characters(broken), broken);
         }

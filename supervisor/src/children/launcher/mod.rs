@@ -4,9 +4,9 @@
 //! It is this program, executed again before the supervisor confines itself, because a child would inherit
 //! that confinement, and below it no command could be sandboxed. It learns at its start which programs there
 //! are, with their arguments and environments; from then on it is only asked to start one of them by number,
-//! with descriptors that it hands on without reading them. So it never has a secret, and whoever takes over
-//! the supervisor can have it start nothing else. It sends signals to what it started alone, and ends with
-//! the supervisor, after its children have ended.
+//! with descriptors that it hands on without reading them. So it never has a secret, and an attacker who
+//! takes over the supervisor can have it start nothing else. It sends signals to what it started alone, and
+//! ends with the supervisor, after its children have ended.
 
 mod serve;
 

@@ -45,7 +45,7 @@ fn programs(mut socket: &UnixStream) -> io::Result<Vec<Arc<Program>>> {
 
 async fn work(programs: &[Arc<Program>], socket: UnixStream) -> io::Result<()> {
     let socket = tokio::net::UnixStream::from_std(socket)?;
-    // Whoever ends the whole group of processes asks the supervisor, too, which ends its children in order.
+    // A signal to the whole group of processes reaches the supervisor, too, which ends its children in order.
     let mut requests = shutdown::Requests::catch()?;
     let outlasts = tokio::spawn(async move {
         loop {

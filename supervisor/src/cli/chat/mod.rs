@@ -46,7 +46,7 @@ pub(crate) struct ChatArguments {
     pub json: bool,
 }
 
-/// What the command reads from and prints to; none of what is no terminal.
+/// The streams of the command; none of one that is no terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terminals {
     pub reads_keys: bool,

@@ -182,14 +182,14 @@ fn left(since: Instant, patience: Option<Duration>) -> u64 {
     patience.map_or(u64::MAX, |patience| patience.saturating_sub(since.elapsed()).as_secs())
 }
 
-/// What is drawn while the task runs.
+/// The drawing while the task runs.
 struct Shown {
     watcher: Watcher,
     progress: Progress,
     /// None where nothing is drawn.
     screen: Option<Screen>,
     is_stopping: bool,
-    /// What is there.
+    /// The current text.
     line: String,
     /// The call that waits for a person, since when, and whether we have said so.
     waits: Option<(EventId, Instant, bool)>,

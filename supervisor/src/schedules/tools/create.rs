@@ -22,9 +22,9 @@ use crate::timing::{self, TimingError};
 /// # Details
 ///
 /// A time that a clock change skips means the time after the gap. What was due while the bot was off is done
-/// once, at most a day late; what is later is not done, and the chat is told. A chat has at most 20, none of
-/// which comes more often than every 5 minutes, unless settings say otherwise. The user is asked first where
-/// the task has read from outside: the web, a file that came in.
+/// once, at most a day late; later ones are not run, and the chat gets a message. A chat has at most 20, none
+/// of which comes more often than every 5 minutes, unless settings say otherwise. The user is asked first
+/// where the task has read from outside: the web, a file that came in.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleTaskArguments {

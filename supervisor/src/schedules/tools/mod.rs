@@ -65,7 +65,7 @@ struct ScheduleData {
     schedule_id: String,
     /// When it is due next, in RFC 3339.
     next_at: String,
-    /// What is done then.
+    /// The task's text.
     text: String,
     /// A line of cron; absent for one time only.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! A tool server that stands still under load: it is replaced, and whoever waits is answered.
+//! A tool server that stands still under load: it is replaced, and waiting callers are answered.
 
 use std::time::{Duration, Instant};
 

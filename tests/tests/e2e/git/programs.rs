@@ -122,6 +122,6 @@ fn commands_cannot_change_it_in_tier_a_and_file_tools_refuse() {
         let code = refused.meta.error.as_ref().map(|error| error.code);
         assert_eq!(code, Some(ErrorCode::ProtectedPath), "{path} {refused:?}");
     }
-    // What no setting names is nobody's program.
+    // A file that no setting names is a program of no one.
     assert!(operator.command(&root, "echo >> repo/tools/run.sh; echo x > repo/other.sh").ok);
 }

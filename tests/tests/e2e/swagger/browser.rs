@@ -44,7 +44,7 @@ pub(super) struct Browser {
     messages: Receiver<Value>,
     session: Option<String>,
     last_id: u64,
-    /// What the browser told of itself so far: requests, answers, errors.
+    /// The browser's reports so far: requests, answers, errors.
     pub events: Vec<Value>,
 }
 

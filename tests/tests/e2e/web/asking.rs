@@ -104,7 +104,7 @@ fn a_listed_host_is_asked_without_a_question() {
             assert!(fetch(&server, "http://page.test/").ok, "{hosts}");
             assert_eq!(pending(&server), 0, "{hosts}");
         }
-        // The further pages of what was allowed once ask nobody, and no machine.
+        // The further pages of an allowed page ask nobody, and no machine.
         let server = asking(&[]);
         grant(&server, &fetch(&server, "http://page.test/"), "call");
         let first = fetch(&server, "http://page.test/");
@@ -156,7 +156,7 @@ fn what_sends_data_asks_also_at_a_listed_host_and_shows_all_of_it() {
             grant(&server, &fetch(&server, url), "chat");
             assert!(fetch(&server, url).ok);
             assert_eq!(code(&server.call("url_fetch", post)), REQUIRED);
-            // A rule can allow it, and what does not send anything goes on as before.
+            // A rule can allow it, and requests without a body work as before.
             let allow =
                 "[[rule]]\ncircumstances = [\"sends_data\"]\nhosts = [\"page.test\"]\ndecision = \"allow\"\n";
             let server = builder(&[("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")]).policy(allow).start();
@@ -241,7 +241,7 @@ fn without_an_approver_what_would_ask_is_refused() {
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
         (server, children.split_whitespace().count())
     };
-    // No host is listed and nobody can be asked: there is no tool, and no process for it.
+    // No host is listed and no person can be asked: there is no tool, and no process for it.
     let (server, children) = check(&[], false);
     assert!(!catalogue(&server).contains(&"url_fetch".to_owned()));
     assert_code(&fetch(&server, "http://page.test/"), ErrorCode::UrlBlocked, "no host may be asked");

@@ -44,7 +44,7 @@ fn dead_links_stop_no_other_page() {
         }
         assert_eq!(get("/").stdout, "here\n", "whoever only leads to a dead link works");
         assert_code(&fetch(&server, "http://other.test:8083/"), ErrorCode::CircuitOpen, "other.test:8083");
-        // The rest of a page needs nobody, even while its host is paused.
+        // The rest of a page asks no one, even while its host is paused.
         let next = json!({"url": "http://page.test/long", "cursor": first.next_page_cursor.unwrap()});
         let asked = site.count();
         assert!(server.call("url_fetch", &next).ok);

@@ -16,7 +16,7 @@ const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 const HTML: &[(&str, &str)] = &[("Content-Type", "text/html; charset=UTF-8")];
 
 /// A service: its name, what it answers with two results, with none and with a refusal, and a part of how the
-/// refusal is told.
+/// refusal says so.
 struct Service {
     name: &'static str,
     found: (u16, String),

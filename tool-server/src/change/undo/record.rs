@@ -1,4 +1,4 @@
-//! What is known of a change that can be undone.
+//! The record of a change that can be undone.
 
 use protocol::{EventId, SessionId};
 use serde::{Deserialize, Serialize};

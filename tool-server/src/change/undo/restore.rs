@@ -149,7 +149,7 @@ impl Undo<'_> {
         }
     }
 
-    /// What is left of an undo that was cut off: directories that were made for a file.
+    /// The rest of an undo that was cut off: directories that were made for a file.
     fn finish_undone(&self) -> Done {
         let operation = match &self.record.change {
             Change::FileCreated { directories, .. } => {

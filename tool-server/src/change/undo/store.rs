@@ -127,7 +127,7 @@ impl UndoStore {
         self.contents.find(sha256)
     }
 
-    /// Forgets what is older than a week.
+    /// Forgets changes older than a week.
     pub(crate) fn sweep(&self, now: SystemTime) -> io::Result<()> {
         let mut changes = self.changes();
         while changes.records.front().is_some_and(|(record, _)| age(record, now) > KEEP) {

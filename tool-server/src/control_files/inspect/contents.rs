@@ -87,7 +87,7 @@ impl Inspector<'_> {
         }
     }
 
-    /// Links to what is no part of a git directory: git writes through them, and follows them.
+    /// Links to a place outside of git directories: git writes through them, and follows them.
     fn links(&mut self, root: usize, directory: &Path, git: &Path) {
         let Some(links) = self.tree.links(root, directory) else { return };
         for name in links.iter() {

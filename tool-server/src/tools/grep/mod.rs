@@ -65,7 +65,7 @@ pub(crate) struct GrepArguments {
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 100_000))]
     limit: usize,
-    /// Whether to search names that begin with a dot, and what is below them.
+    /// Whether to search names that begin with a dot, and the entries below them.
     #[serde(default)]
     include_hidden: bool,
     /// Whether to search what ignore files name.

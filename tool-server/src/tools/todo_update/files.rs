@@ -58,7 +58,7 @@ impl Files<'_> {
 
     /// Writes what differs; false if the files are not what they were any more.
     pub(super) fn write(&self, lists: &Lists) -> Result<bool, ToolError> {
-        // What is done is on its list before it leaves the other.
+        // A done item is on its list before it leaves the other.
         let files =
             [(Kind::Done, &lists.done, &lists.before[1]), (Kind::Open, &lists.open, &lists.before[0])];
         let new = |(kind, list, before): (Kind, &List, &Option<String>)| {

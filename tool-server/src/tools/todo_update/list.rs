@@ -1,7 +1,7 @@
 //! The text of `TODO.md` and `TODO.DONE.md`: items in lines, and everything else as it is.
 //!
 //! A file is only ever changed line by line: the counts and the time in its front matter, a line that is
-//! added, a line that is taken out. What is not understood stays byte by byte where it is.
+//! added, a line that is taken out. Other lines stay byte by byte where they are.
 
 use super::reference::without_references;
 

@@ -1,4 +1,4 @@
-//! `todo_update`: adds to the to-do list, or moves an item to what is done.
+//! `todo_update`: adds to the to-do list, or moves an item to the done ones.
 //!
 //! The lists are Markdown files in the `state` root, which people and models edit, too. A change of both is
 //! one change, so that no kill loses an item or leaves it in both; and it holds only if the files are what
@@ -35,7 +35,7 @@ const MOST_NAMED: usize = 10;
 ///
 /// # Details
 ///
-/// The lists are `TODO.md` and `TODO.DONE.md` in the `state` root; what is in them beside items stays. Behind
+/// The lists are `TODO.md` and `TODO.DONE.md` in the `state` root; other lines in them stay. Behind
 /// the name of each of `people` that one contact alone has stands a reference, such as `Anna (tg:@anna)`. An
 /// item is completed by its text, or by a part of it that no other item has, letter case aside.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! Whom names mean, by the contacts, and their references in a text.
+//! The people that names mean, by the contacts, and their references in a text.
 
 use toolkit::contacts::{Contact, Contacts};
 use unicode_normalization::UnicodeNormalization as _;

@@ -3,7 +3,7 @@
 /// The schemes of references.
 const SCHEMES: [&str; 5] = ["tg", "slack", "discord", "maep", "telegram"];
 
-/// What is in parentheses and looks like a reference, in its order, valid or not.
+/// The text in parentheses that looks like a reference, in its order, valid or not.
 pub(super) fn references(text: &str) -> Vec<&str> {
     spans(text).map(|(start, end)| &text[start + 1..end - 1]).collect()
 }

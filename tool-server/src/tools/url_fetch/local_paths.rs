@@ -1,8 +1,7 @@
 //! Files of this machine that a request names where a credential goes along: some services read such a name
 //! as "send me that file", and models have been talked into it.
 //!
-//! A path is looked for in every reading of what is sent: in JSON with its names, in XML with its entities,
-//! in
+//! A path is looked for in every reading of the body: in JSON with its names, in XML with its entities, in
 //! forms with their codes. Prose that mentions a path within a sentence names no file.
 
 use std::path::{Component, Path, PathBuf};

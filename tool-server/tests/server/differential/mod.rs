@@ -73,7 +73,7 @@ impl Comparison {
         let expected = programs::fd(&self.root, question, self.has_git).into_iter();
         let expected = expected.filter(|path| self.is_allowed(path));
         let expected: BTreeSet<String> = expected.map(|path| names::to_text(&path)).collect();
-        // Newer versions of fd leave out what is in `.git`, older ones do not.
+        // Newer versions of fd leave out the entries of `.git`, older ones do not.
         let outside_git = |paths: BTreeSet<String>| -> BTreeSet<String> {
             paths.into_iter().filter(|path| path.split('/').all(|name| name != ".git")).collect()
         };

@@ -111,7 +111,7 @@ fn counts(mut bytes: &[u8]) -> BTreeSet<Hit> {
     hits
 }
 
-/// The lines of `--json`. Of a binary file `rg` shows what is before the NUL; the tool shows nothing.
+/// The lines of `--json`. Of a binary file `rg` shows the part before the NUL; the tool shows nothing.
 fn lines(bytes: &[u8]) -> BTreeSet<Hit> {
     let messages = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let (mut hits, mut binary) = (BTreeSet::new(), BTreeSet::new());

@@ -2,7 +2,7 @@
 //! step.
 //!
 //! The model knows only one rule: a change of a file that is there is let through when the session knows all
-//! that the file says, and refused otherwise. So whatever is overwritten had been seen by whoever did it.
+//! that the file says, and refused otherwise. So the session that overwrites a file has seen it.
 
 use std::collections::HashMap;
 use std::fs;

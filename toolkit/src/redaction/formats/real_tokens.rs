@@ -7,7 +7,7 @@ use super::vendors;
 /// Of each format.
 const TOKENS: usize = 400;
 
-/// Formats: what is in braces is an alphabet and a number of random characters; the rest is as it stands.
+/// Formats: braces hold an alphabet and a number of random characters; the rest is as it stands.
 /// `A` letters, `B` letters and digits, `U` capitals and digits, `l` small letters and digits, `h`
 /// hexadecimal,
 /// `w` base64 of addresses, `d` digits.
@@ -162,7 +162,7 @@ const PLACES: &[&str] = &[
     "curl -H \"Authorization: Bearer @\" x",
 ];
 
-/// What is before the token in a place, and what is after it.
+/// The text before the token in a place, and the text after it.
 fn parts(place: &str) -> (&str, &str) {
     let at = place.find('@').expect("a place");
     (&place[..at], &place[at + 1..])
@@ -235,7 +235,7 @@ fn no_token_of_a_vendor_is_missed_wherever_it_stands() {
     assert!(missed.is_empty(), "missed:\n{}", missed.join("\n"));
 }
 
-/// The rules that find a value by what is around it.
+/// The rules that find a value by the text around it.
 const BY_SURROUNDINGS: &[&str] = &["Azure signature", "key of Discord, Facebook or Sourcegraph"];
 
 /// In `cache-key-d41d8cd9…`, what follows is the checksum of a key.

@@ -29,7 +29,7 @@ impl NewDecision {
     /// Reads a decision.
     ///
     /// # Errors
-    /// What is wrong with it, and what would be right.
+    /// The fault, and the right form.
     pub fn parse(fields: Map<String, Value>) -> Result<Self, ToolError> {
         serde_json::from_value(Value::Object(fields)).map_err(|error| {
             invalid(format!("The decision is not understood: {error}.")).with_hint(

@@ -85,7 +85,7 @@ pub struct Approval {
     /// What `arguments` and `preview` hide.
     #[serde(skip)]
     pub(crate) unhidden: Unhidden,
-    /// What is special about the call.
+    /// The circumstances of the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub circumstances: Vec<String>,
     /// The SHA-256 over tool, arguments, session, working directory and the files that the arguments name.

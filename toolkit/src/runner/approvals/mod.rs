@@ -56,7 +56,7 @@ pub struct Change {
     pub approval: Arc<Approval>,
 }
 
-/// What is known about a call that must be asked for.
+/// The facts of a call that must be asked for.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// It may run.
@@ -187,7 +187,7 @@ impl Approvals {
         let mut all = locked(&self.all);
         if let Some(known) = known(&all, &asked, wanted, now) {
             return Ok(match known {
-                // After a restart the call itself brings back what is hidden of it.
+                // After a restart the call itself brings back its hidden parts.
                 Answer::Pending(known) if !known.unhidden.is_known() && asked.unhidden.is_known() => {
                     let known = Arc::new(Approval { unhidden: asked.unhidden, ..Approval::clone(&known) });
                     all.insert(known.id.clone(), Arc::clone(&known));
@@ -261,7 +261,8 @@ impl Approvals {
         Ok(())
     }
 
-    /// Records what a kill prevented, ends what has expired and forgets what is old. Call it every second.
+    /// Makes the records that a kill prevented, ends expired approvals and forgets old ones. Call it every
+    /// second.
     pub fn expire_now(&self) -> io::Result<()> {
         self.expire(now_ms())
     }

@@ -96,7 +96,7 @@ fn a_kill_between_a_state_and_its_record_leaves_no_state_without_one() {
     assert_eq!(kinds(), ["requested", "granted"]);
     assert_eq!(approvals.get(&id).expect("it is kept").state, ApprovalState::Granted);
 
-    // What is recorded is recorded once.
+    // Each record is made once.
     open(hour).expire_now().expect("nothing is owed");
     assert_eq!(kinds(), ["requested", "granted"]);
 }

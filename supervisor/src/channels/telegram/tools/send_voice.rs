@@ -78,15 +78,16 @@ fi
 /// # Details
 ///
 /// A file in OGG with Opus goes as it is, others are converted. A text is spoken by the first of espeak-ng,
-/// pico2wave and flite that is installed where commands run, and encoded by opusenc or ffmpeg. What is
-/// missing is named with its package.
+/// pico2wave and flite that is installed where commands run, and encoded by opusenc or ffmpeg. A missing one
+/// is named with its package.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SendVoiceArguments {
     /// A sound file, absolute or relative to the first root.
     #[serde(default)]
     path: Option<String>,
-    /// What is spoken, if there is no `path`; else the caption. May be Markdown, whose signs are not spoken.
+    /// The text to speak, if there is no `path`; else the caption. May be Markdown, whose signs are not
+    /// spoken.
     #[serde(default)]
     #[schemars(length(max = 4096))]
     text: Option<String>,
@@ -234,7 +235,7 @@ impl SendVoice {
     }
 }
 
-/// Says what is missing, or what failed.
+/// Names the program that is missing, or that failed.
 fn check(done: &Envelope) -> Result<(), ToolError> {
     let Some(error) = &done.meta.error else { return Ok(()) };
     let missing =
