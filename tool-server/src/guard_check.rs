@@ -50,8 +50,8 @@ const LEAVE_INDEX: &str = "mkdir -p repository/.git/{objects,refs} && cd reposit
 const REPLACE_PROGRAM: &str = "cd named; echo replaced > run.sh; rm -f run.sh; echo replaced > run.sh; \
     echo replaced > new && mv -f new run.sh; true";
 
-/// Programs in Perl that take memory which no process maps, several at a time, and how each of them names what
-/// it takes. The commands that people have need not come with another language that makes system calls.
+/// Programs in Perl that take memory which no process maps, how each names what it takes, and how many run at a
+/// time. No other language that makes system calls is on as many machines.
 const HOARDERS: [(&str, &str, usize); 3] = [
     ("in semaphores", "for (1..60) { defined semget(0, 32000, 0600) or refused() }", 1),
     (
@@ -263,7 +263,7 @@ impl Trial {
             match self.run(&hoard(script, processes)) {
                 Err(error) if is_out_of_memory(&error) => finding(&attempt, Ok(false), "killed"),
                 Ok(said) if said.contains(HELD) => finding(&attempt, Ok(true), ""),
-                Ok(said) if said.contains(REFUSED) => finding(&attempt, Ok(false), "the calls are refused"),
+                Ok(said) if said.contains(REFUSED) => finding(&attempt, Ok(false), "refused"),
                 Ok(said) => finding(&attempt, Err(format!("it ended otherwise: {said}")), ""),
                 Err(error) => finding(&attempt, Err(error), ""),
             }
@@ -277,7 +277,8 @@ fn hoard(script: &str, processes: usize) -> String {
     let script = script.replace("MMAP", &mmap).replace("MADVISE", &madvise);
     format!(
         "for i in {{1..{processes}}}; do perl -MSocket -MIO::Handle -e '
-         sub refused {{ print q({REFUSED}); exit }} my @kept; {script}; sleep 3; print q({HELD})' & done; wait"
+         sub refused {{ print q({REFUSED}); exit }}
+         my @kept; {script}; sleep 3; print q({HELD})' & done; wait"
     )
 }
 
