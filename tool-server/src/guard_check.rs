@@ -50,7 +50,7 @@ const LEAVE_INDEX: &str = "mkdir -p repository/.git/{objects,refs} && cd reposit
 const REPLACE_PROGRAM: &str = "cd named; echo replaced > run.sh; rm -f run.sh; echo replaced > run.sh; \
     echo replaced > new && mv -f new run.sh; true";
 
-/// Programs in Perl that take memory which no process maps, how each names what it takes, and how many run at a
+/// Programs in Perl that take memory which no process maps: its name, the script, and how many run at a
 /// time. No other language that makes system calls is on as many machines.
 const HOARDERS: [(&str, &str, usize); 3] = [
     ("in semaphores", "for (1..60) { defined semget(0, 32000, 0600) or refused() }", 1),
