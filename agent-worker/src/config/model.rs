@@ -4,7 +4,7 @@ use anyhow::Context;
 use process::models::ModelsError;
 use process::{VariableError, Variables};
 
-use super::remote::{self, Remote, Remotes};
+use super::remote::{self, FALLBACK, PROVIDER, Remote, Remotes, Room};
 use crate::budget::Limits;
 use crate::check::Probe;
 use crate::model::Model;
@@ -18,10 +18,8 @@ use crate::prompt::{PromptForm, default_form};
 use crate::size_probe::SizeProbe;
 use crate::window;
 
-pub(super) const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
 const TOOL_PROTOCOL: &str = "AUTONOUS_MODEL_TOOL_PROTOCOL";
 const SCRIPT: &str = "AUTONOUS_MODEL_SCRIPT";
-pub(super) const FALLBACK: &str = "AUTONOUS_MODEL_FALLBACK";
 
 /// The models' settings.
 #[derive(Debug)]
@@ -40,13 +38,6 @@ enum Provider {
     Scripted(Scripted),
     /// At least one, in the order in which they are asked.
     Remote(Vec<Remote>),
-}
-
-/// How much the first model reads and writes, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
-    pub(super) context_tokens: usize,
-    pub(super) max_output_tokens: Option<usize>,
 }
 
 impl ModelConfig {

@@ -11,7 +11,6 @@ use process::models::{
 use process::{Secret, VariableError, Variables};
 use serde_json::{Map, Value};
 
-use super::model::{FALLBACK, PROVIDER, Room};
 use crate::check::Probe;
 use crate::http::{self, HttpError, Proxy};
 use crate::model::Model;
@@ -21,6 +20,8 @@ use crate::model_size;
 use crate::prompt::PromptForm;
 use crate::size_probe::SizeProbe;
 
+pub(super) const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
+pub(super) const FALLBACK: &str = "AUTONOUS_MODEL_FALLBACK";
 const NAME: &str = "AUTONOUS_MODEL_NAME";
 const BASE_URL: &str = "AUTONOUS_MODEL_BASE_URL";
 const CONTEXT_TOKENS: &str = "AUTONOUS_MODEL_CONTEXT_TOKENS";
@@ -34,6 +35,13 @@ const IDLE_SECONDS: &str = "AUTONOUS_MODEL_IDLE_SECONDS";
 
 /// The default of a small model, whose servers choose its words with more chance than a call bears.
 const SMALL_TEMPERATURE: f64 = 0.2;
+
+/// How much the first model reads and writes, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) context_tokens: usize,
+    pub(super) max_output_tokens: Option<usize>,
+}
 
 /// A model on the network.
 #[derive(Debug, Clone)]

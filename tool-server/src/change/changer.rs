@@ -11,7 +11,7 @@ use protocol::ToolError;
 use super::content_hash::HashCache;
 use super::current_file::CurrentFile;
 use super::error::{CommitError, io_error};
-use super::several::Intents;
+use super::intents::Intents;
 use super::temp_files::TempFiles;
 use super::undo::UndoStore;
 use crate::roots::{Target, Workspaces};

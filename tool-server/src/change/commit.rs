@@ -2,16 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags, fchmod, fchown, fgetxattr,
-    flistxattr, fsetxattr, fstat, openat, renameat_with, statat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use toolkit::{Call, Fingerprint};
 
+use super::attributes::{content_metadata, keep_attributes, same_metadata};
 use super::changer::Changer;
 use super::current_file::{CurrentFile, read_whole, size_and_mtime, size_bytes};
 use super::error::CommitError;
@@ -19,9 +19,6 @@ use super::file_hash::sha256_of_file;
 use super::temp_files::{PathLock, TempFileRecord};
 use super::undo::{AppendedFile, Change, KeptChange, KeptContent, Undoable};
 use crate::roots::{GitChange, Target};
-
-/// The most bytes that a file's attributes can have together on Linux.
-const MAX_XATTR_BYTES: usize = 64 * 1024;
 
 /// A whole new file beside the old one, under a recorded name; deleted when dropped unless it was renamed.
 #[derive(Debug)]
@@ -263,43 +260,4 @@ pub(super) fn require_unchanged(
         Some(existing) if is_same_file && before.has_content_of(existing)? => Ok(now),
         _ => Err(CommitError::Changed),
     }
-}
-
-pub(super) fn same_metadata(left: &Stat, right: &Stat) -> bool {
-    let key = |stat: &Stat| (content_metadata(stat), (stat.st_ctime, stat.st_ctime_nsec));
-    key(left) == key(right)
-}
-
-/// What changes with a file's content, unless somebody sets the time back.
-fn content_metadata(stat: &Stat) -> impl PartialEq + use<> {
-    (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec)
-}
-
-/// Copies the owner, mode and user attributes of the old file, but never a set-id bit.
-pub(super) fn keep_attributes(old: &OwnedFd, stat: &Stat, new: BorrowedFd<'_>) -> io::Result<()> {
-    // Only root can give a file away; for other users the owner is the same already, or stays theirs.
-    let _ = fchown(new, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
-    fchmod(new, Mode::from_raw_mode(stat.st_mode & 0o777))?;
-    match keep_user_xattrs(old, new) {
-        Err(Errno::NOTSUP) => Ok(()),
-        copied => Ok(copied?),
-    }
-}
-
-fn keep_user_xattrs(old: &OwnedFd, new: BorrowedFd<'_>) -> Result<(), Errno> {
-    let mut names = vec![0_u8; 4096];
-    let length = match flistxattr(old, names.as_mut_slice()) {
-        Err(Errno::RANGE) => {
-            names.resize(MAX_XATTR_BYTES, 0);
-            flistxattr(old, names.as_mut_slice())?
-        }
-        listed => listed?,
-    };
-    let user = names[..length].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user."));
-    for name in user {
-        let mut value = vec![0_u8; MAX_XATTR_BYTES];
-        let length = fgetxattr(old, name, value.as_mut_slice())?;
-        fsetxattr(new, name, &value[..length], XattrFlags::empty())?;
-    }
-    Ok(())
 }

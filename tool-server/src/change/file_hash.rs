@@ -13,7 +13,7 @@ use rustix::io::{Errno, pread};
 use sha2::{Digest, Sha256};
 use toolkit::Call;
 
-use super::commit::same_metadata;
+use super::attributes::same_metadata;
 use super::error::io_error;
 
 /// How much is read at once.

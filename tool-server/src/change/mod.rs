@@ -7,6 +7,7 @@
 //! all of them or none.
 
 mod apply;
+mod attributes;
 mod changer;
 mod commit;
 mod content_hash;
@@ -17,6 +18,7 @@ pub mod edits;
 mod error;
 mod file_hash;
 mod hidden;
+mod intents;
 mod request;
 mod several;
 mod temp_files;

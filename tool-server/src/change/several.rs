@@ -5,25 +5,24 @@
 //! next start can go on with an unfinished intent, before it serves anybody; if somebody has changed one of
 //! the files meanwhile, it takes the others back. Such a change cannot be undone later.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd;
+use std::path::Path;
 
 use protocol::hash::sha256;
-use protocol::{ErrorCode, EventId, ToolError};
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
+use protocol::{ErrorCode, ToolError};
+use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 use toolkit::Call;
 
+use super::attributes::keep_attributes;
 use super::changer::Changer;
-use super::commit::{TempFile, keep_attributes, require_unchanged};
+use super::commit::{TempFile, require_unchanged};
 use super::error::{CommitError, io_error};
-use super::file_hash::sha256_of_file;
+use super::intents::{IntendedFile, Intent};
 use super::upload::FileBefore;
-use crate::roots::{Missing, Roots, Target, names};
+use crate::roots::{Missing, Target};
 
 /// A file's new content, and what it must have been.
 #[derive(Debug, Clone)]
@@ -47,25 +46,6 @@ pub(super) enum Step {
     Replaced(usize),
     /// The intent is gone.
     Forgotten,
-}
-
-/// Where intents are kept, outside the roots.
-#[derive(Debug)]
-pub(super) struct Intents(PathBuf);
-
-/// What a change is about to do, in the order in which it does it.
-#[derive(Debug, Serialize, Deserialize)]
-struct Intent {
-    files: Vec<IntendedFile>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct IntendedFile {
-    path: PathBuf,
-    /// The name of its temporary file, in the same directory.
-    temporary: String,
-    sha256_before: Option<String>,
-    sha256_after: String,
 }
 
 /// A file of a change on its way.
@@ -218,119 +198,6 @@ impl Prepared<'_> {
         let (parent, new, name) = (self.temp.parent, self.temp.name().to_owned(), &self.target.name);
         let flags = if self.before.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         Ok(renameat_with(parent, name, parent, &new, flags)?)
-    }
-}
-
-impl Intents {
-    /// Opens the directory, which is made when it is missing, and finishes what a killed server left.
-    pub(super) fn open(directory: &Path, roots: &Roots) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        for entry in fs::read_dir(directory)? {
-            let path = entry?.path();
-            if path.extension().is_none()
-                && let Ok(intent) = serde_json::from_slice::<Intent>(&fs::read(&path)?)
-            {
-                intent.finish(roots)?;
-            }
-            fs::remove_file(&path)?;
-        }
-        Ok(Self(directory.to_owned()))
-    }
-
-    /// Makes an intent durable. A kill leaves it whole or not at all.
-    fn record(&self, intent: &Intent) -> io::Result<PathBuf> {
-        let path = self.0.join(EventId::new().as_str());
-        let unfinished = path.with_extension("new");
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
-        file.write_all(&serde_json::to_vec(intent)?)?;
-        file.sync_all()?;
-        fs::rename(unfinished, &path)?;
-        File::open(&self.0)?.sync_all()?;
-        Ok(path)
-    }
-
-    fn forget(&self, recorded: &Path) -> io::Result<()> {
-        fs::remove_file(recorded)?;
-        File::open(&self.0)?.sync_all()
-    }
-}
-
-/// How far a file of an intent has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    /// It has its old content, or is not there yet.
-    Waiting,
-    Replaced,
-    /// Somebody else has changed it.
-    Strange,
-}
-
-impl Intent {
-    /// Continues to the end; back to the beginning if another program has changed one of the files.
-    fn finish(&self, roots: &Roots) -> io::Result<()> {
-        let found: Vec<(Option<OwnedFd>, Progress)> =
-            self.files.iter().map(|file| file.find(roots)).collect::<io::Result<_>>()?;
-        let is_strange = found.iter().any(|(_, progress)| *progress == Progress::Strange);
-        let from = if is_strange { Progress::Replaced } else { Progress::Waiting };
-        for (file, (directory, progress)) in self.files.iter().zip(&found) {
-            if let Some(directory) = directory.as_ref().filter(|_| *progress == from) {
-                file.swap(directory, is_strange)?;
-            }
-            let path = file.path.display();
-            tracing::info!(%path, is_taken_back = is_strange, "finished an interrupted change");
-        }
-        Ok(())
-    }
-}
-
-impl IntendedFile {
-    fn find(&self, roots: &Roots) -> io::Result<(Option<OwnedFd>, Progress)> {
-        let (Some(parent), Some(name)) = (self.path.parent(), self.path.file_name()) else {
-            return Ok((None, Progress::Strange));
-        };
-        let Ok(directory) = roots.open_directory(&names::path_to_text(parent)) else {
-            return Ok((None, Progress::Strange));
-        };
-        let directory = directory.handle;
-        let there = hash_of(&directory, name)?;
-        let beside = hash_of(&directory, self.temporary.as_ref())?;
-        let progress = if there.as_ref() == Some(&self.sha256_after) {
-            Progress::Replaced
-        } else if there == self.sha256_before && beside.as_ref() == Some(&self.sha256_after) {
-            Progress::Waiting
-        } else {
-            Progress::Strange
-        };
-        Ok((Some(directory), progress))
-    }
-
-    /// Exchanges the file with what lies beside it.
-    fn swap(&self, directory: &OwnedFd, is_back: bool) -> io::Result<()> {
-        let Some(name) = self.path.file_name() else { return Ok(()) };
-        match &self.sha256_before {
-            // It was done to its end, and only its intent was left.
-            Some(_) if hash_of(directory, self.temporary.as_ref())?.is_none() => return Ok(()),
-            Some(_) => {
-                renameat_with(directory, &self.temporary, directory, name, RenameFlags::EXCHANGE)?;
-                // The file that it replaced belongs to no call any more; a file that was taken back has its
-                // own content.
-                unlinkat(directory, &self.temporary, AtFlags::empty())?;
-            }
-            None if is_back => unlinkat(directory, name, AtFlags::empty())?,
-            None => renameat_with(directory, &self.temporary, directory, name, RenameFlags::NOREPLACE)?,
-        }
-        File::from(directory.try_clone()?).sync_all()
-    }
-}
-
-/// The SHA-256 of a regular file; none if there is none.
-fn hash_of(directory: &OwnedFd, name: &std::ffi::OsStr) -> io::Result<Option<String>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    match openat(directory, name, flags, Mode::empty()) {
-        Ok(file) => Ok(Some(sha256_of_file(&file, || Ok(()))?.0)),
-        Err(Errno::NOENT) => Ok(None),
-        // A link or something else has taken its place.
-        Err(_) => Ok(Some(String::new())),
     }
 }
 

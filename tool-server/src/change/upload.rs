@@ -14,8 +14,9 @@ use rustix::fs::{Stat, fstat};
 use sha2::{Digest, Sha256};
 use toolkit::{Call, Fingerprint, Seen, Success};
 
+use super::attributes::keep_attributes;
 use super::changer::Changer;
-use super::commit::{Before, TempFile, keep_attributes};
+use super::commit::{Before, TempFile};
 use super::current_file::size_and_mtime;
 use super::error::io_error;
 use super::file_hash::{hash_file, sha256_of_file};

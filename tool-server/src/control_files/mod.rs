@@ -25,7 +25,7 @@ pub use crate::roots::ControlFiles;
 pub(crate) use flood::Flood;
 pub(crate) use guard::{ControlGuard, GuardError, Keep, Kept, Leaving, Recovered};
 pub(crate) use inspect::{Found, FoundKind};
-pub(crate) use records::GuardedCall;
+pub(crate) use running::GuardedCall;
 pub(crate) use take_back::LeftBehind;
 
 #[cfg(test)]

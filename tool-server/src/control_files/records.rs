@@ -12,12 +12,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use protocol::{EventId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::git_config::Setting;
 use super::hazard::{Hazard, What};
-use super::running::RunningCalls;
+use super::running::{GuardedCall, RunningCalls};
 use super::tree::Tree;
 use crate::roots::names;
 
@@ -25,14 +24,6 @@ use crate::roots::names;
 pub(super) struct Records {
     known: PathBuf,
     running: RunningCalls,
-}
-
-/// The call that a command runs for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct GuardedCall {
-    pub(crate) call_id: EventId,
-    pub(crate) session_id: SessionId,
-    pub(crate) tool: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -13,8 +13,15 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protocol::{EventId, SessionId};
+use serde::{Deserialize, Serialize};
 
-use super::records::GuardedCall;
+/// The call that a command runs for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct GuardedCall {
+    pub(crate) call_id: EventId,
+    pub(crate) session_id: SessionId,
+    pub(crate) tool: String,
+}
 
 /// Two IDs of 128 characters, even if all of them are escaped, fit in; and a page has whole slots.
 const SLOT_BYTES: usize = 512;

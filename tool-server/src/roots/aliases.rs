@@ -17,12 +17,6 @@ pub(crate) const CACHE_ALIAS: &str = "file_cache_dir";
 
 const CACHE: [&str; 2] = [".cache", "autonous"];
 
-/// The place of the root for what an agent keeps.
-pub(super) fn state_root(roots: &[Root]) -> Option<usize> {
-    let is_named = |path: &Path| path.file_name().is_some_and(|name| name == STATE_ROOT);
-    roots.iter().position(|root| is_named(&root.path) || is_named(&root.configured))
-}
-
 impl Roots {
     /// The root and the path below it, if a relative path begins with an alias. The directory for what can be
     /// made again is made when it is first named; if that fails, the call that opens it gets the error.

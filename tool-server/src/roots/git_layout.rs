@@ -5,14 +5,14 @@
 //! when it is made, while no other change of such a name is: several of them, each harmless, could make a git
 //! directory together.
 
-use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::PoisonError;
 
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::{AtFlags, statat};
 
 use super::error::refused;
+use super::git_rules::GitChange;
 use super::names;
 use super::open::Roots;
 use super::root::root_of;
@@ -41,20 +41,6 @@ const LAYOUT: [&str; 3] = ["commondir", "objects", "refs"];
 
 /// How many paths are remembered that file tools wrote; of more, the first in order are forgotten.
 const MAX_WRITTEN: usize = 100_000;
-
-/// The facts about git beyond names.
-#[derive(Debug, Default)]
-pub(super) struct GitRules {
-    /// What settings of git directories name; not to be written.
-    named: RwLock<Vec<PathBuf>>,
-    /// One change at a time has a name that git knows.
-    changing: Mutex<()>,
-    /// The files with such a name that file tools wrote.
-    written: Mutex<BTreeSet<PathBuf>>,
-}
-
-/// While it is held, no other change of such a name is made.
-pub(crate) type GitChange<'a> = Option<MutexGuard<'a, ()>>;
 
 impl Roots {
     /// Sets the files and directories that the settings of git directories name, absolute.

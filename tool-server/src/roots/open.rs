@@ -14,10 +14,9 @@ use super::certificates::is_public;
 use super::control_names::ControlFiles;
 use super::denied::DeniedPaths;
 use super::error::{open_error, outside, path_denied};
-use super::git_layout::GitRules;
-use super::root::{Root, RootsError, real_path, root_of};
-use super::workspaces::owner_prefix;
-use super::{aliases, names, resolve};
+use super::git_rules::GitRules;
+use super::root::{Root, RootsError, real_path, root_of, state_root};
+use super::{names, resolve};
 
 /// How the kernel marks the path of a deleted file.
 const GONE: &[u8] = b" (deleted)";
@@ -96,7 +95,7 @@ impl Roots {
         if roots.is_empty() {
             Err(RootsError::None)
         } else {
-            let state = aliases::state_root(&roots);
+            let state = state_root(&roots);
             let rules = Rules { denied, protected, output: None, state, git: GitRules::default() };
             Ok(Self { roots, rules: Arc::new(rules), owner: None })
         }
@@ -195,7 +194,7 @@ impl Roots {
             return false;
         }
         let Some(owner) = &self.owner else { return true };
-        let prefix = owner_prefix(owner);
+        let prefix = names::owner_prefix(owner);
         let is_plain = beneath.components().all(|part| matches!(part, Component::Normal(_)));
         let below = beneath.strip_prefix(QUARANTINE).unwrap_or(beneath);
         let first = below.iter().next();

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use process::workspaces::STATE_ROOT;
 use rustix::fs::{CWD, Mode, OFlags};
 
 #[derive(Debug)]
@@ -61,4 +62,10 @@ pub(super) fn real_path(handle: &OwnedFd) -> Option<PathBuf> {
     let path = rustix::fs::readlinkat(CWD, link, Vec::new()).ok()?;
     let path = Path::new(OsStr::from_bytes(path.as_bytes()));
     path.is_absolute().then(|| path.to_owned())
+}
+
+/// The place of the root for what an agent keeps.
+pub(super) fn state_root(roots: &[Root]) -> Option<usize> {
+    let is_named = |path: &Path| path.file_name().is_some_and(|name| name == STATE_ROOT);
+    roots.iter().position(|root| is_named(&root.path) || is_named(&root.configured))
 }

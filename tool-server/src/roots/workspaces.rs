@@ -11,6 +11,7 @@ use protocol::{ErrorCode, EventId, SessionId, ToolError};
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
 use rustix::io::Errno;
 
+use super::names;
 use super::open::Roots;
 use super::root::Root;
 
@@ -61,7 +62,7 @@ impl Workspaces {
     pub(crate) fn output_name(&self, session: &SessionId, call: &EventId) -> String {
         match self.division {
             Division::Shared => call.as_str().to_owned(),
-            Division::PerChat => format!("{}{call}", owner_prefix(&session.directory_name())),
+            Division::PerChat => format!("{}{call}", names::owner_prefix(&session.directory_name())),
         }
     }
 
@@ -79,11 +80,6 @@ impl Workspaces {
         let as_session = self.are_divided().then_some(rest.as_path());
         [beneath].into_iter().chain(as_session.filter(|path| !path.as_os_str().is_empty()))
     }
-}
-
-/// No directory's name has a plus sign, so no name of one session begins like that of another.
-pub(super) fn owner_prefix(directory: &str) -> String {
-    format!("{directory}+")
 }
 
 impl Roots {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use globset::Glob;
 
-use super::rule::{empty, glob};
+use super::lists::{empty, glob};
 use super::{Decision, Facts, Policy, Subject, TouchedPath};
 
 const KEY: &str = "paths";

@@ -9,6 +9,7 @@ mod below;
 pub mod file;
 mod globs;
 mod host;
+mod lists;
 mod part;
 mod rule;
 mod touches;

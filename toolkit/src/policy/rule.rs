@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use globset::{Glob, GlobBuilder, GlobSetBuilder};
+use globset::Glob;
 use protocol::hash::sha256;
 use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::below::{self, PathGlobs};
 use super::host;
+use super::lists::{empty, globs};
 use super::part::Part;
 use super::touches::{Circumstance, CommandLine, Fit, SimpleCommand};
 use super::{Caller, Decision, Facts};
@@ -347,26 +348,6 @@ fn is_listed(list: &Option<Vec<String>>, name: &str) -> bool {
 /// Whether a rule is among those whose globs match.
 fn has(matching: &[usize], number: usize) -> bool {
     matching.binary_search(&number).is_ok()
-}
-
-pub(super) fn empty(key: &str) -> String {
-    format!("`{key}` is empty, so the rule would never match: add to it, or leave it out")
-}
-
-fn globs(patterns: Option<&[String]>, key: &str) -> Result<Option<Vec<Glob>>, String> {
-    let Some(patterns) = patterns else { return Ok(None) };
-    if patterns.is_empty() {
-        return Err(empty(key));
-    }
-    patterns.iter().map(|pattern| glob(pattern, key)).collect::<Result<_, _>>().map(Some)
-}
-
-/// A glob of the list `key` that can be used.
-pub(super) fn glob(pattern: &str, key: &str) -> Result<Glob, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    let glob = glob.map_err(|error| format!("`{key}` has no valid glob: {error}"))?;
-    let tried = GlobSetBuilder::new().add(glob.clone()).build();
-    tried.map(|_| glob).map_err(|error| format!("`{key}` cannot be used: {error}"))
 }
 
 fn hosts_as_matched(patterns: &[String]) -> Vec<String> {

@@ -4,8 +4,8 @@
 //! ordinary text in what people write (`password = var.db_password`), and towards secrets in the output of
 //! machines.
 
+use super::found::Found;
 use super::references::is_reference;
-use super::rule::Found;
 use super::shape::{is_monotonous, looks_random, reads_as_words, words};
 
 /// What documentation writes in place of a secret, in lower case.

@@ -15,6 +15,7 @@ mod encodings;
 mod exact_secrets;
 mod false_positives;
 mod formats;
+mod found;
 mod hidden;
 mod json;
 mod keywords;

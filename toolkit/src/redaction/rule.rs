@@ -1,5 +1,7 @@
 //! A rule: what a kind of secret looks like, as data.
 
+use super::found::Found;
+
 /// A kind of secret: how it is found, and examples of what must be redacted and what must stay.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
@@ -34,20 +36,6 @@ pub(super) enum Start {
     Back(fn(&u8) -> bool, usize),
     /// After a keyword that ends a name such as `DB_PASSWORD`.
     Name,
-}
-
-/// A match, with its surroundings.
-pub(super) struct Found<'a> {
-    /// The text before the name or the pattern's start, about 160 bytes at most.
-    pub(super) before: &'a str,
-    /// The name that the value is assigned to; empty without one.
-    pub(super) name: &'a str,
-    /// The text between the name, or the pattern's start, and the value.
-    pub(super) between: &'a str,
-    /// The part that is replaced if it is a secret.
-    pub(super) value: &'a str,
-    /// The text after the value, about 80 bytes at most.
-    pub(super) after: &'a str,
 }
 
 /// A table of rules: `rule name, keywords, pattern, is_secret, start;` and then the rule's examples, each in

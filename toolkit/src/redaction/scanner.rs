@@ -10,8 +10,9 @@ use std::sync::{LazyLock, OnceLock};
 use aho_corasick::Match;
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::found::Found;
 use super::keywords::Keywords;
-use super::rule::{Found, Rule, Start};
+use super::rule::{Rule, Start};
 use super::{Context, assignments, formats, names, spans};
 
 /// How much text a rule sees before and after a match.

@@ -16,9 +16,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::approvals::{Answer, Approval, ApprovalState, Approvals, Permit, Unhidden, Wanted};
 use super::call::{CallInfo, PendingCall};
-use super::guards::Stop;
 use super::replay::Replay;
 use super::settings::RunnerSettings;
+use super::stop::Stop;
 use crate::locks::Locks;
 use crate::policy::{AskingRule, Caller, Decision, Touches, Verdict};
 use crate::registry::AnyTool;

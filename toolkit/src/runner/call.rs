@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::approvals::Permit;
 use super::guards::Claim;
-use super::guards::known_tool::{find, find_transfer};
+use super::lookup::{find, find_transfer};
 use super::{CallIds, Request, RunnerSettings};
 use crate::policy::Caller;
 use crate::registry::AnyTool;

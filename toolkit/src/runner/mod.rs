@@ -23,12 +23,15 @@ pub mod approvals;
 mod asking;
 mod call;
 mod envelope;
+mod guard;
 mod guards;
+mod lookup;
 mod quick;
 mod recorder;
 mod replay;
 mod request;
 mod settings;
+mod stop;
 
 use std::any::Any;
 use std::io;
@@ -41,8 +44,10 @@ use protocol::{Data, Envelope, ErrorCode, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
 use self::call::{CallInfo, CancelOnDrop, PendingCall};
-use self::guards::{Check, Guard, Stop, guards};
+use self::guard::{Check, Guard};
+use self::guards::guards;
 use self::quick::SharedQuickCalls;
+use self::stop::Stop;
 use crate::locks::Locks;
 use crate::policy::Caller;
 use crate::{Call, Failure, Outcome, Redactor, Registry, Success};

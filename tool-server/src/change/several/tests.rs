@@ -1,5 +1,6 @@
 //! Kills at each step, and what the next start finds.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::*;
 use crate::change::{Durability, UndoStore};
-use crate::roots::{ControlFiles, DeniedPaths, Workspaces};
+use crate::roots::{ControlFiles, DeniedPaths, Roots, Workspaces};
 
 const STEPS: [Step; 5] =
     [Step::Written, Step::Intended, Step::Replaced(1), Step::Replaced(2), Step::Forgotten];

@@ -13,7 +13,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use super::super::commit::keep_attributes;
+use super::super::attributes::keep_attributes;
 use super::super::file_hash::{read_at, sha256_of_file};
 use crate::roots::names;
 

@@ -16,8 +16,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use toolkit::{Call, PartialReason, Success};
 
+use super::super::attributes::keep_attributes;
 use super::super::changer::Changer;
-use super::super::commit::{TempFile, keep_attributes};
+use super::super::commit::TempFile;
 use super::super::current_file::size_and_mtime;
 use super::super::error::{CommitError, io_error};
 use super::super::request::{ChangeData, Operation};

@@ -1,9 +1,9 @@
 //! Whether a value that is assigned to a secret's name is a secret: one decision for each notation.
 
 use super::super::false_positives::is_false_positive;
+use super::super::found::Found;
 use super::super::names;
 use super::super::references::is_code_name;
-use super::super::rule::Found;
 use super::super::shape::{self, looks_random};
 use super::line::{ends_line, opens_line};
 

@@ -3,7 +3,8 @@
 //! The lines of a key are found even when a tool has put numbers, file names or quotes before them, and when
 //! the text was cut before the end. The first line alone, as in code, stays.
 
-use super::super::rule::{Found, Rule, Start, rules};
+use super::super::found::Found;
+use super::super::rule::{Rule, Start, rules};
 
 /// Between two lines of a key: the end of a line and what a tool writes before the next, or a space.
 macro_rules! gap {

@@ -3,8 +3,9 @@
 //! The text around them stays, so that a reader still sees which header or which host it was.
 
 use super::super::false_positives::{self, is_false_positive, is_not_dummy};
+use super::super::found::Found;
 use super::super::references::is_code_name;
-use super::super::rule::{Found, Rule, Start, rules};
+use super::super::rule::{Rule, Start, rules};
 use super::super::shape::looks_random;
 
 pub(super) static RULES: &[Rule] = rules! {

@@ -3,7 +3,8 @@
 //! Examples are split after the vendor's prefix, so that scanners of source code find no secret here.
 
 use super::super::false_positives::{is_no_placeholder, is_not_dummy, is_random};
-use super::super::rule::{Found, Rule, Start, rules};
+use super::super::found::Found;
+use super::super::rule::{Rule, Start, rules};
 
 pub(super) static RULES: &[Rule] = rules! {
     // Model providers. Most keys begin with `sk-`, which is also inside ordinary words (`task-list`), so the

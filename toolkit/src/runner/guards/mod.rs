@@ -4,9 +4,10 @@
 //! [runner](super) names it at the same position.
 
 mod circuit;
+mod claim;
 mod enabled;
 mod idempotency;
-pub(super) mod known_tool;
+mod known_tool;
 mod policy;
 mod slot;
 mod store;
@@ -14,21 +15,17 @@ mod tool_allowlist;
 mod valid_arguments;
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::SystemTime;
-
-use protocol::{Data, Envelope, ToolError};
 
 use super::RunnerSettings;
 use super::asking::Asking;
-use super::call::{CallInfo, PendingCall};
+use super::guard::{Check, Guard};
 use super::quick::SharedQuickCalls;
+use crate::Redactor;
 use crate::locks::Locks;
-use crate::{Failure, Redactor, Success};
 
+pub(super) use claim::Claim;
 pub use enabled::disabled;
-pub(super) use idempotency::Claim;
 pub use slot::DEFAULT_MAX_COMMANDS;
 
 /// The guards, in the order in which a call meets them.
@@ -50,53 +47,6 @@ pub(super) fn guards(
         Box::new(policy::Rules { policy: Arc::clone(&settings.policy), asking, quick: Arc::clone(quick) }),
         Box::new(slot::Slots::new(settings.max_commands)),
     ])
-}
-
-pub(super) trait Guard: Send + Sync {
-    /// Its name in the documented list.
-    fn name(&self) -> &'static str;
-
-    /// Lets the call pass, stops it, or says what to wait for.
-    fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a>;
-
-    /// Called when a tool has succeeded; an error here fails the call.
-    fn succeeded(&self, _call: &CallInfo, _success: &Success<Data>) -> Result<(), ToolError> {
-        Ok(())
-    }
-
-    /// Called once at the end of every call, including those that a guard has stopped.
-    fn ended(&self, _call: &CallInfo, _envelope: &Envelope) {}
-
-    /// Forgets what has expired. Called hourly.
-    fn sweep(&self, _now: SystemTime) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A guard's decision. Only a guard that has to wait pays for a future.
-pub(super) enum Check<'a> {
-    Done(Result<(), Stop>),
-    Wait(Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 'a>>),
-}
-
-/// Why a call does not reach its tool.
-pub(super) enum Stop {
-    /// It is refused, and recorded as such.
-    Refused(Failure),
-    /// It was answered before.
-    Replayed(Box<Envelope>),
-}
-
-impl From<ToolError> for Stop {
-    fn from(error: ToolError) -> Self {
-        Self::Refused(error.into())
-    }
-}
-
-impl From<Result<(), ToolError>> for Check<'_> {
-    fn from(result: Result<(), ToolError>) -> Self {
-        Self::Done(result.map_err(Stop::from))
-    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use protocol::{ErrorCode, ToolError};
 
-use super::{Check, Guard, Stop};
+use super::{Check, Guard};
 use crate::policy::{Decision, Policy};
 use crate::runner::asking::{Asking, denied_by_rule};
 use crate::runner::call::PendingCall;
 use crate::runner::quick::{self, SharedQuickCalls};
+use crate::runner::stop::Stop;
 
 /// With the rules, and what asks a person.
 pub(super) struct Rules {

@@ -1,0 +1,49 @@
+//! Finds the tool of a call by its name.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use protocol::{ErrorCode, SUPERVISOR_TOOLS, ToolError, WORKER_TOOLS};
+
+use crate::registry::AnyTool;
+use crate::{Registry, arguments};
+
+/// The tool with this name, or an error that says which tool was meant and lists all.
+pub(super) fn find(
+    registry: &Registry,
+    disabled: &BTreeSet<String>,
+    name: &str,
+) -> Result<Arc<dyn AnyTool>, ToolError> {
+    registry.get(name).cloned().ok_or_else(|| {
+        let names = registry.names().collect::<Vec<_>>().join(", ");
+        let (near, hint) = match registry.meant_by(name, disabled) {
+            Some(hint) => (None, format!("{hint} The tools are: {names}.")),
+            None => (arguments::nearest(name, registry.names()), format!("The tools are: {names}.")),
+        };
+        if let Some(elsewhere) = elsewhere(name) {
+            return elsewhere;
+        }
+        let meant = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
+        let message = format!("No such tool: `{}`.{meant}", arguments::elide(name, 60));
+        ToolError::new(ErrorCode::UnknownTool, message).with_hint(hint)
+    })
+}
+
+/// The error for a tool that another program runs; none if none has it.
+fn elsewhere(name: &str) -> Option<ToolError> {
+    let (place, hint) = if WORKER_TOOLS.contains(&name) {
+        ("the worker", "It runs within a task: send a message that asks for it.".to_owned())
+    } else if SUPERVISOR_TOOLS.contains(&name) {
+        ("the supervisor", format!("Send it to POST /tools/{name} of the supervisor's control port."))
+    } else {
+        return None;
+    };
+    let message = format!("The tool `{name}` is one of {place}, not of this server.");
+    Some(ToolError::new(ErrorCode::UnknownTool, message).with_hint(hint))
+}
+
+/// The transfer with this name. Only a route asks, so that a wrong name is the server's own mistake.
+pub(super) fn find_transfer(registry: &Registry, name: &str) -> Result<Arc<dyn AnyTool>, ToolError> {
+    let message = || format!("This server has no transfer `{name}`.");
+    registry.transfer(name).cloned().ok_or_else(|| ToolError::new(ErrorCode::Internal, message()))
+}
