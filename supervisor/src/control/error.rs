@@ -13,6 +13,11 @@ use crate::channel::{ChannelName, Rejection};
 use crate::store::StoreError;
 use crate::undo::NoAnswer;
 
+/// How a message for the outbox is sent.
+pub(super) const OUTBOX_HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the other kinds are edit (message_id, \
+     text), reaction (message_id, emoji), document (file_name, content_base64, caption) and voice \
+     (content_base64, caption).";
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
     #[error(transparent)]
@@ -147,7 +152,7 @@ impl ControlError {
                 (StatusCode::FORBIDDEN, "CHAT_NOT_ALLOWED", *hint)
             }
             Self::Rejected(_, Rejection::Invalid(_)) => {
-                (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", super::outbox::HINT)
+                (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", OUTBOX_HINT)
             }
             Self::NoSuchApproval => {
                 (StatusCode::NOT_FOUND, "NOT_FOUND", "`supervisor approvals` lists those that wait.")

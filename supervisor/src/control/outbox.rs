@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Control;
 use super::body::{self, Body, invalid};
-use super::error::ControlError;
+use super::error::{ControlError, OUTBOX_HINT as HINT};
 use crate::channel::Chat;
 use crate::channel::content::{Content, File, FileBody};
 use crate::formatting::FormattedText;
@@ -25,10 +25,6 @@ pub(crate) const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
 pub(crate) const MAX_BODY_BYTES: usize = MAX_FILE_BYTES / 3 * 4 + 64 * 1024;
 /// No emoji is longer than this, in bytes.
 const MAX_EMOJI_BYTES: usize = 64;
-
-pub(super) const HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the other \
-                    kinds are edit (message_id, text), reaction (message_id, emoji), document (file_name, \
-                    content_base64, caption) and voice (content_base64, caption).";
 
 const RESEND_HINT: &str = "Send {\"outbox_id\": 7}, {\"task_id\": \"…\"} or {\"all_dead\": true}.";
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use serde_json::Value;
+
 use super::Case;
-use super::check::texts;
 use super::placeholders::Placeholders;
 
 /// The checks that compare, each with what it compares of a path; none if there is no such thing.
@@ -53,4 +54,9 @@ fn metadata(path: &str) -> Option<Vec<u8>> {
 fn directory(path: &str) -> Option<Vec<u8>> {
     let stat = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
     Some(format!("{:?}", (stat.dev(), stat.ino())).into_bytes())
+}
+
+pub(super) fn texts(value: &Value) -> Result<Vec<&str>, String> {
+    let items = value.as_array().ok_or("a list is needed")?;
+    items.iter().map(|item| item.as_str().ok_or_else(|| "a text is needed".to_owned())).collect()
 }

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::before::Before;
 use super::check::{self, Observed};
+use super::evidence::require_failed;
 use super::placeholders::{Placeholders, TOKEN};
 use super::surroundings::Surroundings;
-use super::{Case, Expected, Mode, requests, require, steps, unsandboxed};
+use super::{Case, Expected, Mode, requests, require, steps};
 use crate::{Answer, Request, ToolServer};
 
 /// What `write_text P` means in a setup line.
@@ -62,7 +63,9 @@ impl<'a> CaseRun<'a> {
         let answers = if self.case.steps.is_empty() {
             self.call_once(reads_first)?
         } else {
-            steps::follow(&mut self, reads_first)?
+            let left_behind = self.surroundings.left_behind();
+            let place = steps::Place { placeholders: &self.placeholders, left_behind: &left_behind };
+            steps::follow(self.case, &mut self.server, place, reads_first)?
         };
         let took = start.elapsed();
         let records = self.records();
@@ -81,7 +84,7 @@ impl<'a> CaseRun<'a> {
             check_envelope(answer, &self.case.right_outcomes())?;
             self.mode.require_tier(&answer.envelope())?;
             check::all(self.case, &self.placeholders, &observed)?;
-            unsandboxed::require_failed(self.case, &answer.envelope())?;
+            require_failed(self.case, &answer.envelope())?;
         }
         self.still_works()
     }

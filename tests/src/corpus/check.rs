@@ -9,7 +9,7 @@ use std::time::Duration;
 use protocol::Envelope;
 use serde_json::Value;
 
-use super::before::Before;
+use super::before::{Before, texts};
 use super::placeholders::Placeholders;
 use super::surroundings::Surroundings;
 use super::{Case, require};
@@ -164,11 +164,6 @@ pub(super) fn peak_memory_mb(pid: u32) -> Result<u64, String> {
 
 fn every(wanted: &Value, is_right: impl Fn(&str) -> bool, why: &str) -> Result<(), String> {
     texts(wanted)?.into_iter().try_for_each(|text| require(is_right(text), || format!("{text}: {why}")))
-}
-
-pub(super) fn texts(value: &Value) -> Result<Vec<&str>, String> {
-    let items = value.as_array().ok_or("a list is needed")?;
-    items.iter().map(|item| item.as_str().ok_or_else(|| "a text is needed".to_owned())).collect()
 }
 
 fn at_most(number: u64, wanted: &Value, unit: &str) -> Result<(), String> {

@@ -4,9 +4,11 @@
 //! not understand (a check, a placeholder, a step in words) fails the case.
 
 mod before;
+mod canary;
 mod case;
 mod case_run;
 mod check;
+mod evidence;
 mod mode;
 mod placeholders;
 mod report;
@@ -18,11 +20,11 @@ mod unsandboxed;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+pub use canary::{CANARY, CANARY_NAME};
 pub use case::{Case, Expected};
 pub use case_run::CaseRun;
 pub use mode::Mode;
 pub use report::{StatedLoss, report, run_all};
-pub use surroundings::{CANARY, CANARY_NAME};
 pub use unsandboxed::{runs_unsandboxed, works_unsandboxed};
 
 pub fn load() -> Vec<Case> {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use protocol::Envelope;
 
-use super::surroundings::{CANARY, CANARY_NAME, probes_in};
+use super::canary::{CANARY, CANARY_NAME, probes_in};
 use crate::ToolServer;
 use crate::test_dir::NOBODY;
 use crate::tool_server::ToolServerBuilder;

@@ -11,8 +11,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::check::none_left;
-use super::placeholders::TOKEN;
-use super::{CaseRun, require};
+use super::placeholders::{Placeholders, TOKEN};
+use super::{Case, require};
 use crate::program::signal;
 use crate::swapping::while_swapping;
 use crate::{Answer, Request, ToolServer, leftovers, wait};
@@ -20,25 +20,35 @@ use crate::{Answer, Request, ToolServer, leftovers, wait};
 /// How often `/livez` is requested while commands run.
 const QUESTIONS: usize = 9;
 
+/// What the steps of a case name.
+pub(super) struct Place<'a> {
+    pub(super) placeholders: &'a Placeholders,
+    /// The command line of the process that the case leaves behind.
+    pub(super) left_behind: &'a str,
+}
+
 /// Follows a case's steps; the caller checks the answers.
-pub(super) fn follow(run: &mut CaseRun<'_>, reads_first: bool) -> Result<Vec<Answer>, String> {
-    let steps: Vec<&str> = run.case.steps.iter().map(String::as_str).collect();
-    let (server, placeholders) = (&run.server, &run.placeholders);
+pub(super) fn follow(
+    case: &Case,
+    server: &mut ToolServer,
+    Place { placeholders, left_behind }: Place<'_>,
+    reads_first: bool,
+) -> Result<Vec<Answer>, String> {
+    let steps: Vec<&str> = case.steps.iter().map(String::as_str).collect();
     match steps.as_slice() {
         [calls, alive] if calls.contains(" parallel bash ") && alive.starts_with("GET ") => {
             let within = Duration::from_millis(number_in(alive)?);
             many_at_once(server, number_in(calls)?, &parallel_command(calls)?, within)
         }
         [_, "kill -9 server", gone] if gone.starts_with("after 1 s no ") => {
-            let command = run.surroundings.left_behind();
-            killed_amid_a_call(&mut run.server, &command).map(|answer| vec![answer])
+            killed_amid_a_call(server, left_behind).map(|answer| vec![answer])
         }
         ["start server", _, call, "restore"] => {
             root_replaced(server, &placeholders.fill(call)?).map(|answer| vec![answer])
         }
         [swap, call] if swap.starts_with("thread swaps {ROOT}/rd ") => {
-            let arguments = placeholders.fill_value(&Value::Object(run.case.args.clone()))?;
-            swapping(server, &run.case.tool, arguments, number_in(call)?, reads_first)
+            let arguments = placeholders.fill_value(&Value::Object(case.args.clone()))?;
+            swapping(server, &case.tool, arguments, number_in(call)?, reads_first)
         }
         [bash, calls @ ..] if bash.starts_with("bash: ") => {
             let command = placeholders.fill(bash.trim_start_matches("bash: "))?;

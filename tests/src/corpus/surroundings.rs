@@ -8,15 +8,9 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::canary::{CANARY, probes_in};
 use super::{Case, Mode, require};
-use crate::{TestDir, ToolServer};
-
-/// A variable of the server that no command may see. Redaction does not treat it as a secret, so only the
-/// sandbox hides it.
-pub const CANARY_NAME: &str = "SERVER_CANARY";
-
-/// Its value; a search for `secret` finds it.
-pub const CANARY: &str = "FAKE-canary-that-is-no-secret-to-redaction";
+use crate::ToolServer;
 
 /// The process that cases leave behind; each run appends its own number.
 const LEFT_BEHIND: &str = "sleep 7777";
@@ -85,11 +79,6 @@ impl Surroundings {
         let now = limits(self.server)?;
         require(now == self.limits, || format!("they were {} and are {now}", self.limits))
     }
-}
-
-/// The directory of the probe programs: outside the roots, read-only for commands.
-pub(super) fn probes_in(dir: &TestDir) -> PathBuf {
-    dir.path().join("probes")
 }
 
 /// Builds the programs that a command line uses from `{HELPERS}`.

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 
 use super::TOKEN;
-use super::methods::{refusal, result};
+use super::answers::{refusal, result};
 use super::state::Shared;
 
 /// What Telegram gives out to a bot.

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::TOKEN;
+use super::answers::{refusal, result};
 use super::files;
 use super::form::Form;
 use super::signs::is_progress;
@@ -144,20 +145,6 @@ fn answer_or_refusal(answer: Result<Value, String>) -> Response {
         Ok(answer) => result(&answer),
         Err(why) => refusal(400, &why, None),
     }
-}
-
-pub(super) fn result(result: &Value) -> Response {
-    axum::Json(json!({"ok": true, "result": result})).into_response()
-}
-
-/// Like Telegram, omits `parameters` if there are none.
-pub(super) fn refusal(status: u16, description: &str, parameters: Option<Value>) -> Response {
-    let mut body = json!({"ok": false, "error_code": status, "description": description});
-    if let Some(parameters) = parameters {
-        body["parameters"] = parameters;
-    }
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, axum::Json(body)).into_response()
 }
 
 /// A response whose body fails, so that the server closes the connection.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use harness::project_copy;
 
+mod circles;
+
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
 const ALLOWED: [(&str, &[&str]); 10] = [

@@ -106,7 +106,8 @@ fn read_escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, Invali
     Ok(rest)
 }
 
-/// What the names of a session's outputs begin with. No directory's name has a plus sign, so no name of one session begins like that of another.
+/// The beginning of the names of a session's outputs. No directory's name has a plus sign, so no name of one
+/// session begins like that of another.
 pub(super) fn owner_prefix(directory: &str) -> String {
     format!("{directory}+")
 }

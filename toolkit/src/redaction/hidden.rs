@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::note::note;
 use super::{Context, MAX_PASSES, PLACEHOLDER, Redactor, json, spans};
-
-/// How a note about a secret begins.
-pub const HIDDEN: &str = "[hidden: ";
 
 /// How far before a secret its name is looked for, in bytes.
 const MOST_BEFORE: usize = 2000;
+
+/// The words before a credential that name its kind.
+const SCHEMES: &[&str] = &["bearer ", "basic ", "token ", "digest ", "apikey "];
 
 /// A part of a text.
 #[derive(Debug, Clone)]
@@ -124,60 +125,24 @@ fn part(piece: &Piece, at: usize, range: Range<usize>) -> &str {
     }
 }
 
-/// Such as ``[hidden: 12 characters, query parameter `token`]``.
-pub(super) fn note(secret: &str, place: Option<String>) -> String {
-    let characters = secret.chars().count();
-    let plural = if characters == 1 { "" } else { "s" };
-    let place = place.map(|place| format!(", {place}")).unwrap_or_default();
-    format!("{HIDDEN}{characters} character{plural}{place}]")
-}
-
 /// What stands before a secret, in words.
 fn place(before: &str) -> Option<String> {
     let before = &before[before.floor_char_boundary(before.len().saturating_sub(MOST_BEFORE))..];
     let line = before.rsplit('\n').next().unwrap_or(before);
-    let quote = |letter: char| matches!(letter, '"' | '\'' | '`' | '\\');
-    let near = line.trim_end_matches(quote);
-    let schemes = ["bearer ", "basic ", "token ", "digest ", "apikey "];
-    let ends_with = |scheme: &str| {
-        let at = near.len().checked_sub(scheme.len()).filter(|at| near.is_char_boundary(*at));
-        at.is_some_and(|at| {
-            let is_word = near[..at].chars().next_back().is_none_or(|letter| letter == ' ' || quote(letter));
-            is_word && near[at..].eq_ignore_ascii_case(scheme)
-        })
-    };
-    let scheme = schemes.iter().find(|scheme| ends_with(scheme));
-    let near = scheme.map_or(near, |scheme| &near[..near.len() - scheme.len()]).trim_end_matches(quote);
-    let word_at =
-        near.trim_end().rfind(|letter: char| letter.is_whitespace() || quote(letter)).map_or(0, |at| at + 1);
+    let near = without_scheme(line.trim_end_matches(is_quote)).trim_end_matches(is_quote);
+    let word_at = near
+        .trim_end()
+        .rfind(|letter: char| letter.is_whitespace() || is_quote(letter))
+        .map_or(0, |at| at + 1);
     let word = &near[word_at..];
-    let is_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '[' | ']');
-    let name = |text: &str| {
-        let start = text
-            .rfind(|letter: char| !is_name(letter))
-            .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
-        text[start..].trim_start_matches('-').to_owned()
-    };
     if let Some(text) = word.strip_suffix('=') {
-        let name = name(text);
-        let what = match text.strip_suffix(&name).and_then(|rest| rest.chars().next_back()) {
-            _ if name.is_empty() => return None,
-            Some('?' | '&' | ';') => "query parameter",
-            Some('-') => {
-                return Some(format!(
-                    "option `{}`",
-                    &text[text.rfind(|letter: char| !is_name(letter)).map_or(0, |at| at + 1)..]
-                ));
-            }
-            _ => "value of",
-        };
-        return Some(format!("{what} `{name}`"));
+        return place_of_value(text);
     }
     if let Some(text) = near.trim_end().strip_suffix(':') {
         if word.contains("://") {
             return Some("password in the address".to_owned());
         }
-        let name = name(text.trim_end_matches(quote));
+        let name = name_at_end(text.trim_end_matches(is_quote));
         return (!name.is_empty()).then(|| format!("header `{name}`"));
     }
     if word.contains("://") {
@@ -187,10 +152,56 @@ fn place(before: &str) -> Option<String> {
     option.filter(|option| option.starts_with('-')).map(|option| format!("option `{option}`"))
 }
 
+/// A text without the word at its end that names the kind of a credential.
+fn without_scheme(text: &str) -> &str {
+    let ends_with = |scheme: &str| {
+        let at = text.len().checked_sub(scheme.len()).filter(|at| text.is_char_boundary(*at));
+        at.is_some_and(|at| {
+            let before = text[..at].chars().next_back();
+            let is_word = before.is_none_or(|letter| letter == ' ' || is_quote(letter));
+            is_word && text[at..].eq_ignore_ascii_case(scheme)
+        })
+    };
+    let scheme = SCHEMES.iter().find(|scheme| ends_with(scheme));
+    scheme.map_or(text, |scheme| &text[..text.len() - scheme.len()])
+}
+
+/// The place of a secret that is assigned to a name, by the text before the `=`.
+fn place_of_value(text: &str) -> Option<String> {
+    let name = name_at_end(text);
+    let what = match text.strip_suffix(&name).and_then(|rest| rest.chars().next_back()) {
+        _ if name.is_empty() => return None,
+        Some('?' | '&' | ';') => "query parameter",
+        Some('-') => {
+            let at = text.rfind(|letter: char| !is_name(letter)).map_or(0, |at| at + 1);
+            return Some(format!("option `{}`", &text[at..]));
+        }
+        _ => "value of",
+    };
+    Some(format!("{what} `{name}`"))
+}
+
+/// The name that a text ends with, without the dashes of an option.
+fn name_at_end(text: &str) -> String {
+    let start = text
+        .rfind(|letter: char| !is_name(letter))
+        .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
+    text[start..].trim_start_matches('-').to_owned()
+}
+
+fn is_quote(letter: char) -> bool {
+    matches!(letter, '"' | '\'' | '`' | '\\')
+}
+
+fn is_name(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '[' | ']')
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::note::HIDDEN;
     use super::*;
 
     const KEY: &str = "FAKEx1y2z3a4b5c6d7e8";

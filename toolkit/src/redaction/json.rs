@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::hidden::{HIDDEN, note};
+use super::note::{HIDDEN, note};
 use super::{PLACEHOLDER, Redactor, assignments};
 
 /// The most bytes of texts that are searched together: more are not worth their copy.

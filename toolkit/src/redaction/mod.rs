@@ -20,6 +20,7 @@ mod hidden;
 mod json;
 mod keywords;
 mod names;
+mod note;
 mod references;
 mod rule;
 mod scanner;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 
 use protocol::Data;
 
-pub use hidden::HIDDEN;
+pub use note::HIDDEN;
 pub use writer::RedactingWriter;
 
 /// What replaces a secret.

@@ -1,6 +1,7 @@
 //! `supervisor chat`: a message to the running supervisor and its reply, or a conversation in the terminal.
 
 mod conversation;
+mod lines;
 mod question;
 mod reply_wait;
 

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use super::super::control_client::ControlClient;
 use super::super::error::CommandError;
 use super::super::{print, print_error};
-use super::conversation::Lines;
+use super::lines::Lines;
 use crate::approvals::Approval;
 use crate::approvals::words::{self, Choice};
 
