@@ -14,9 +14,9 @@ use crate::store::StoreError;
 use crate::undo::NoAnswer;
 
 /// How a message for the outbox is sent.
-pub(super) const OUTBOX_HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the other kinds are edit (message_id, \
-     text), reaction (message_id, emoji), document (file_name, content_base64, caption) and voice \
-     (content_base64, caption).";
+pub(super) const OUTBOX_HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text\", \"text\": \"…\"}; the \
+     other kinds are edit (message_id, text), reaction (message_id, emoji), document (file_name, \
+     content_base64, caption) and voice (content_base64, caption).";
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
