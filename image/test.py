@@ -28,7 +28,10 @@ HARDENED = ["--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-o
 def output(*command, check=True, timeout=120):
     ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
     if check and ended.returncode != 0:
-        raise AssertionError(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}")
+        said = f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
+        if "setting rlimit" in said:
+            said += "\nThe engine asks for more open files than this machine allows it: set default_ulimits in containers.conf."
+        raise AssertionError(said)
     return ended.stdout
 
 
