@@ -1,6 +1,5 @@
 //! A clock that has jumped ahead, so that a wrong one deletes nothing: what was recorded before the jump is
-//! as
-//! old as it was then, and ages from there. Pure arithmetic on times in milliseconds.
+//! as old as it was then, and ages from there. Pure arithmetic on times in milliseconds.
 
 use serde::{Deserialize, Serialize};
 

@@ -153,8 +153,7 @@ mod tests {
         Second,
     }
 
-    /// A type with
-    /// a long comment.
+    /// A type with a long comment.
     ///
     /// - a list
     /// - of two

@@ -86,8 +86,7 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// What a call with these arguments would touch, for the operator's rules. It may look at files. Every
-    /// tool
-    /// says it, because a tool that forgot it would pass every rule.
+    /// tool says it, because a tool that forgot it would pass every rule.
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
 
     /// The other machine that a call needs, if it needs one. When that one keeps failing, only the calls that

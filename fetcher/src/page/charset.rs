@@ -1,6 +1,5 @@
 //! The charset of a text: by its byte order mark, its header, the places of its zeros, its own declaration,
-//! or
-//! what it can be.
+//! or what it can be.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use memchr::memmem;

@@ -1,10 +1,10 @@
 //! Makes the connections of a command that may reach public addresses alone.
 //!
 //! The command's filter stops `bind`, `connect` and `listen` and asks this process, which is inside the
-//! command's
-//! namespaces but neither in its filter nor in its Landlock domain. It copies the address once, judges its
-//! copy, and connects a duplicate of the socket itself: nothing that the command changes after the check
-//! matters. Each request is answered by a process of its own, so that a slow connection holds up no other.
+//! command's namespaces but neither in its filter nor in its Landlock domain. It copies the address once,
+//! judges its copy, and connects a duplicate of the socket itself: nothing that the command changes after the
+//! check matters. Each request is answered by a process of its own, so that a slow connection holds up no
+//! other.
 //!
 //! The command can neither signal this process nor look into it, and if it ends, no call that it was to
 //! answer succeeds.

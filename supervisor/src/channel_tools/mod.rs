@@ -171,8 +171,7 @@ impl ChannelTools {
 
 impl ChannelTools {
     /// What the skills allow that the task has read, as the tool server has recorded it until now, and
-    /// whether
-    /// a schedule began it.
+    /// whether a schedule began it.
     async fn known_of_task(&self, request: &Request) -> Result<(Option<Vec<String>>, bool), ToolError> {
         let Some(task) = request.task.clone() else { return Ok((None, request.is_scheduled)) };
         self.journal.drain().await;

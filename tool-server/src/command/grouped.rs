@@ -88,8 +88,7 @@ impl<'a> Places<'a> {
     }
 
     /// The next directory to hide, if there is more than `most`: the smallest that is enough, else the one
-    /// with
-    /// most; the deepest of equals.
+    /// with most; the deepest of equals.
     fn take(&mut self, most: usize) -> Option<PathBuf> {
         let needed = self.left.checked_sub(most).filter(|needed| *needed > 0)?;
         let depth = |path: &Path| path.as_os_str().len();

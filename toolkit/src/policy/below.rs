@@ -1,6 +1,5 @@
 //! What lies below a path: a rule for all that a directory has holds for the directory, too, and a search of
-//! a
-//! directory above leaves out what a rule denies.
+//! a directory above leaves out what a rule denies.
 
 use std::path::Path;
 

@@ -46,8 +46,7 @@ pub(crate) enum NotKept {
 
 impl UndoStore {
     /// Opens the store in a directory outside the roots, and forgets what has expired. What has moved with
-    /// the
-    /// directory into these roots is found there. With a bound of zero it keeps nothing.
+    /// the directory into these roots is found there. With a bound of zero it keeps nothing.
     pub(crate) fn open(directory: &Path, max_bytes: u64, roots: &[&Path]) -> io::Result<Self> {
         let contents = Contents::open(directory)?;
         let mut read = Log::read(directory)?;
