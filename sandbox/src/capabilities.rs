@@ -26,6 +26,8 @@ const LOSSES_OF_TIER_A: &[&str] = &[
     "A denied file that appears or is replaced while a command runs is hidden from the next command only.",
 ];
 
+const NO_COMMANDS: &str = "No commands run.";
+
 const UNCOUNTED_MEMORY: &str = "Without a cgroup, a command can hold more memory than its limit between two \
     looks, and in shared memory that it wrote and released, in pipes and in small objects of the kernel.";
 
@@ -131,11 +133,14 @@ impl Capabilities {
     }
 }
 
+/// A layer that means `yes` where it is in force, and else `no`.
+fn layer(name: &'static str, in_force: bool, yes: &'static str, no: &'static str) -> Layer {
+    Layer { name, in_force, meaning: if in_force { yes } else { no } }
+}
+
 fn layers(tier: Option<Tier>, network: Network, has_cgroups: bool) -> Vec<Layer> {
-    const NO_COMMANDS: &str = "No commands run.";
-    let landlock = syscalls::landlock_version().unwrap_or(0);
     let confined = tier.is_some();
-    let layer = |name, in_force, yes, no| Layer { name, in_force, meaning: if in_force { yes } else { no } };
+    let [landlock_files, landlock_scopes] = landlock_layers(confined);
     vec![
         layer(
             "namespaces",
@@ -144,28 +149,9 @@ fn layers(tier: Option<Tier>, network: Network, has_cgroups: bool) -> Vec<Layer>
              processes.",
             "Commands see the machine's own file tree and process list.",
         ),
-        layer(
-            "network",
-            confined && network != Network::All,
-            if network == Network::Public {
-                "Commands reach public addresses over TCP, and nothing of this machine or of its networks."
-            } else {
-                "Commands reach no network and no socket of this machine."
-            },
-            if confined { "Commands use the server's network." } else { NO_COMMANDS },
-        ),
-        layer(
-            "Landlock files",
-            confined && landlock > 0,
-            "The kernel checks each file against the roots a second time.",
-            "This kernel has no Landlock, or no commands run.",
-        ),
-        layer(
-            "Landlock scopes",
-            confined && landlock >= LANDLOCK_WITH_SCOPES,
-            "Commands can signal only their own processes.",
-            "Only the namespaces keep commands from signalling other processes.",
-        ),
+        network_layer(confined, network),
+        landlock_files,
+        landlock_scopes,
         layer(
             "system call filter",
             confined,
@@ -183,6 +169,38 @@ fn layers(tier: Option<Tier>, network: Network, has_cgroups: bool) -> Vec<Layer>
             confined,
             "A command ends with all its processes at its deadline, and when the server dies.",
             NO_COMMANDS,
+        ),
+    ]
+}
+
+fn network_layer(confined: bool, network: Network) -> Layer {
+    layer(
+        "network",
+        confined && network != Network::All,
+        if network == Network::Public {
+            "Commands reach public addresses over TCP, and nothing of this machine or of its networks."
+        } else {
+            "Commands reach no network and no socket of this machine."
+        },
+        if confined { "Commands use the server's network." } else { NO_COMMANDS },
+    )
+}
+
+/// What the kernel's Landlock holds: files, and then scopes.
+fn landlock_layers(confined: bool) -> [Layer; 2] {
+    let landlock = syscalls::landlock_version().unwrap_or(0);
+    [
+        layer(
+            "Landlock files",
+            confined && landlock > 0,
+            "The kernel checks each file against the roots a second time.",
+            "This kernel has no Landlock, or no commands run.",
+        ),
+        layer(
+            "Landlock scopes",
+            confined && landlock >= LANDLOCK_WITH_SCOPES,
+            "Commands can signal only their own processes.",
+            "Only the namespaces keep commands from signalling other processes.",
         ),
     ]
 }

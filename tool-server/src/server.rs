@@ -5,7 +5,7 @@
 //! the roots, the journal, the output and the skills.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -23,7 +23,7 @@ use process::sign_of_life::Loss;
 use process::workspaces::Division;
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
-use sandbox::{Network, Spawner};
+use sandbox::{Capabilities, Network, Spawner};
 use tokio::sync::oneshot;
 use toolkit::approvals::Approvals;
 use toolkit::runner::{CallIds, WorkingDirectory};
@@ -32,7 +32,7 @@ use toolkit::{Recorder, Redactor, Registry, Runner, RunnerSettings};
 use crate::call_rules;
 use crate::change::{Changer, Durability};
 use crate::command::{self, CommandQuota, Commands, Environment, GuardedSpawner};
-use crate::config::{Config, Listen};
+use crate::config::{CommandSettings, Config, Listen};
 use crate::control_files::{ControlGuard, Recovered};
 use crate::http::{self, AppState, Catalogue, api_document};
 use crate::journal::Journal;
@@ -59,6 +59,21 @@ const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 /// How long running calls may take once no command can run any more.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
+/// What the server stores of its calls: their records, and the output that answers have no room for.
+struct Stores {
+    journal: Arc<Journal>,
+    output: Arc<OutputStore>,
+}
+
+impl Stores {
+    fn open(config: &Config) -> anyhow::Result<Self> {
+        let files = &config.files;
+        let journal = Journal::open_with_max_bytes(&files.journal, files.journal_max_bytes)?;
+        let output = Arc::new(OutputStore::open(&files.output_dir)?);
+        Ok(Self { journal, output })
+    }
+}
+
 /// A server that is ready to listen.
 pub struct Server {
     app: Arc<AppState>,
@@ -80,54 +95,27 @@ impl Server {
         redactor: Arc<Redactor>,
     ) -> anyhow::Result<Self> {
         let listener = bind(&listen)?;
-        let journal = Journal::open_with_max_bytes(&config.files.journal, config.files.journal_max_bytes)?;
+        let address = listener.local_addr()?;
         let StartupResources { workspaces, readonly_roots, spawner, capabilities, fetcher } = resources;
-        let output = Arc::new(OutputStore::open(&config.files.output_dir)?);
-        let mut context = tool_context(
-            config,
-            workspaces,
-            readonly_roots,
-            &spawner,
-            Arc::clone(&output),
-            Arc::clone(&journal),
-        )
-        .context("cannot open the files of the tools")?;
-        context.web = fetcher.as_ref().map(|fetcher| {
-            let own_secrets = listen.token.iter().chain(&listen.approver_token);
-            let web = Web::new(config.web.clone(), Arc::clone(&output), Arc::clone(&context.workspaces));
-            Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.approver_token.is_some()))
-        });
+        let stores = Stores::open(config)?;
+        let mut context = tool_context(config, workspaces, readonly_roots, &spawner, &stores)
+            .context("cannot open the files of the tools")?;
+        context.web =
+            fetcher.as_ref().map(|fetcher| web(config, &listen, fetcher, &stores, &context.workspaces));
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;
         let policy = call_rules::of(config, &registry)?;
-        let roots = context.workspaces.whole();
-        let confinement = confine(&powers(config, roots))?;
-        context.commands.watch_roots().context("cannot start a thread")?;
-        recover(Arc::clone(&context.commands)).context("cannot start a thread")?;
-        let checks = self_check::run(config, confinement, &capabilities);
-        let report = ServiceReport { checks, confinement, capabilities, raw_files: config.raw_files };
-        report.require()?;
+        let report = confine_and_report(config, &context, capabilities)?;
+        let Stores { journal, output } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
-        let settings = RunnerSettings {
-            disabled: config.disabled.clone(),
-            max_commands: config.limits.max_commands,
-            timeout: config.limits.timeout,
-            bounds: config.limits.bounds,
-            cwd: working_directory(&context.workspaces),
-            policy: Arc::new(policy),
-            approvals: approvals.clone(),
-            url: format!("http://{}", listener.local_addr()?),
-            token_variable: "AUTONOUS_TOOL_TOKEN",
-            state_dir: Some(config.files.journal_dir().to_owned()),
-        };
+        let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), address);
         let (changer, commands) = (Arc::clone(&context.changer), Arc::clone(&context.commands));
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
-        let document = api_document::document(runner.registry(), |name| runner.is_offered(name));
-        let access = Access::new(listen.token, listener.local_addr()?, &listen.allowed_hosts);
+        let access = Access::new(listen.token, address, &listen.allowed_hosts);
         let access = Arc::new(access.with_approver(listen.approver_token));
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
         let app = Arc::new(AppState {
-            openapi: Bytes::from(document.to_json()?),
+            openapi: openapi(&runner)?,
             catalogue: Catalogue::new(&runner.specs())?,
             runner,
             access,
@@ -218,6 +206,21 @@ fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
+/// Confines the process to the files that it needs, starts the threads of commands, and says what holds now.
+fn confine_and_report(
+    config: &Config,
+    context: &ToolContext,
+    capabilities: Capabilities,
+) -> anyhow::Result<ServiceReport> {
+    let confinement = confine(&powers(config, context.workspaces.whole()))?;
+    context.commands.watch_roots().context("cannot start a thread")?;
+    recover(Arc::clone(&context.commands)).context("cannot start a thread")?;
+    let checks = self_check::run(config, confinement, &capabilities);
+    let report = ServiceReport { checks, confinement, capabilities, raw_files: config.raw_files };
+    report.require()?;
+    Ok(report)
+}
+
 /// What the confined server can still do.
 fn powers(config: &Config, roots: &Roots) -> Powers {
     let mut read_write: Vec<_> = roots.paths().map(Path::to_owned).collect();
@@ -229,67 +232,114 @@ fn powers(config: &Config, roots: &Roots) -> Powers {
     Powers { read_write, read_only, ..Powers::default() }
 }
 
+/// What the tools may use, but for the web.
 fn tool_context(
     config: &Config,
     workspaces: Arc<Workspaces>,
     readonly_roots: Vec<sandbox::Root>,
     spawner: &Result<Arc<Spawner>, String>,
-    output: Arc<OutputStore>,
-    journal: Arc<Journal>,
+    stores: &Stores,
 ) -> anyhow::Result<ToolContext> {
-    let files = &config.files;
-    let pending = files.journal_dir().join("pending");
+    let pending = config.files.journal_dir().join("pending");
     let alone = ToolContext::files_only(
         workspaces,
         &pending,
-        Arc::clone(&output),
+        Arc::clone(&stores.output),
         config.limits.max_edit_bytes,
         config.limits.max_undo_bytes,
         Durability::Synced,
     )?;
-    let commands = &config.commands;
-    let visible =
-        commands.readonly_roots.iter().map(PathBuf::as_path).chain(alone.workspaces.whole().paths());
-    let environment =
-        Environment::new(&commands.search_path, commands.language.as_deref(), visible, &commands.variables);
     let policy = Policy::new(PolicySettings {
-        network: commands.network != Network::Off,
-        extra_denied: commands.denied_words.clone(),
+        network: config.commands.network != Network::Off,
+        extra_denied: config.commands.denied_words.clone(),
         roots: alone.workspaces.whole().to_paths(),
         disabled_tools: config.disabled.clone(),
     });
+    let commands = commands(config, &alone.workspaces, readonly_roots, spawner, stores)?;
+    Ok(ToolContext {
+        raw_files: config.raw_files,
+        search: SearchLimits::new(config.limits.search_max_entries),
+        commands: Arc::new(commands),
+        policy: Arc::new(policy),
+        skills: Arc::new(Skills::open(&config.files.skills_dir)?),
+        command_timeout: config.limits.timeout,
+        ..alone
+    })
+}
+
+/// Runs the commands of tools; without a spawner, says why none can run.
+fn commands(
+    config: &Config,
+    workspaces: &Arc<Workspaces>,
+    readonly_roots: Vec<sandbox::Root>,
+    spawner: &Result<Arc<Spawner>, String>,
+    stores: &Stores,
+) -> anyhow::Result<Commands> {
+    let (files, settings) = (&config.files, &config.commands);
     let spawner = match spawner {
         Ok(spawner) => {
-            let guard =
-                ControlGuard::open(Arc::clone(&alone.workspaces), &files.output_dir, recorded(journal))?;
-            Ok(GuardedSpawner::new(
-                Arc::clone(spawner),
-                Arc::clone(&alone.workspaces),
-                readonly_roots,
-                guard,
-            )?)
+            let recovered = recorded(Arc::clone(&stores.journal));
+            let guard = ControlGuard::open(Arc::clone(workspaces), &files.output_dir, recovered)?;
+            Ok(GuardedSpawner::new(Arc::clone(spawner), Arc::clone(workspaces), readonly_roots, guard)?)
         }
         Err(reason) => Err(reason.clone()),
     };
     let limits = Limits::read(files.config_dir.as_deref())?;
     let commands = Commands::new(
         spawner,
-        Arc::clone(&alone.workspaces),
-        environment,
-        output,
-        commands.min_free_bytes,
-        commands.max_memory_bytes,
-    )
-    .with_quota(CommandQuota::open(&limits, files.journal_dir())?);
-    Ok(ToolContext {
-        raw_files: config.raw_files,
-        search: SearchLimits::new(config.limits.search_max_entries),
-        commands: Arc::new(commands),
+        Arc::clone(workspaces),
+        environment(settings, workspaces),
+        Arc::clone(&stores.output),
+        settings.min_free_bytes,
+        settings.max_memory_bytes,
+    );
+    Ok(commands.with_quota(CommandQuota::open(&limits, files.journal_dir())?))
+}
+
+/// The environment of commands, whose PATH has only what they can see.
+fn environment(settings: &CommandSettings, workspaces: &Workspaces) -> Environment {
+    let visible = settings.readonly_roots.iter().map(PathBuf::as_path).chain(workspaces.whole().paths());
+    Environment::new(&settings.search_path, settings.language.as_deref(), visible, &settings.variables)
+}
+
+/// The web behind the fetcher. The server's own tokens never go there.
+fn web(
+    config: &Config,
+    listen: &Listen,
+    fetcher: &Arc<Fetcher>,
+    stores: &Stores,
+    workspaces: &Arc<Workspaces>,
+) -> Arc<Web> {
+    let own_secrets = listen.token.iter().chain(&listen.approver_token);
+    let web = Web::new(config.web.clone(), Arc::clone(&stores.output), Arc::clone(workspaces));
+    Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.approver_token.is_some()))
+}
+
+fn runner_settings(
+    config: &Config,
+    workspaces: &Workspaces,
+    policy: toolkit::policy::Policy,
+    approvals: Option<Arc<Approvals>>,
+    address: SocketAddr,
+) -> RunnerSettings {
+    RunnerSettings {
+        disabled: config.disabled.clone(),
+        max_commands: config.limits.max_commands,
+        timeout: config.limits.timeout,
+        bounds: config.limits.bounds,
+        cwd: working_directory(workspaces),
         policy: Arc::new(policy),
-        skills: Arc::new(Skills::open(&files.skills_dir)?),
-        command_timeout: config.limits.timeout,
-        ..alone
-    })
+        approvals,
+        url: format!("http://{address}"),
+        token_variable: "AUTONOUS_TOOL_TOKEN",
+        state_dir: Some(config.files.journal_dir().to_owned()),
+    }
+}
+
+/// The OpenAPI document of the tools that are offered.
+fn openapi(runner: &Runner) -> anyhow::Result<Bytes> {
+    let document = api_document::document(runner.registry(), |name| runner.is_offered(name));
+    Ok(Bytes::from(document.to_json()?))
 }
 
 /// Checks what the commands of a killed server left, on a thread of its own; the first command waits for it.

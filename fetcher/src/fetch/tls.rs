@@ -75,11 +75,11 @@ mod tests {
     use super::*;
 
     /// An authority of the tests alone; its key is gone.
-    const AUTHORITY: &str = include_str!("tls_data/authority.pem");
+    const AUTHORITY: &str = include_str!("tls_data/authority.txt");
     /// For `example.test` and 127.0.0.1, until 2126 and until 2021.
-    const CERTIFICATE: &str = include_str!("tls_data/server.pem");
-    const EXPIRED: &str = include_str!("tls_data/expired.pem");
-    const KEY: &str = include_str!("tls_data/server.key");
+    const CERTIFICATE: &str = include_str!("tls_data/certificate.txt");
+    const EXPIRED: &str = include_str!("tls_data/expired.txt");
+    const KEY: &str = include_str!("tls_data/key.txt");
 
     fn trusting(roots: &str) -> Tls {
         let mut file = tempfile::tempfile().unwrap();

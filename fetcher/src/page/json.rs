@@ -13,13 +13,12 @@ const SPARE_BYTES: usize = 64 << 10;
 /// The document with one value on each line; none if it is no JSON.
 pub(super) fn indented(text: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(text).ok()?;
-    let mut out = String::with_capacity(text.len() * 2);
-    let most = text.len().saturating_mul(MOST_TIMES) + SPARE_BYTES;
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    let mut lines = Lines::new(text.len());
+    let (mut in_text, mut escaped) = (false, false);
     let mut characters = text.chars().filter(|c| c != &'\u{feff}').peekable();
     while let Some(character) = characters.next() {
         if in_text {
-            out.push(character);
+            lines.out.push(character);
             in_text = escaped || character != '"';
             escaped = !escaped && character == '\\';
             continue;
@@ -27,45 +26,69 @@ pub(super) fn indented(text: &str) -> Option<String> {
         match character {
             '"' => {
                 in_text = true;
-                out.push(character);
+                lines.out.push(character);
             }
             '{' | '[' => {
                 while characters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
-                out.push(character);
-                if let Some(end) = characters.next_if(|next| matches!(next, '}' | ']')) {
-                    out.push(end);
-                    continue;
-                }
-                depth += 1;
-                if depth > DEEPEST {
-                    return None;
-                }
-                line(&mut out, depth);
+                lines.open(character, characters.next_if(|next| matches!(next, '}' | ']')))?;
             }
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                line(&mut out, depth);
-                out.push(character);
-            }
-            ',' => {
-                out.push(character);
-                line(&mut out, depth);
-                if out.len() > most {
-                    return None;
-                }
-            }
-            ':' => out.push_str(": "),
+            '}' | ']' => lines.close(character),
+            ',' => lines.separate()?,
+            ':' => lines.out.push_str(": "),
             space if space.is_ascii_whitespace() => {}
-            other => out.push(other),
+            other => lines.out.push(other),
         }
     }
-    out.push('\n');
-    Some(out)
+    lines.out.push('\n');
+    Some(lines.out)
 }
 
-fn line(out: &mut String, depth: usize) {
-    out.push('\n');
-    out.extend(std::iter::repeat_n("  ", depth));
+/// The document as far as it is written.
+struct Lines {
+    out: String,
+    depth: usize,
+    /// The length at which it has grown too much.
+    most: usize,
+}
+
+impl Lines {
+    fn new(length: usize) -> Self {
+        let most = length.saturating_mul(MOST_TIMES) + SPARE_BYTES;
+        Self { out: String::with_capacity(length * 2), depth: 0, most }
+    }
+
+    /// Opens a structure, which is empty if its end follows at once; none if it is too deep.
+    fn open(&mut self, begin: char, end: Option<char>) -> Option<()> {
+        self.out.push(begin);
+        if let Some(end) = end {
+            self.out.push(end);
+            return Some(());
+        }
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return None;
+        }
+        self.begin_line();
+        Some(())
+    }
+
+    fn close(&mut self, end: char) {
+        self.depth = self.depth.saturating_sub(1);
+        self.begin_line();
+        self.out.push(end);
+    }
+
+    /// Ends one value of several; none if the document has grown too much.
+    fn separate(&mut self) -> Option<()> {
+        self.out.push(',');
+        self.begin_line();
+        (self.out.len() <= self.most).then_some(())
+    }
+
+    fn begin_line(&mut self) {
+        self.out.push('\n');
+        self.out.extend(std::iter::repeat_n("  ", self.depth));
+    }
 }
 
 #[cfg(test)]

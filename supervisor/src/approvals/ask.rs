@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use protocol::EventId;
 
-use super::{Approval, words};
+use toolkit::approvals::{Approval, ApprovalState};
+
+use super::words;
 use crate::channel::{Channel, Channels, Chat, Delivery};
 use crate::store::parked::{self, WaitEnd};
 use crate::store::questions;
@@ -56,7 +58,7 @@ impl Asker {
     /// Tells all who were asked what became of it, takes their buttons away, and lets the task that waits for
     /// it go on.
     pub(crate) async fn close(&self, approval: &Approval) -> Result<(), StoreError> {
-        let end = if approval.state == "expired" { WaitEnd::Expired } else { WaitEnd::Decided };
+        let end = if approval.state == ApprovalState::Expired { WaitEnd::Expired } else { WaitEnd::Decided };
         self.end(approval.id.clone(), words::outcome(approval), end).await
     }
 

@@ -10,9 +10,8 @@ use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
-use toolkit::approvals::{ApprovalState, Approvals as Own, DecideError, NewDecision};
+use toolkit::approvals::{Approval, ApprovalState, Approvals as Own, DecideError, NewDecision};
 
-use super::Approval;
 use super::events::{Events, EventsError};
 use crate::store::decisions::Decision;
 
@@ -78,7 +77,7 @@ impl Approvals {
         let answer = self.request(Method::GET, "").query(&[("state", "pending")]).timeout(PATIENCE).send();
         let mut pending = answer.await?.error_for_status()?.json::<List>().await?.approvals;
         let own = self.own.list().into_iter().filter(|one| one.state == ApprovalState::Pending);
-        pending.extend(own.filter_map(|one| Approval::of_own(&one)));
+        pending.extend(own.map(|one| (*one).clone()));
         pending.sort_by_key(|one| one.created_at_ms);
         Ok(pending)
     }
@@ -86,7 +85,7 @@ impl Approvals {
     /// One of them; none if the tool server has forgotten it.
     pub(crate) async fn one(&self, id: &EventId) -> Result<Option<Approval>, reqwest::Error> {
         if let Some(own) = self.own.get(id) {
-            return Ok(Approval::of_own(&own));
+            return Ok(Some((*own).clone()));
         }
         let Some(request) = self.about(Method::GET, id.as_str()) else { return Ok(None) };
         let answer = request.timeout(PATIENCE).send().await?;
@@ -109,7 +108,7 @@ impl Approvals {
         &self,
         id: &str,
         decision: NewDecision,
-    ) -> Option<Result<Arc<toolkit::approvals::Approval>, DecideError>> {
+    ) -> Option<Result<Arc<Approval>, DecideError>> {
         let id: EventId = id.parse().ok()?;
         self.own.get(&id)?;
         let own = Arc::clone(&self.own);
@@ -163,9 +162,9 @@ fn fields(body: &Value) -> Map<String, Value> {
     body.as_object().cloned().unwrap_or_default()
 }
 
-fn outcome_of(id: &str, decided: Result<Arc<toolkit::approvals::Approval>, DecideError>) -> Outcome {
+fn outcome_of(id: &str, decided: Result<Arc<Approval>, DecideError>) -> Outcome {
     match decided {
-        Ok(own) => Approval::of_own(&own).map_or(Outcome::Unknown, |own| Outcome::Taken(Box::new(own))),
+        Ok(own) => Outcome::Taken(Box::new((*own).clone())),
         Err(error) => {
             let is_late = matches!(error, DecideError::Decided(_));
             let words = error.answer(id).meta.error.map(|error| error.message).unwrap_or_default();

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use toolkit::approvals::{Approval, ApprovalState};
 
-use super::Approval;
 use super::ask::Asker;
 use super::client::Approvals;
 use super::events::EventsError;
@@ -108,7 +108,12 @@ impl Follower {
     }
 
     async fn handle(&self, approval: &Approval) -> Result<(), StoreError> {
-        if approval.is_pending() { self.asker.ask(approval).await } else { self.asker.close(approval).await }
+        match approval.state {
+            ApprovalState::Pending => self.asker.ask(approval).await,
+            ApprovalState::Granted | ApprovalState::Denied | ApprovalState::Expired | ApprovalState::Used => {
+                self.asker.close(approval).await
+            }
+        }
     }
 }
 

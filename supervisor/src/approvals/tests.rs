@@ -58,7 +58,8 @@ impl Played {
     fn request(&self, id: &EventId, session: &str, aloud: bool) {
         let approval = json!({
             "id": id, "state": "pending", "tool": "delete", "arguments": {"path": "a"}, "preview": "-a",
-            "reason": "It deletes.", "session": session, "created_at_ms": 1,
+            "reason": "It deletes.", "session": session, "created_at_ms": 1, "expires_at_ms": 2,
+            "risk": "high", "rule": "policy.toml, line 1", "token": "caller", "digest": "",
         });
         self.approvals.lock().unwrap().push(approval.clone());
         if aloud {
@@ -77,8 +78,9 @@ impl Played {
         if found["state"] != "pending" {
             return Err(StatusCode::CONFLICT);
         }
-        found["state"] = "decided".into();
-        found["decision"] = decision;
+        found["state"] = if decision["decision"] == "grant" { "granted" } else { "denied" }.into();
+        found["decision"] = json!({"scope": "call", "decided_at_ms": 1});
+        found["decision"].as_object_mut().unwrap().extend(decision.as_object().unwrap().clone());
         Ok(found.clone())
     }
 }

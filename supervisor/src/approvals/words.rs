@@ -1,12 +1,12 @@
 //! Approvals in words: the question with the whole call, and what was decided.
 
-use serde_json::Value;
+use protocol::approval::{ApprovalDecision, ApprovalScope};
 use toolkit::HIDDEN;
 
-use super::{Approval, Decided};
 use crate::channel::content::{Button, Content, File, FileBody};
 use crate::formatting::{Entity, FormattedText, Style, units};
 pub(crate) use crate::store::decisions::Choice;
+use toolkit::approvals::{Approval, Decided};
 
 /// What a button carries before the approval's ID, and how its choice is written behind it.
 pub(crate) const PREFIX: &str = "ask:";
@@ -67,7 +67,7 @@ pub(crate) fn question(approval: &Approval) -> Vec<Content> {
 }
 
 fn head(approval: &Approval) -> String {
-    let risk = approval.risk.as_str().map(|risk| format!(" (risk {risk})")).unwrap_or_default();
+    let risk = format!(" (risk {})", approval.risk.name());
     let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty());
     let reason = reason.map(|reason| format!("\n{}", visible(reason))).unwrap_or_default();
     let by = format!("\nAsked for by {}.", visible(approval.session.as_str()));
@@ -123,15 +123,15 @@ pub(crate) fn outcome(approval: &Approval) -> String {
     let call = in_a_line(approval);
     let by = |by: &Option<String>| by.as_deref().map(|by| format!(" by {}", visible(by))).unwrap_or_default();
     let decided = match &approval.decision {
-        Some(decided) if decided.decision == "deny" => {
+        Some(decided) if decided.decision == ApprovalDecision::Deny => {
             let reason = decided.reason.as_deref().map(|reason| format!(": {}", visible(reason)));
             format!("Denied{}{}", by(&decided.by), reason.unwrap_or_default())
         }
         Some(decided) => {
-            let (scope, end) = match decided.scope.as_deref() {
-                Some("task") => ("for this task", "until it ends".to_owned()),
-                Some("chat") => ("for this chat", until(decided)),
-                Some(_) | None => return format!("Allowed once{}.\n\n{call}", by(&decided.by)),
+            let (scope, end) = match decided.scope {
+                ApprovalScope::Task => ("for this task", "until it ends".to_owned()),
+                ApprovalScope::Chat => ("for this chat", until(decided)),
+                ApprovalScope::Call => return format!("Allowed once{}.\n\n{call}", by(&decided.by)),
             };
             let covers = approval.covers.as_deref().map(visible).unwrap_or_default();
             let from_now = format!("These now run there without a question, {end}: {covers}");
@@ -154,10 +154,7 @@ fn until(decided: &Decided) -> String {
 
 /// A call in one short line.
 pub(crate) fn in_a_line(approval: &Approval) -> String {
-    let arguments = match &approval.arguments {
-        Value::Null => String::new(),
-        arguments => arguments.to_string(),
-    };
+    let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
     let line = visible(&format!("{} {arguments}", approval.tool));
     match line.char_indices().nth(MAX_LINE_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -171,7 +168,7 @@ fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -181,6 +178,7 @@ mod tests {
             "arguments": arguments, "preview": "git *push*", "reason": "It sends data out.",
             "covers": "calls of `bash` with commands that begin with `git push` (policy.toml, line 1)",
             "session": "telegram:7", "task_id": "0197a2a0-0000-7000-8000-000000000002", "created_at_ms": 1,
+            "rule": "policy.toml, line 1", "token": "caller", "digest": "", "expires_at_ms": 2,
         });
         approval.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         serde_json::from_value(approval).unwrap()
@@ -235,7 +233,10 @@ mod tests {
 
     #[test]
     fn an_outcome_says_what_was_decided_by_whom() {
-        let decided = |decision: Value, state: &str| {
+        let decided = |mut decision: Value, state: &str| {
+            if let Some(decision) = decision.as_object_mut() {
+                decision.entry("decided_at_ms").or_insert_with(|| 1.into());
+            }
             outcome(&approval(json!({"cmd": "x"}), json!({"decision": decision, "state": state})))
         };
         let granted = json!({"decision": "grant", "scope": "task", "by": "Ada"});

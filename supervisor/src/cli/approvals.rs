@@ -4,11 +4,12 @@ use clap::{Args, ValueEnum};
 use protocol::now_ms;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolkit::approvals::Approval;
 
 use super::control_client::ControlClient;
 use super::error::CommandError;
 use super::queue::CommandOutput;
-use crate::approvals::{Approval, words};
+use crate::approvals::words;
 use crate::data_dir::DataDir;
 use crate::terminal::age::{Span, since};
 use crate::terminal::{Colour, Column, Screen, Table};
@@ -113,7 +114,7 @@ fn table(approvals: &[Approval], screen: Screen) -> String {
         let id = approval.id.as_str();
         let row = [
             id[id.len().saturating_sub(8)..].to_owned(),
-            approval.state.clone(),
+            approval.state.name().to_owned(),
             since(approval.created_at_ms, now),
             approval.session.as_str().to_owned(),
             words::in_a_line(approval),

@@ -95,69 +95,82 @@ fn thinking(said: &Said) -> Vec<Value> {
 }
 
 fn check(request: &Value, memory: &Memory) -> Result<(), Refusal> {
-    let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
-    let turn = messages.iter().rposition(|message| message["role"] == "user").unwrap_or(0);
-    let is_answer = |message: &&Value| message["role"] == "assistant";
     match memory.house {
         House::Lenient | House::Unreasoning => Ok(()),
-        House::DeepSeek => {
-            let answers = messages.iter().filter(is_answer);
-            let mut with_calls = answers.filter(|message| message.get("tool_calls").is_some());
-            match with_calls.all(|message| {
-                message["reasoning_content"].is_string() && is_as_it_was(message, request, memory)
-            }) {
-                true => Ok(()),
-                false => Err(Refusal::of_openai(
-                    "The `reasoning_content` in the thinking mode must be passed back to the API.",
-                    None,
-                )),
-            }
+        House::DeepSeek => check_deepseek(request, memory),
+        House::DeepSeekR1 => check_deepseek_r1(request),
+        House::OpenRouter => check_openrouter(request, memory),
+        House::Google => check_google(request, memory),
+        House::OpenAi => check_openai(request),
+    }
+}
+
+fn messages(request: &Value) -> &[Value] {
+    request["messages"].as_array().map_or(&[][..], Vec::as_slice)
+}
+
+fn is_answer(message: &&Value) -> bool {
+    message["role"] == "assistant"
+}
+
+fn check_deepseek(request: &Value, memory: &Memory) -> Result<(), Refusal> {
+    let answers = messages(request).iter().filter(is_answer);
+    let mut with_calls = answers.filter(|message| message.get("tool_calls").is_some());
+    match with_calls
+        .all(|message| message["reasoning_content"].is_string() && is_as_it_was(message, request, memory))
+    {
+        true => Ok(()),
+        false => Err(Refusal::of_openai(
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            None,
+        )),
+    }
+}
+
+fn check_deepseek_r1(request: &Value) -> Result<(), Refusal> {
+    match messages(request).iter().any(|message| message.get("reasoning_content").is_some()) {
+        true => Err(Refusal::of_openai("reasoning_content is not allowed in the input messages", None)),
+        false => Ok(()),
+    }
+}
+
+fn check_openrouter(request: &Value, memory: &Memory) -> Result<(), Refusal> {
+    match messages(request).iter().filter(is_answer).all(|message| is_as_it_was(message, request, memory)) {
+        true => Ok(()),
+        false => Err(Refusal::of_openai(
+            "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
+            None,
+        )),
+    }
+}
+
+fn check_google(request: &Value, memory: &Memory) -> Result<(), Refusal> {
+    let messages = messages(request);
+    let turn = messages.iter().rposition(|message| message["role"] == "user").unwrap_or(0);
+    let mut firsts = messages[turn..].iter().filter(is_answer).map(|message| &message["tool_calls"][0]);
+    let signed = |call: &Value| {
+        memory
+            .signed(&call["extra_content"]["google"]["thought_signature"])
+            .is_some_and(|said| request["model"] == said.model)
+    };
+    match firsts.all(|call| call.is_null() || signed(call)) {
+        true => Ok(()),
+        false => {
+            Err(Refusal::of_google("Function call is missing a thought_signature in functionCall parts."))
         }
-        House::DeepSeekR1 => {
-            match messages.iter().any(|message| message.get("reasoning_content").is_some()) {
-                true => {
-                    Err(Refusal::of_openai("reasoning_content is not allowed in the input messages", None))
-                }
-                false => Ok(()),
-            }
-        }
-        House::OpenRouter => {
-            match messages.iter().filter(is_answer).all(|message| is_as_it_was(message, request, memory)) {
-                true => Ok(()),
-                false => Err(Refusal::of_openai(
-                    "`thinking` or `redacted_thinking` blocks in the latest \
-                     assistant message cannot be modified.",
-                    None,
-                )),
-            }
-        }
-        House::Google => {
-            let mut firsts =
-                messages[turn..].iter().filter(is_answer).map(|message| &message["tool_calls"][0]);
-            let signed = |call: &Value| {
-                memory
-                    .signed(&call["extra_content"]["google"]["thought_signature"])
-                    .is_some_and(|said| request["model"] == said.model)
-            };
-            match firsts.all(|call| call.is_null() || signed(call)) {
-                true => Ok(()),
-                false => Err(Refusal::of_google(
-                    "Function call is missing a thought_signature in functionCall parts.",
-                )),
-            }
-        }
-        House::OpenAi => {
-            let has_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-            match has_tools && request["reasoning_effort"] != "none" {
-                true => Err(Refusal::of_openai(
-                    "Function tools with reasoning_effort are not supported for fake-1 in \
-                         /v1/chat/completions. To use function tools, use /v1/responses or \
-                         set reasoning_effort to 'none'.",
-                    Some("reasoning_effort"),
-                )),
-                false => Ok(()),
-            }
-        }
+    }
+}
+
+fn check_openai(request: &Value) -> Result<(), Refusal> {
+    let has_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    match has_tools && request["reasoning_effort"] != "none" {
+        true => Err(Refusal::of_openai(
+            "Function tools with reasoning_effort are not supported for fake-1 in \
+             /v1/chat/completions. To use function tools, use /v1/responses or \
+             set reasoning_effort to 'none'.",
+            Some("reasoning_effort"),
+        )),
+        false => Ok(()),
     }
 }
 

@@ -168,6 +168,24 @@ struct Shared {
     parameters: OnceLock<u64>,
 }
 
+impl Shared {
+    /// Records a request; returns its number.
+    fn record(&self, headers: HeaderMap, request: &Value) -> usize {
+        let mut requests = self.requests.lock().expect("nobody panics with it");
+        requests.push((headers, request.clone()));
+        requests.len()
+    }
+
+    /// Runs the script, which may block.
+    fn think(&self, request: &Value, number: usize) -> (ModelReply, Said) {
+        let reply = (self.script.lock().expect("no script panics"))(request);
+        let usage = self.usage.unwrap_or_else(|| Usage::estimated(request, &reply));
+        let model = request["model"].as_str().unwrap_or_default();
+        let said = self.memory.lock().expect("no check panics").saying(&reply, usage, model, number);
+        (reply, said)
+    }
+}
+
 pub struct FakeModel {
     shared: Arc<Shared>,
     serving: Serving,
@@ -311,42 +329,37 @@ async fn reply_to(
     dialect: &'static Dialect,
 ) -> Response {
     let is_streamed = request["stream"] == true;
-    let number = {
-        let mut requests = shared.requests.lock().expect("nobody panics with it");
-        requests.push((headers, request.clone()));
-        requests.len()
-    };
+    let number = shared.record(headers, &request);
     if let Err(refusal) = (dialect.check)(&request, &shared.memory.lock().expect("no check panics")) {
         return refusal.into_response();
     }
-    let thinking = tokio::task::spawn_blocking(move || {
-        let reply = (shared.script.lock().expect("no script panics"))(&request);
-        let usage = shared.usage.unwrap_or_else(|| Usage::estimated(&request, &reply));
-        let model = request["model"].as_str().unwrap_or_default();
-        let said = shared.memory.lock().expect("no check panics").saying(&reply, usage, model, number);
-        (reply, said)
-    });
+    let thinking = tokio::task::spawn_blocking(move || shared.think(&request, number));
     let (reply, said) = thinking.await.expect("no script panics");
     let reply = match reply {
         ModelReply::Thinking(_, reply) => *reply,
         reply => reply,
     };
-    match &reply {
+    answer(&reply, &said, dialect, is_streamed).await
+}
+
+/// A reply in the words of a protocol, or the fault that stands for it.
+async fn answer(reply: &ModelReply, said: &Said, dialect: &Dialect, is_streamed: bool) -> Response {
+    match reply {
         ModelReply::Text(_)
         | ModelReply::Calls(_)
         | ModelReply::TextAndCalls(..)
         | ModelReply::CutCalls(_)
             if is_streamed =>
         {
-            Stream::of(dialect, &said).into_response()
+            Stream::of(dialect, said).into_response()
         }
         ModelReply::Text(_)
         | ModelReply::Calls(_)
         | ModelReply::TextAndCalls(..)
         | ModelReply::CutCalls(_)
-        | ModelReply::Unstreamed(_) => axum::Json((dialect.whole)(&said)).into_response(),
+        | ModelReply::Unstreamed(_) => axum::Json((dialect.whole)(said)).into_response(),
         ModelReply::Whole(body) => axum::Json(body).into_response(),
-        ModelReply::Faulty(_, fault) => Stream::of(dialect, &said).broken_by(*fault).into_response(),
+        ModelReply::Faulty(_, fault) => Stream::of(dialect, said).broken_by(*fault).into_response(),
         ModelReply::Stream(stream) => stream.clone().into_response(),
         ModelReply::RateLimited(seconds) => {
             let refusal = failure(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded", "Rate limit reached");

@@ -6,6 +6,24 @@ use super::{Dialect, House, Memory, Refusal, Said, Usage, pieces};
 
 pub(super) const DIALECT: Dialect = Dialect { whole, events, end: "", check };
 
+/// The parameters that a request may have.
+const PARAMETERS: [&str; 14] = [
+    "model",
+    "input",
+    "instructions",
+    "tools",
+    "store",
+    "stream",
+    "include",
+    "reasoning",
+    "max_output_tokens",
+    "temperature",
+    "text",
+    "parallel_tool_calls",
+    "tool_choice",
+    "prompt_cache_key",
+];
+
 fn whole(said: &Said) -> Value {
     let (status, details) = match said.is_cut {
         true => ("incomplete", json!({"reason": "max_output_tokens"})),
@@ -121,56 +139,49 @@ fn of_item(place: usize, item: &Value) -> Vec<Value> {
 }
 
 fn check(request: &Value, memory: &Memory) -> Result<(), Refusal> {
-    let refuse = |message: String, param: &str| Err(Refusal::of_openai(&message, Some(param)));
     if memory.house == House::Unreasoning && !request["include"].is_null() {
-        return refuse("Encrypted content is not supported with this model.".to_owned(), "include");
+        return refuse("include", "Encrypted content is not supported with this model.");
     }
     if request["store"] != false {
-        return refuse("The test demands that nothing is stored.".to_owned(), "store");
+        return refuse("store", "The test demands that nothing is stored.");
     }
-    let known = [
-        "model",
-        "input",
-        "instructions",
-        "tools",
-        "store",
-        "stream",
-        "include",
-        "reasoning",
-        "max_output_tokens",
-        "temperature",
-        "text",
-        "parallel_tool_calls",
-        "tool_choice",
-        "prompt_cache_key",
-    ];
-    if let Some(name) = request
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name)
-        .find(|name| !known.contains(&name.as_str()))
-    {
-        return refuse(format!("Unknown parameter: '{name}'."), name);
+    if let Some(name) = unknown_field(request, &PARAMETERS) {
+        return refuse(name, &format!("Unknown parameter: '{name}'."));
     }
     let format = &request["text"]["format"];
     if format["type"] == "json_schema" && !(format["name"].is_string() && format["schema"].is_object()) {
-        return refuse("Missing required parameter: 'text.format.name'.".to_owned(), "text");
+        return refuse("text", "Missing required parameter: 'text.format.name'.");
     }
+    check_tools(request)?;
+    let input = request["input"].as_array().map_or(&[][..], Vec::as_slice);
+    input.iter().enumerate().try_for_each(|(index, item)| check_item(index, item, input, request, memory))
+}
+
+/// Refuses the value of a parameter.
+fn refuse(param: &str, message: &str) -> Result<(), Refusal> {
+    Err(Refusal::of_openai(message, Some(param)))
+}
+
+/// The first field of an object that is not among the known ones.
+fn unknown_field<'a>(object: &'a Value, known: &[&str]) -> Option<&'a str> {
+    let mut names = object.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    names.find(|name| !known.contains(name))
+}
+
+fn check_tools(request: &Value) -> Result<(), Refusal> {
     for (index, tool) in request["tools"].as_array().into_iter().flatten().enumerate() {
         let required = tool["parameters"]["required"].as_array().map_or(0, Vec::len);
         let properties = tool["parameters"]["properties"].as_object().map_or(0, serde_json::Map::len);
         if !tool["name"].is_string() {
-            return refuse(format!("Missing required parameter: 'tools[{index}].name'."), "tools");
+            return refuse("tools", &format!("Missing required parameter: 'tools[{index}].name'."));
         }
         if tool["strict"] != false && required < properties {
             let what =
                 "'required' is required to be supplied and to be an array including every key in properties";
-            return refuse(format!("Invalid schema for function {}: {what}.", tool["name"]), "tools");
+            return refuse("tools", &format!("Invalid schema for function {}: {what}.", tool["name"]));
         }
     }
-    let input = request["input"].as_array().map_or(&[][..], Vec::as_slice);
-    input.iter().enumerate().try_for_each(|(index, item)| check_item(index, item, input, request, memory))
+    Ok(())
 }
 
 fn check_item(
@@ -180,57 +191,56 @@ fn check_item(
     request: &Value,
     memory: &Memory,
 ) -> Result<(), Refusal> {
-    let refuse = |message: String| Err(Refusal::of_openai(&message, Some("input")));
     let kind = item["type"].as_str().unwrap_or("message");
     let known: &[&str] = match kind {
         "message" => &["type", "role", "content", "id", "status", "phase"],
         "function_call" => &["type", "call_id", "name", "arguments", "id", "status"],
         "function_call_output" => &["type", "call_id", "output", "id", "status"],
         "reasoning" => &["type", "id", "summary", "encrypted_content"],
-        _ => return refuse(format!("Invalid value: '{kind}'.")),
+        _ => return refuse("input", &format!("Invalid value: '{kind}'.")),
     };
-    if let Some(name) = item
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, _)| name)
-        .find(|name| !known.contains(&name.as_str()))
-    {
-        return refuse(format!("Unknown parameter: 'input[{index}].{name}'."));
+    if let Some(name) = unknown_field(item, known) {
+        return refuse("input", &format!("Unknown parameter: 'input[{index}].{name}'."));
     }
-    let has =
-        |kind: &str| input.iter().any(|other| other["type"] == kind && other["call_id"] == item["call_id"]);
-    match kind {
-        "function_call" if !has("function_call_output") => {
-            return refuse(format!("No tool output found for function call {}.", item["call_id"]));
-        }
-        "function_call_output" if !has("function_call") => {
-            return refuse(format!(
-                "No tool call found for function call output with call_id {}.",
-                item["call_id"]
-            ));
-        }
-        "reasoning" if item["encrypted_content"].is_null() => {
-            return refuse(format!(
-                "Item with id {} not found. Items are not persisted when `store` is set to false.",
-                item["id"]
-            ));
-        }
-        "reasoning"
-            if memory
-                .signed(&item["encrypted_content"])
-                .is_none_or(|said| request["model"] != said.model) =>
-        {
-            return refuse(format!("The encrypted content for item {} could not be verified.", item["id"]));
-        }
-        _ => {}
+    check_call(kind, item, input)?;
+    if kind == "reasoning" {
+        check_reasoning(item, request, memory)?;
     }
     check_pair(index, item, input, memory)
 }
 
+/// A call needs its output, and an output its call.
+fn check_call(kind: &str, item: &Value, input: &[Value]) -> Result<(), Refusal> {
+    let has =
+        |kind: &str| input.iter().any(|other| other["type"] == kind && other["call_id"] == item["call_id"]);
+    match kind {
+        "function_call" if !has("function_call_output") => {
+            refuse("input", &format!("No tool output found for function call {}.", item["call_id"]))
+        }
+        "function_call_output" if !has("function_call") => {
+            let id = &item["call_id"];
+            refuse("input", &format!("No tool call found for function call output with call_id {id}."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A reasoning item brings its encrypted content back to the model that it is from.
+fn check_reasoning(item: &Value, request: &Value, memory: &Memory) -> Result<(), Refusal> {
+    let (id, content) = (&item["id"], &item["encrypted_content"]);
+    if content.is_null() {
+        let what = "not found. Items are not persisted when `store` is set to false.";
+        return refuse("input", &format!("Item with id {id} {what}"));
+    }
+    if memory.signed(content).is_none_or(|said| request["model"] != said.model) {
+        return refuse("input", &format!("The encrypted content for item {id} could not be verified."));
+    }
+    Ok(())
+}
+
 /// A reasoning item and what followed it belong together, by their IDs.
 fn check_pair(index: usize, item: &Value, input: &[Value], memory: &Memory) -> Result<(), Refusal> {
-    let refuse = |message: String| Err(Refusal::of_openai(&message, Some("input")));
+    let refuse = |message: String| refuse("input", &message);
     let number = item["id"].as_str().and_then(|id| id.split('_').nth(1)?.parse().ok());
     let Some(said) = number.and_then(|number| memory.reply(number)) else { return Ok(()) };
     let output = items(said);

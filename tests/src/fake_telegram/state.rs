@@ -133,27 +133,12 @@ impl State {
         let parameters = &form.parameters;
         let chat_id = parameters["chat_id"].as_i64().ok_or("Bad Request: chat not found")?;
         let target = parameters["message_id"].as_i64();
-        let (text, file) = match method {
-            "senddocument" => (caption(parameters)?, Some(form.file("document").ok_or(NO_FILE)?)),
-            "sendvoice" => (caption(parameters)?, Some(form.file("voice").ok_or(NO_FILE)?)),
-            "setmessagereaction" => (emoji(parameters)?, None),
-            "editmessagereplymarkup" => (self.text_of(target), None),
-            _ => (text(parameters)?, None),
-        };
+        let Content { text, file } = self.content(method, form)?;
         let markup = parameters["reply_markup"].clone();
         check_markup(&markup)?;
-        let is_there = |id| !self.signs.deleted.contains(&id);
-        let is_known =
-            |id| usize::try_from(id).is_ok_and(|at| (1..=self.sent.len()).contains(&at)) && is_there(id);
-        let is_edit = method.starts_with("editmessage");
-        if is_edit && !target.is_some_and(is_known) {
-            return Err("Bad Request: message to edit not found".to_owned());
+        if method.starts_with("editmessage") {
+            self.check_edit(target, &text, &markup)?;
         }
-        if is_edit && self.is_like(target, &text, &markup) {
-            return Err(NOT_MODIFIED.to_owned());
-        }
-        let (method, of_text) = (method.to_owned(), &parameters["entities"]);
-        let entities = if of_text.is_null() { &parameters["caption_entities"] } else { of_text }.clone();
         let number = target.unwrap_or_else(|| i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX));
         let is_progress =
             is_progress(parameters) || self.sent.iter().any(|sent| sent.is_progress && sent.number == number);
@@ -162,25 +147,48 @@ impl State {
         if topic == Some(1) {
             return Err("Bad Request: message thread not found".to_owned());
         }
-        let at = Instant::now();
         self.sent.push(Sent {
             chat_id,
             topic,
-            method,
+            method: method.to_owned(),
             text,
-            entities,
+            entities: entities_of(parameters),
             target,
             file,
             markup,
             is_progress,
             number,
-            at,
+            at: Instant::now(),
         });
-        Ok(if self.sent.last().is_some_and(|sent| sent.method == "setmessagereaction") {
-            Value::Bool(true)
-        } else {
-            self.message(number)
-        })
+        Ok(if method == "setmessagereaction" { Value::Bool(true) } else { self.message(number) })
+    }
+
+    /// What a method sends, if its form has it.
+    fn content(&self, method: &str, form: &Form) -> Result<Content, String> {
+        let parameters = &form.parameters;
+        let (text, file) = match method {
+            "senddocument" => (caption(parameters)?, Some(form.file("document").ok_or(NO_FILE)?)),
+            "sendvoice" => (caption(parameters)?, Some(form.file("voice").ok_or(NO_FILE)?)),
+            "setmessagereaction" => (emoji(parameters)?, None),
+            "editmessagereplymarkup" => (self.text_of(parameters["message_id"].as_i64()), None),
+            _ => (text(parameters)?, None),
+        };
+        Ok(Content { text, file })
+    }
+
+    /// Refuses to edit a message that is not there or would stay the same.
+    fn check_edit(&self, target: Option<i64>, text: &str, markup: &Value) -> Result<(), String> {
+        let is_known = |id: i64| {
+            let is_sent = usize::try_from(id).is_ok_and(|at| (1..=self.sent.len()).contains(&at));
+            is_sent && !self.signs.deleted.contains(&id)
+        };
+        if !target.is_some_and(is_known) {
+            return Err("Bad Request: message to edit not found".to_owned());
+        }
+        if self.is_like(target, text, markup) {
+            return Err(NOT_MODIFIED.to_owned());
+        }
+        Ok(())
     }
 
     /// What a message says now.
@@ -234,6 +242,19 @@ impl State {
 const NOT_MODIFIED: &str = "Bad Request: message is not modified: specified new message content and reply \
     markup are exactly the same as a current content and reply markup of the message";
 const NO_FILE: &str = "Bad Request: there is no file in the request";
+
+/// What the bot sends: a text, caption or emoji, and a file.
+struct Content {
+    text: String,
+    file: Option<(String, Vec<u8>)>,
+}
+
+/// The entities of a text, or else of a caption.
+fn entities_of(parameters: &Value) -> Value {
+    let of_text = &parameters["entities"];
+    let given = if of_text.is_null() { &parameters["caption_entities"] } else { of_text };
+    given.clone()
+}
 
 /// A text of the bot; a preview of its links would make Telegram fetch them.
 fn text(parameters: &Value) -> Result<String, String> {

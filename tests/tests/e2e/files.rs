@@ -114,9 +114,45 @@ fn a_file_is_replaced_only_by_who_knows_it() {
     assert_eq!(fs::read(root.join("f")).unwrap(), b"six");
 }
 
-#[test]
-fn what_tools_may_not_reach_goes_neither_in_nor_out() {
-    let server = ToolServer::builder().variable("AUTONOUS_TOOL_MAX_UPLOAD_BYTES", "1000").start();
+/// What does not come out: the path, the status and the code.
+const NOT_OUT: [(&str, u16, ErrorCode); 11] = [
+    ("key.pem", 403, ErrorCode::PathDenied),
+    ("/etc/passwd", 403, ErrorCode::PathOutsideRoots),
+    ("../outside/secret.txt", 403, ErrorCode::PathOutsideRoots),
+    ("out/secret.txt", 403, ErrorCode::PathOutsideRoots),
+    ("nothing", 404, ErrorCode::NotFound),
+    ("f/x", 404, ErrorCode::NotADirectory),
+    ("repo", 409, ErrorCode::IsDirectory),
+    ("fifo", 409, ErrorCode::NotARegularFile),
+    ("", 400, ErrorCode::InvalidArgument),
+    ("a%00b", 400, ErrorCode::InvalidArgument),
+    ("f&more=1", 400, ErrorCode::InvalidArgument),
+];
+
+/// What does not go in.
+const NOT_IN: [(&str, u16, ErrorCode); 8] = [
+    (".env", 403, ErrorCode::PathDenied),
+    ("repo/.git/hooks/pre-commit", 403, ErrorCode::ProtectedPath),
+    ("repo/.git/config", 403, ErrorCode::ProtectedPath),
+    (".envrc", 403, ErrorCode::ProtectedPath),
+    ("out/new.txt", 403, ErrorCode::PathOutsideRoots),
+    ("../new.txt", 403, ErrorCode::PathOutsideRoots),
+    ("repo", 409, ErrorCode::IsDirectory),
+    ("fifo", 409, ErrorCode::NotARegularFile),
+];
+
+/// The headers with which nothing goes in, and the status.
+const HEADERS_NOT_TAKEN: [(&str, &str, u16); 6] = [
+    ("If-Match", "*", 400),
+    ("If-None-Match", "\"a\"", 400),
+    ("Content-Range", "bytes 0-0/2", 400),
+    ("Idempotency-Key", "key", 400),
+    ("X-Session-Id", "not valid", 400),
+    ("Content-Encoding", "gzip", 415),
+];
+
+/// Fills a root with entries of all kinds.
+fn fill(server: &ToolServer) {
     let root = server.root();
     fs::create_dir_all(root.join("repo/.git/hooks")).unwrap();
     fs::write(root.join("repo/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
@@ -125,45 +161,24 @@ fn what_tools_may_not_reach_goes_neither_in_nor_out() {
     std::os::unix::fs::symlink(server.dir().outside(), root.join("out")).unwrap();
     let fifo = std::process::Command::new("mkfifo").arg(root.join("fifo")).status();
     assert!(fifo.unwrap().success());
-    for (path, status, code) in [
-        ("key.pem", 403, ErrorCode::PathDenied),
-        ("/etc/passwd", 403, ErrorCode::PathOutsideRoots),
-        ("../outside/secret.txt", 403, ErrorCode::PathOutsideRoots),
-        ("out/secret.txt", 403, ErrorCode::PathOutsideRoots),
-        ("nothing", 404, ErrorCode::NotFound),
-        ("f/x", 404, ErrorCode::NotADirectory),
-        ("repo", 409, ErrorCode::IsDirectory),
-        ("fifo", 409, ErrorCode::NotARegularFile),
-        ("", 400, ErrorCode::InvalidArgument),
-        ("a%00b", 400, ErrorCode::InvalidArgument),
-        ("f&more=1", 400, ErrorCode::InvalidArgument),
-    ] {
+}
+
+#[test]
+fn what_tools_may_not_reach_goes_neither_in_nor_out() {
+    let server = ToolServer::builder().variable("AUTONOUS_TOOL_MAX_UPLOAD_BYTES", "1000").start();
+    let root = server.root();
+    fill(&server);
+    for (path, status, code) in NOT_OUT {
         assert_refused(&server.send(get(path)), status, code);
     }
-    for (path, status, code) in [
-        (".env", 403, ErrorCode::PathDenied),
-        ("repo/.git/hooks/pre-commit", 403, ErrorCode::ProtectedPath),
-        ("repo/.git/config", 403, ErrorCode::ProtectedPath),
-        (".envrc", 403, ErrorCode::ProtectedPath),
-        ("out/new.txt", 403, ErrorCode::PathOutsideRoots),
-        ("../new.txt", 403, ErrorCode::PathOutsideRoots),
-        ("repo", 409, ErrorCode::IsDirectory),
-        ("fifo", 409, ErrorCode::NotARegularFile),
-    ] {
+    for (path, status, code) in NOT_IN {
         assert_refused(&server.send(put(path, "x")), status, code);
     }
     assert_refused(&server.send(put("large", vec![0; 1001])), 413, ErrorCode::PayloadTooLarge);
     let chunked = put("deep/large", vec![0; 1001]).header("Transfer-Encoding", "chunked");
     assert_refused(&server.send(chunked), 413, ErrorCode::PayloadTooLarge);
     assert_eq!(server.send(put("fits", vec![0; 1000])).status, 201);
-    for (name, value, status) in [
-        ("If-Match", "*", 400),
-        ("If-None-Match", "\"a\"", 400),
-        ("Content-Range", "bytes 0-0/2", 400),
-        ("Idempotency-Key", "key", 400),
-        ("X-Session-Id", "not valid", 400),
-        ("Content-Encoding", "gzip", 415),
-    ] {
+    for (name, value, status) in HEADERS_NOT_TAKEN {
         let answer = server.send(put("refused", "x").header(name, value));
         assert_eq!((answer.status, answer.envelope().ok), (status, false), "{name}: {}", answer.text());
     }

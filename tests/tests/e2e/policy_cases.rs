@@ -261,29 +261,9 @@ fn a_model_neither_approves_its_own_calls_nor_changes_what_was_decided() {
     let id = asked.meta.data["approval_id"].as_str().unwrap().to_owned();
     let url = format!("http://{}/approvals/{id}", server.address());
     let yes = json!({"decision": "grant", "scope": "chat"}).to_string();
-    let store = server.dir().data().join("journal/approvals");
-    assert_eq!(fs::read_dir(&store).unwrap().count(), 1, "that is where it is kept");
     let config = server.dir().path().join("config/policy.toml");
-    let [store, config] = [&store, &config].map(|path| path.display().to_string());
-    let post = |headers: Value| json!({"url": url, "method": "POST", "body": yes, "headers": headers});
-    let bash = |cmd: String| ("bash", json!({"cmd": cmd, "timeout_seconds": 10}));
-    let curl = format!("curl -sS -m 5 -X POST {url} -H 'Content-Type: application/json' -d '{yes}'");
-    let rows = [
-        ("a request of a tool", ("url_fetch", post(json!({})))),
-        ("one with a header of its own", ("url_fetch", post(json!({"Authorization": "Bearer guessed"})))),
-        ("a command without a token", bash(curl.clone())),
-        ("a command with the caller's token", bash(format!("{curl} -H 'Authorization: Bearer {CALLER}'"))),
-        ("a search for the token", bash("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline; env".to_owned())),
-        (
-            "a look at the store",
-            bash(format!("cat {store}/*.json; echo '{{}}' > {store}/x.json; rm -f {store}/*")),
-        ),
-        ("a file tool in the store", ("write", json!({"path": format!("{store}/x.json"), "content": "{}"}))),
-        ("a link to the rules", bash(format!("ln -s {config} rules; echo > rules; echo > {config}"))),
-        ("a file tool on the rules", ("edit", json!({"path": config, "find": "ask", "replace": "allow"}))),
-    ];
     let rules_before = fs::read_to_string(&config).unwrap();
-    for (name, (tool, arguments)) in rows {
+    for (name, (tool, arguments)) in attempts(&server, &url, &yes) {
         let answer = server.call(tool, &arguments);
         assert_ne!(
             code(&answer),
@@ -305,4 +285,29 @@ fn a_model_neither_approves_its_own_calls_nor_changes_what_was_decided() {
     let granted = as_approver(&server, Request::post(&format!("/approvals/{id}"), yes));
     assert_eq!(granted.status, 200, "{}", granted.text());
     assert_eq!(call(&server, wanted, "default"), None);
+}
+
+/// What a model may try: to send `yes` to `url`, to find the token, and to change the store or the rules.
+fn attempts(server: &ToolServer, url: &str, yes: &str) -> Vec<(&'static str, (&'static str, Value))> {
+    let store = server.dir().data().join("journal/approvals");
+    assert_eq!(fs::read_dir(&store).unwrap().count(), 1, "that is where it is kept");
+    let config = server.dir().path().join("config/policy.toml");
+    let [store, config] = [&store, &config].map(|path| path.display().to_string());
+    let post = |headers: Value| json!({"url": url, "method": "POST", "body": yes, "headers": headers});
+    let bash = |cmd: String| ("bash", json!({"cmd": cmd, "timeout_seconds": 10}));
+    let curl = format!("curl -sS -m 5 -X POST {url} -H 'Content-Type: application/json' -d '{yes}'");
+    vec![
+        ("a request of a tool", ("url_fetch", post(json!({})))),
+        ("one with a header of its own", ("url_fetch", post(json!({"Authorization": "Bearer guessed"})))),
+        ("a command without a token", bash(curl.clone())),
+        ("a command with the caller's token", bash(format!("{curl} -H 'Authorization: Bearer {CALLER}'"))),
+        ("a search for the token", bash("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline; env".to_owned())),
+        (
+            "a look at the store",
+            bash(format!("cat {store}/*.json; echo '{{}}' > {store}/x.json; rm -f {store}/*")),
+        ),
+        ("a file tool in the store", ("write", json!({"path": format!("{store}/x.json"), "content": "{}"}))),
+        ("a link to the rules", bash(format!("ln -s {config} rules; echo > rules; echo > {config}"))),
+        ("a file tool on the rules", ("edit", json!({"path": config, "find": "ask", "replace": "allow"}))),
+    ]
 }

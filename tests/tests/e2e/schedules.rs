@@ -228,26 +228,23 @@ fn last_request(model: &FakeModel) -> String {
     model.requests().iter().map(|request| request["messages"].to_string()).next_back().unwrap()
 }
 
-#[test]
-fn what_a_task_sets_after_it_has_read_a_page_is_asked_about_and_comes_as_data() {
-    let telegram = FakeTelegram::start();
-    let model = misled_model(page(), json!({"text": "Delete old.txt.", "at": "2999-01-01T00:00"}));
-    let mut system = reading_system(&telegram, &model);
-    let old = system.workspace().join("old.txt");
-    std::fs::write(&old, "old").unwrap();
-    let open = |system: &System| system.database().count("select count(*) from schedules");
+fn open_schedules(system: &System) -> i64 {
+    system.database().count("select count(*) from schedules")
+}
 
+/// Sets a task without a question before a page is read. After it, a person says yes once, and then no.
+fn set_before_and_after_a_page(system: &System, telegram: &FakeTelegram) {
     telegram.push(ADA.text("Just remind me"));
-    wait::until_true("a task that has read nothing is not asked about", || open(&system) == 1);
+    wait::until_true("a task that has read nothing is not asked about", || open_schedules(system) == 1);
     telegram.push(ADA.text("Read the page"));
     let (asked, buttons) = telegram.question(ADA, 0);
     crate::assert_says(
         &asked.text,
         &["schedule_task", "read from outside", "the web (127.0.0.1)", "Delete old.txt."],
     );
-    assert_eq!(open(&system), 1);
+    assert_eq!(open_schedules(system), 1);
     telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]);
-    wait::until_true("it is set", || open(&system) == 2);
+    wait::until_true("it is set", || open_schedules(system) == 2);
     system.wait_until_all_is_sent();
     // The next task has the page in its history.
     telegram.push(ADA.text("Remind me again"));
@@ -255,20 +252,34 @@ fn what_a_task_sets_after_it_has_read_a_page_is_asked_about_and_comes_as_data() 
     crate::assert_says(&again.text, &["schedule_task", "the web (127.0.0.1)"]);
     telegram.press_answered(ADA, ADA.id, again.number, buttons.last().unwrap());
     system.wait_until_all_is_sent();
-    assert_eq!(open(&system), 2);
+    assert_eq!(open_schedules(system), 2);
+}
 
-    // A yes for the chat does not cover a scheduled task, which nobody watches.
+/// Deletes the file once a person has said yes for the chat.
+fn delete_with_a_yes_for_the_chat(system: &System, telegram: &FakeTelegram) {
     let request = Request::post_json("/tools/delete", &json!({"path": "old.txt"}));
-    let by_hand = |system: &System, key: &str| {
+    let by_hand = |key: &str| {
         let request = request.clone().header("X-Session-Id", "telegram:4711").header("Idempotency-Key", key);
         system.ask_tool_server(request).json()
     };
     let read = Request::call("read", &json!({"path": "old.txt"})).header("X-Session-Id", "telegram:4711");
-    assert!(system.ask_tool_server(read.clone()).envelope().ok);
-    assert_eq!(by_hand(&system, "one")["meta"]["error"]["code"], "APPROVAL_REQUIRED");
+    assert!(system.ask_tool_server(read).envelope().ok);
+    assert_eq!(by_hand("one")["meta"]["error"]["code"], "APPROVAL_REQUIRED");
     let (delete, buttons) = telegram.question(ADA, 2);
     telegram.press_answered(ADA, ADA.id, delete.number, &buttons[1]);
-    wait::until_true("it is allowed", || by_hand(&system, "two")["ok"] == true);
+    wait::until_true("it is allowed", || by_hand("two")["ok"] == true);
+}
+
+#[test]
+fn what_a_task_sets_after_it_has_read_a_page_is_asked_about_and_comes_as_data() {
+    let telegram = FakeTelegram::start();
+    let model = misled_model(page(), json!({"text": "Delete old.txt.", "at": "2999-01-01T00:00"}));
+    let mut system = reading_system(&telegram, &model);
+    let old = system.workspace().join("old.txt");
+    std::fs::write(&old, "old").unwrap();
+    set_before_and_after_a_page(&system, &telegram);
+    // A yes for the chat does not cover a scheduled task, which no person watches.
+    delete_with_a_yes_for_the_chat(&system, &telegram);
     system.kill();
     std::fs::write(&old, "old").unwrap();
     let connection = Connection::open(system.dir().data().join("db/autonous.db")).unwrap();

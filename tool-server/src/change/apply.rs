@@ -90,12 +90,7 @@ impl Changer {
                     new_file: new_file.as_ref(),
                     planned: &planned,
                 };
-                let prepared = self.prepare(&step, &mut lock);
-                request.check_lock(call, target, current)?;
-                let undoable = prepared
-                    .and_then(|prepared| self.finish(&step, prepared))
-                    .map_err(|error| error.into_tool_error(request.path))?;
-                Ok(self.output(&step, undoable))
+                self.take_step(&step, &mut lock)
             })?;
             let hashed = hashed_file.map(|file| Arc::clone(file.hash()));
             if let (NewContent::Replace(content), Some(hashed), false) =
@@ -105,6 +100,21 @@ impl Changer {
             }
             Ok(output)
         })
+    }
+
+    /// Takes a step, if the file is still what the session has read.
+    fn take_step(
+        &self,
+        step: &ChangeStep<'_>,
+        lock: &mut PathLock<'_>,
+    ) -> Result<Success<ChangeData>, ToolError> {
+        let ChangeStep { call, request, target, current, .. } = *step;
+        let prepared = self.prepare(step, lock);
+        request.check_lock(call, target, current)?;
+        let undoable = prepared
+            .and_then(|prepared| self.finish(step, prepared))
+            .map_err(|error| error.into_tool_error(request.path))?;
+        Ok(self.output(step, undoable))
     }
 
     /// Everything up to the last step: what the change needs is on the disk, but not in place.

@@ -286,9 +286,15 @@ mod tests {
         config.settings.iter().any(|(setting, _)| danger(setting, |path| path.is_absolute()).is_some())
     }
 
+    fn assert_dangerous(configs: &[&str]) {
+        for config in configs {
+            assert!(is_dangerous(config), "{config}");
+        }
+    }
+
     #[test]
     fn what_git_runs_is_dangerous() {
-        for config in [
+        assert_dangerous(&[
             "[core] fsmonitor = ./x",
             "[CORE] FSMonitor = x",
             "[core] hooksPath = true",
@@ -302,28 +308,8 @@ mod tests {
             "[sequence] editor = x",
             "[interactive] diffFilter = x",
             "[pager] log = x",
-            "[alias] st = !id",
-            "[alias] st = -c core.fsmonitor=x status",
-            "[alias] st = \"'-c' core.fsmonitor=x status\"",
-            "[alias] r = rebase -x ./x",
-            "[alias] f = fetch --upl=./x",
-            "[alias] d = diff --output=/home/user/.bashrc",
-            "[alias] s = x/y",
-            "[diff \"x\"] textconv = x",
-            "[diff \"x\"] command = x",
-            "[diff] external = x",
-            "[diff] tool = ../../x",
-            "[merge \"x\"] driver = x %O",
-            "[merge] tool = ../../../x",
-            "[mergetool \"x\"] cmd = x",
-            "[mergetool \"x\"] path = x",
-            "[difftool \"x\"] cmd = x",
-            "[guitool \"x\"] cmd = x",
             "[man \"x\"] path = x",
             "[browser \"x\"] cmd = x",
-            "[filter \"x\"] clean = x",
-            "[filter \"x\"] smudge = x",
-            "[filter \"x\"] process = x",
             "[credential] helper = store",
             "[credential \"https://x\"] helper = !x",
             "[gpg] program = x",
@@ -344,6 +330,47 @@ mod tests {
             "[sendemail \"x\"] sendmailCmd = x",
             "[remote \"x\"] uploadpack = x",
             "[remote \"x\"] receivepack = x",
+            "[submodule \"x\"] update = !x",
+        ]);
+    }
+
+    #[test]
+    fn an_alias_that_is_no_plain_command_is_dangerous() {
+        assert_dangerous(&[
+            "[alias] st = !id",
+            "[alias] st = -c core.fsmonitor=x status",
+            "[alias] st = \"'-c' core.fsmonitor=x status\"",
+            "[alias] r = rebase -x ./x",
+            "[alias] f = fetch --upl=./x",
+            "[alias] d = diff --output=/home/user/.bashrc",
+            "[alias] s = x/y",
+        ]);
+    }
+
+    #[test]
+    fn what_git_runs_to_compare_merge_and_filter_is_dangerous() {
+        assert_dangerous(&[
+            "[diff \"x\"] textconv = x",
+            "[diff \"x\"] command = x",
+            "[diff] external = x",
+            "[diff] tool = ../../x",
+            "[merge \"x\"] driver = x %O",
+            "[merge] tool = ../../../x",
+            "[mergetool \"x\"] cmd = x",
+            "[mergetool \"x\"] path = x",
+            "[difftool \"x\"] cmd = x",
+            "[guitool \"x\"] cmd = x",
+            "[filter \"x\"] clean = x",
+            "[filter \"x\"] smudge = x",
+            "[filter \"x\"] process = x",
+            "[branch \"x\"] mergeOptions = -s ../x",
+            "[pull] twohead = ../x",
+        ]);
+    }
+
+    #[test]
+    fn an_address_of_a_helper_or_of_another_host_is_dangerous() {
+        assert_dangerous(&[
             "[remote \"x\"] vcs = x/y",
             "[remote \"x\"] url = ext::sh -c id",
             "[remote \"x\"] url = fd::3",
@@ -356,6 +383,15 @@ mod tests {
             "[url \"https://evil.example/\"] insteadOf =",
             "[url \"https://example.org.evil.example/\"] insteadOf = https://example.org",
             "[url \"https://example.org@evil.example/\"] insteadOf = https://example.org/",
+            "[branch \"x\"] remote = ext::x",
+            "[protocol \"ext\"] allow = always",
+            "[protocol] allow = always",
+        ]);
+    }
+
+    #[test]
+    fn what_changes_or_weakens_a_connection_or_a_protection_is_dangerous() {
+        assert_dangerous(&[
             "[http] proxy = http://127.0.0.1:1",
             "[http \"https://example.org\"] proxy = socks5://x",
             "[remote \"origin\"] proxy = http://127.0.0.1:1",
@@ -364,12 +400,12 @@ mod tests {
             "[http] sslCAInfo = ./ca.pem",
             "[http] curloptResolve = example.org:443:127.0.0.1",
             "[core] protectNTFS = false",
-            "[branch \"x\"] remote = ext::x",
-            "[branch \"x\"] mergeOptions = -s ../x",
-            "[pull] twohead = ../x",
-            "[submodule \"x\"] update = !x",
-            "[protocol \"ext\"] allow = always",
-            "[protocol] allow = always",
+        ]);
+    }
+
+    #[test]
+    fn what_extensions_of_git_run_is_dangerous() {
+        assert_dangerous(&[
             "[lfs \"customtransfer.x\"] path = x",
             "[lfs] standalonetransferagent = x",
             "[lfs \"extension.x\"] clean = x",
@@ -377,9 +413,7 @@ mod tests {
             "[annex] youtube-dl-command = x",
             "[something \"new\"] runCommand = x",
             "[something] thing = !x",
-        ] {
-            assert!(is_dangerous(config), "{config}");
-        }
+        ]);
     }
 
     #[test]

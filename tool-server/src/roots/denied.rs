@@ -210,6 +210,10 @@ mod tests {
         for path in secret {
             assert!(denied(DEFAULT_DENIED, path), "{path}");
         }
+    }
+
+    #[test]
+    fn the_defaults_deny_no_ordinary_name() {
         let ordinary = [
             "env",
             "src/environment.rs",

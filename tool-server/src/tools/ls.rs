@@ -138,6 +138,37 @@ impl Tool for Ls {
     }
 }
 
+/// The first keys of a directory in their order, at most as many as a page needs.
+struct FirstKeys {
+    keys: BinaryHeap<Vec<u8>>,
+    most: usize,
+    /// Whether the directory has no others.
+    are_all: bool,
+}
+
+impl FirstKeys {
+    fn new(most: usize) -> Self {
+        Self { keys: BinaryHeap::new(), most, are_all: true }
+    }
+
+    /// Whether a key is among the first so far. If it is not, these are not all.
+    fn may_take(&mut self, key: &[u8]) -> bool {
+        let comes_later =
+            self.keys.len() == self.most && self.keys.peek().is_some_and(|largest| key >= largest.as_slice());
+        self.are_all &= !comes_later;
+        !comes_later
+    }
+
+    /// Takes a key, and drops the largest where there are too many.
+    fn take(&mut self, key: Vec<u8>) {
+        self.keys.push(key);
+        if self.keys.len() > self.most {
+            self.keys.pop();
+            self.are_all = false;
+        }
+    }
+}
+
 struct Listing<'a> {
     roots: &'a Roots,
     /// The path of the root that is listed.
@@ -251,13 +282,11 @@ impl Listing<'_> {
     ) -> Result<(Vec<Vec<u8>>, bool), ToolError> {
         let after = self.after_within(prefix);
         // One more than fits shows that there is another page, and one may only lead to what the page shows.
-        let most = self.page.room() + 2;
-        let mut heap: BinaryHeap<Vec<u8>> = BinaryHeap::new();
+        let mut first = FirstKeys::new(self.page.room() + 2);
         let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
         let mut entries = RawDir::new(directory, &mut buffer);
         let mut key = Vec::new();
         let mut seen: usize = 0;
-        let mut all = true;
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(|errno| unreadable(prefix, errno))?;
             seen += 1;
@@ -276,29 +305,26 @@ impl Listing<'_> {
             if after.as_deref().is_some_and(|after| self.was_shown(&key, after)) {
                 continue;
             }
-            if heap.len() == most && heap.peek().is_some_and(|largest| key >= *largest) {
-                all = false;
-                continue;
-            }
-            let denied = self.roots.denied();
-            if denied.may_cover_name(name)
-                && denied.covers_entry(&beneath.join(OsStr::from_bytes(name)))
-                && !(may_be_certificate(name) && is_public_at(directory, OsStr::from_bytes(name)))
-            {
-                self.skipped.denied = true;
-                continue;
-            }
-            if self.is_hidden_by_rule(beneath, name) {
-                self.skipped.against_rules = true;
-                continue;
-            }
-            heap.push(key.clone());
-            if heap.len() > most {
-                heap.pop();
-                all = false;
+            if first.may_take(&key) && !self.withholds(directory, beneath, name) {
+                first.take(key.clone());
             }
         }
-        Ok((heap.into_sorted_vec(), all))
+        Ok((first.keys.into_sorted_vec(), first.are_all))
+    }
+
+    /// Whether an entry is not listed because its name is denied or a rule hides it.
+    fn withholds(&mut self, directory: BorrowedFd<'_>, beneath: &Path, name: &[u8]) -> bool {
+        let denied = self.roots.denied();
+        let is_denied = denied.may_cover_name(name)
+            && denied.covers_entry(&beneath.join(OsStr::from_bytes(name)))
+            && !(may_be_certificate(name) && is_public_at(directory, OsStr::from_bytes(name)));
+        if is_denied {
+            self.skipped.denied = true;
+            return true;
+        }
+        let is_hidden = self.is_hidden_by_rule(beneath, name);
+        self.skipped.against_rules |= is_hidden;
+        is_hidden
     }
 
     /// Whether earlier pages had this entry and everything below. At most one directory leads to new entries.

@@ -355,18 +355,11 @@ impl Index {
         let Some(directory) = self.tree.get(id) else { return Ok(()) };
         let writable = self.roots[directory.root].writable;
         let matters = self.rules.may_matter(name.as_bytes(), writable);
-        match known {
-            Some((FileType::Directory, inode)) if !matters => {
-                if !self.has_child(id, name, |identity| identity.inode == inode) {
-                    self.enter(id, name, None, appeared);
-                }
-                return Ok(());
-            }
-            Some((file_type, _)) if !matters && !may_be_socket(file_type) => {
-                self.forget(id, name);
-                return Ok(());
-            }
-            _ => {}
+        if let Some(known) = known
+            && !matters
+            && self.takes_as_known(id, name, known, appeared)
+        {
+            return Ok(());
         }
         let Some(stat) = file_system::entry(handle, name)? else {
             self.forget(id, name);
@@ -394,6 +387,28 @@ impl Index {
             appeared.extend(self.tree.get(id).and_then(|directory| directory.children.get(name)));
         }
         Ok(())
+    }
+
+    /// Takes up or forgets an entry whose name is ordinary by its type and inode number alone. False where
+    /// only a look at the entry itself can tell whether it is of interest.
+    fn takes_as_known(
+        &mut self,
+        id: Id,
+        name: &OsStr,
+        (file_type, inode): (FileType, u64),
+        appeared: &mut Vec<Id>,
+    ) -> bool {
+        if file_type == FileType::Directory {
+            if !self.has_child(id, name, |identity| identity.inode == inode) {
+                self.enter(id, name, None, appeared);
+            }
+            return true;
+        }
+        let is_ordinary = !may_be_socket(file_type);
+        if is_ordinary {
+            self.forget(id, name);
+        }
+        is_ordinary
     }
 
     fn has_child(&self, id: Id, name: &OsStr, is_same: impl Fn(Identity) -> bool) -> bool {

@@ -130,10 +130,8 @@ fn place(before: &str) -> Option<String> {
     let before = &before[before.floor_char_boundary(before.len().saturating_sub(MOST_BEFORE))..];
     let line = before.rsplit('\n').next().unwrap_or(before);
     let near = without_scheme(line.trim_end_matches(is_quote)).trim_end_matches(is_quote);
-    let word_at = near
-        .trim_end()
-        .rfind(|letter: char| letter.is_whitespace() || is_quote(letter))
-        .map_or(0, |at| at + 1);
+    let end = near.trim_end().len();
+    let word_at = end - after_last(&near[..end], |letter| letter.is_whitespace() || is_quote(letter)).len();
     let word = &near[word_at..];
     if let Some(text) = word.strip_suffix('=') {
         return place_of_value(text);
@@ -166,6 +164,11 @@ fn without_scheme(text: &str) -> &str {
     scheme.map_or(text, |scheme| &text[..text.len() - scheme.len()])
 }
 
+/// The text after the last letter of a kind; all of it without one.
+fn after_last(text: &str, is_of_kind: impl Fn(char) -> bool) -> &str {
+    text.rsplit(is_of_kind).next().unwrap_or(text)
+}
+
 /// The place of a secret that is assigned to a name, by the text before the `=`.
 fn place_of_value(text: &str) -> Option<String> {
     let name = name_at_end(text);
@@ -173,8 +176,7 @@ fn place_of_value(text: &str) -> Option<String> {
         _ if name.is_empty() => return None,
         Some('?' | '&' | ';') => "query parameter",
         Some('-') => {
-            let at = text.rfind(|letter: char| !is_name(letter)).map_or(0, |at| at + 1);
-            return Some(format!("option `{}`", &text[at..]));
+            return Some(format!("option `{}`", after_last(text, |letter| !is_name(letter))));
         }
         _ => "value of",
     };
@@ -220,6 +222,9 @@ mod tests {
             ),
             ("echo our-own-secret".to_owned(), "echo [hidden: 14 characters]"),
             ("nothing here".to_owned(), "nothing here"),
+            ("a\u{a0}b our-own-secret".to_owned(), "a\u{a0}b [hidden: 14 characters]"),
+            ("a\u{a0}our-own-secret".to_owned(), "a\u{a0}[hidden: 14 characters]"),
+            ("…--token=our-own-secret".to_owned(), "…--token=[hidden: 14 characters, option `--token`]"),
             (
                 "https://ada:our-own-secret@a.example/".to_owned(),
                 "https://ada:[hidden: 14 characters, password in the address]@a.example/",

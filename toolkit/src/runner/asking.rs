@@ -14,7 +14,7 @@ use protocol::{ErrorCode, EventId, SessionId, ToolError, millis, now_ms, visible
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::approvals::{Answer, Approval, ApprovalState, Approvals, Permit, Unhidden, Wanted};
+use super::approvals::{Answer, Approval, ApprovalState, Approvals, Permit, Times, Unhidden, Wanted};
 use super::call::{CallInfo, PendingCall};
 use super::replay::Replay;
 use super::settings::RunnerSettings;
@@ -164,20 +164,33 @@ struct Question {
     verdict: Verdict,
 }
 
+/// A call as a person sees it, and what that hides.
+struct Shown {
+    arguments: Map<String, Value>,
+    preview: String,
+    unhidden: Unhidden,
+}
+
 impl Question {
     fn put(self, approvals: &Approvals) -> Result<Answer, Stop> {
-        let ids = &self.info.ids;
-        let touches = self.tool.touches(&self.arguments, &ids.session);
+        let session = &self.info.ids.session;
+        let touches = self.tool.touches(&self.arguments, session);
         let wanted = wanted(&self.info, &self.verdict, touches);
         if let Some(permit) = approvals.standing(&wanted) {
             return Ok(Answer::Granted(permit));
         }
-        let mut preview = self.preview().map_err(Stop::Refused)?;
-        let cwd = self.asking.settings.cwd.of(&ids.session);
-        let digest = digest(self.tool.as_ref(), &self.arguments, &ids.session, &cwd)?;
+        let preview = self.preview().map_err(Stop::Refused)?;
+        let cwd = self.asking.settings.cwd.of(session);
+        let digest = digest(self.tool.as_ref(), &self.arguments, session, &cwd)?;
+        let shown = self.shown(preview);
+        let answer = approvals.ask(&wanted, |times| self.approval(&wanted, shown, digest, times));
+        Ok(answer?)
+    }
+
+    /// The arguments and the preview as a person sees them.
+    fn shown(&self, whole_preview: String) -> Shown {
         let redactor = &self.asking.redactor;
-        let (mut arguments, mut whole, mut whole_preview) =
-            (self.arguments.clone(), self.arguments, preview.clone());
+        let (mut arguments, mut preview) = (self.arguments.clone(), whole_preview.clone());
         if self.tool.slot() == Slot::Command {
             redactor.note_command(&mut arguments);
         } else {
@@ -186,40 +199,43 @@ impl Question {
         if let Cow::Owned(noted) = redactor.noted(&preview) {
             preview = noted;
         }
-        let hides = arguments != whole || preview != whole_preview;
-        for value in [&mut arguments, &mut whole] {
-            visible::escape_value(value);
-        }
-        for text in [&mut preview, &mut whole_preview] {
-            visible::escape(text);
-        }
-        let fields = |value: Value| if let Value::Object(fields) = value { fields } else { Map::new() };
-        let unhidden = if hides { Unhidden::new(fields(whole), whole_preview) } else { Unhidden::default() };
-        let answer = approvals.ask(&wanted, |times| Approval {
+        let hides = arguments != self.arguments || preview != whole_preview;
+        let unhidden = if hides {
+            let (arguments, preview) = escaped(self.arguments.clone(), whole_preview);
+            Unhidden::new(arguments, preview)
+        } else {
+            Unhidden::default()
+        };
+        let (arguments, preview) = escaped(arguments, preview);
+        Shown { arguments, preview, unhidden }
+    }
+
+    fn approval(&self, wanted: &Wanted, shown: Shown, digest: String, times: Times) -> Approval {
+        let ids = &self.info.ids;
+        Approval {
             id: EventId::new(),
             state: ApprovalState::Pending,
             tool: self.info.tool.clone(),
             risk: self.info.risk,
-            arguments: fields(arguments),
-            preview,
+            arguments: shown.arguments,
+            preview: shown.preview,
             reason: self.verdict.reason.clone(),
             rule: self.verdict.rule.clone(),
             rules: wanted.rules.clone(),
-            covers: covers(&wanted),
+            covers: covers(wanted),
             session: ids.session.clone(),
             task_id: ids.task.clone(),
             parent_event_id: ids.parent.clone(),
             token: self.caller.name().to_owned(),
             hosts: wanted.hosts.clone(),
-            unhidden,
+            unhidden: shown.unhidden,
             circumstances: wanted.circumstances.clone(),
             is_scheduled: wanted.is_scheduled,
             digest,
             created_at_ms: times.created_at_ms,
             expires_at_ms: times.expires_at_ms,
             decision: None,
-        });
-        Ok(answer?)
+        }
     }
 
     /// What the call would do; an error if it would fail.
@@ -240,6 +256,14 @@ impl Question {
         };
         self.tool.preview(&self.arguments, &trial)
     }
+}
+
+/// The fields of the arguments and the preview, with odd characters escaped.
+fn escaped(mut arguments: Value, mut preview: String) -> (Map<String, Value>, String) {
+    visible::escape_value(&mut arguments);
+    visible::escape(&mut preview);
+    let fields = if let Value::Object(fields) = arguments { fields } else { Map::new() };
+    (fields, preview)
 }
 
 /// Takes the call's permit, if what it was given for is still what would run, and rules still only ask.

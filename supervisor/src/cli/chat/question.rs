@@ -4,12 +4,12 @@
 use protocol::{EventId, visible};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use toolkit::approvals::{Approval, ApprovalState};
 
 use super::super::control_client::ControlClient;
 use super::super::error::CommandError;
 use super::super::{print, print_error};
 use super::lines::Lines;
-use crate::approvals::Approval;
 use crate::approvals::words::{self, Choice};
 
 const WHO: &str = "the terminal";
@@ -28,7 +28,7 @@ pub(super) fn put(
         Err(CommandError::Refused(_)) => return Ok(()),
         Err(error) => return Err(error),
     };
-    if !approval.is_pending() {
+    if approval.state != ApprovalState::Pending {
         return Ok(());
     }
     print(&visible::escaped(&words::described(&approval)));

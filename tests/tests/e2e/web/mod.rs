@@ -47,6 +47,48 @@ fn assert_code(answer: &Envelope, code: ErrorCode, part: &str) {
     assert!(error.message.contains(part), "{part:?} is not in {:?}", error.message);
 }
 
+/// Addresses that are not public, and names of such, in all ways to write them.
+const NOT_PUBLIC: &[&str] = &[
+    "http://127.0.0.1/",
+    "http://localhost/",
+    "http://LOCALHOST./",
+    "http://0177.0.0.1/",
+    "http://2130706433/",
+    "http://0x7f.1/",
+    "http://127。0。0。1/",
+    "http://[::1]/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[::ffff:7f00:1]/",
+    "http://[64:ff9b::7f00:1]/",
+    "http://[2002:7f00:1::]/",
+    "http://[fd00:ec2::254]/",
+    "http://0.0.0.0/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://168.63.129.16/",
+    "http://100.64.0.1/",
+    "http://10.9.9.9/",
+    "http://192.168.1.1/",
+    "http://192.0.2.1/",
+    "http://198.18.0.1/",
+    "http://240.0.0.1/",
+    "http://private.test/",
+    "http://loop.test/",
+    "http://mixed.test/",
+    "http://mapped.test/",
+    "http://metadata.test/",
+];
+
+/// Other schemes, ports and forms than those of public sites.
+const NOT_OF_THE_WEB: &[&str] = &[
+    "file:///etc/passwd",
+    "dict://127.0.0.1:11211/stat",
+    "gopher://127.0.0.1/",
+    "http://user:pass@page.test/",
+    "http://[fe80::1%25lo]/",
+    "http://page.test:6379/",
+    "http://page.test:22/",
+];
+
 #[test]
 fn no_private_address_is_asked_however_it_is_written_or_resolved() {
     in_a_network_of_its_own("web::no_private_address_is_asked_however_it_is_written_or_resolved", || {
@@ -63,42 +105,7 @@ fn no_private_address_is_asked_however_it_is_written_or_resolved() {
         let before = (local.count(), near.count());
         let server = server();
         assert_eq!(fetch(&server, "http://page.test/").stdout, "public\n");
-        for url in [
-            "http://127.0.0.1/",
-            "http://localhost/",
-            "http://LOCALHOST./",
-            "http://0177.0.0.1/",
-            "http://2130706433/",
-            "http://0x7f.1/",
-            "http://127。0。0。1/",
-            "http://[::1]/",
-            "http://[::ffff:127.0.0.1]/",
-            "http://[::ffff:7f00:1]/",
-            "http://[64:ff9b::7f00:1]/",
-            "http://[2002:7f00:1::]/",
-            "http://[fd00:ec2::254]/",
-            "http://0.0.0.0/",
-            "http://169.254.169.254/latest/meta-data/",
-            "http://168.63.129.16/",
-            "http://100.64.0.1/",
-            "http://10.9.9.9/",
-            "http://192.168.1.1/",
-            "http://192.0.2.1/",
-            "http://198.18.0.1/",
-            "http://240.0.0.1/",
-            "http://private.test/",
-            "http://loop.test/",
-            "http://mixed.test/",
-            "http://mapped.test/",
-            "http://metadata.test/",
-            "file:///etc/passwd",
-            "dict://127.0.0.1:11211/stat",
-            "gopher://127.0.0.1/",
-            "http://user:pass@page.test/",
-            "http://[fe80::1%25lo]/",
-            "http://page.test:6379/",
-            "http://page.test:22/",
-        ] {
+        for url in NOT_PUBLIC.iter().chain(NOT_OF_THE_WEB) {
             assert_code(&fetch(&server, url), ErrorCode::UrlBlocked, "is blocked");
         }
         assert_eq!((local.count(), near.count()), before, "a private host was asked");
@@ -171,26 +178,27 @@ fn each_redirect_is_judged_and_credentials_stay_at_their_origin() {
     });
 }
 
-#[test]
-fn bodies_are_bounded_decoded_paged_and_stored() {
-    in_a_network_of_its_own("web::bodies_are_bounded_decoded_paged_and_stored", || {
-        let long: String = (0..5000).map(|line| format!("<p>line {line}</p>")).collect();
-        let site = Site::start(PUBLIC, 80, move |request| match request.path.as_str() {
-            "/long" => Reply::html(&long),
-            "/missing" => Reply::status(404, &[("Content-Type", "text/plain")], "gone"),
-            "/json" => Reply::status(200, &[("Content-Type", "application/json")], "{\"a\":[1.50]}"),
-            "/cookie" => Reply::status(200, &[("Set-Cookie", "a=b")], "x"),
-            "/liar" => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"),
-            "/nonsense" => Reply::raw("this is no HTTP\r\n\r\n"),
-            "/twice" => Reply::status(200, &[("Content-Encoding", "gzip, gzip")], "x"),
-            "/heads" => Reply::raw(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "X-A: b\r\n".repeat(20_000))),
-            "/endless" => Reply::Endless,
-            "/script" => Reply::html("<script>document.write('no')</script>"),
-            _ => Reply::html("<p>end</p>"),
-        });
-        let server = server();
-        let get = |path: &str| fetch(&server, &format!("http://page.test{path}"));
+/// A site with bodies of all kinds, one on each path.
+fn site_of_bodies() -> Site {
+    Site::start(PUBLIC, 80, |request| match request.path.as_str() {
+        "/long" => Reply::html(&(0..5000).map(|line| format!("<p>line {line}</p>")).collect::<String>()),
+        "/missing" => Reply::status(404, &[("Content-Type", "text/plain")], "gone"),
+        "/json" => Reply::status(200, &[("Content-Type", "application/json")], "{\"a\":[1.50]}"),
+        "/cookie" => Reply::status(200, &[("Set-Cookie", "a=b")], "x"),
+        "/liar" => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort"),
+        "/nonsense" => Reply::raw("this is no HTTP\r\n\r\n"),
+        "/twice" => Reply::status(200, &[("Content-Encoding", "gzip, gzip")], "x"),
+        "/heads" => Reply::raw(&format!("HTTP/1.1 200 OK\r\n{}\r\n", "X-A: b\r\n".repeat(20_000))),
+        "/endless" => Reply::Endless,
+        "/script" => Reply::html("<script>document.write('no')</script>"),
+        _ => Reply::html("<p>end</p>"),
+    })
+}
 
+#[test]
+fn bodies_are_sent_as_what_they_are() {
+    in_a_network_of_its_own("web::bodies_are_sent_as_what_they_are", || {
+        let (site, server) = (site_of_bodies(), server());
         for (body, sent, content_type) in [
             (json!("a=b"), "a=b", "text/plain; charset=utf-8"),
             (json!({"a": [1, null]}), "{\"a\":[1,null]}", "application/json"),
@@ -203,6 +211,15 @@ fn bodies_are_bounded_decoded_paged_and_stored() {
             let last = site.last();
             assert_eq!((last.body.as_str(), last.header("content-type")), (sent, Some(content_type)));
         }
+    });
+}
+
+#[test]
+fn bodies_are_bounded_and_decoded() {
+    in_a_network_of_its_own("web::bodies_are_bounded_and_decoded", || {
+        let site = site_of_bodies();
+        let server = server();
+        let get = |path: &str| fetch(&server, &format!("http://page.test{path}"));
         let missing = get("/missing");
         assert_eq!((missing.ok, missing.exit_code, missing.meta.status), (false, 1, Status::Partial));
         assert!(
@@ -212,6 +229,7 @@ fn bodies_are_bounded_decoded_paged_and_stored() {
         assert_code(&get("/liar"), ErrorCode::IoError, "broke off");
         assert_code(&get("/nonsense"), ErrorCode::IoError, "not HTTP");
         assert_code(&get("/twice"), ErrorCode::IoError, "compressed");
+        // What fails pauses its host, so the rest has a server of its own.
         let server = self::server();
         let get = |path: &str| fetch(&server, &format!("http://page.test{path}"));
         assert_code(&get("/heads"), ErrorCode::IoError, "headers are too long");
@@ -223,7 +241,13 @@ fn bodies_are_bounded_decoded_paged_and_stored() {
         get("/cookie");
         get("/");
         assert_eq!(site.last().header("cookie"), None);
+    });
+}
 
+#[test]
+fn further_pages_of_a_body_are_read_from_the_kept_copy() {
+    in_a_network_of_its_own("web::further_pages_of_a_body_are_read_from_the_kept_copy", || {
+        let (site, server) = (site_of_bodies(), server());
         let (before, mut cursor, mut text) = (site.count() + 1, Value::Null, String::new());
         loop {
             let page = server.call("url_fetch", &json!({"url": "http://page.test/long", "cursor": cursor}));
@@ -234,7 +258,13 @@ fn bodies_are_bounded_decoded_paged_and_stored() {
         }
         assert_eq!(text.lines().filter(|line| line.starts_with("line ")).count(), 5000);
         assert_eq!(site.count(), before, "further pages are read from the kept copy");
+    });
+}
 
+#[test]
+fn bodies_are_stored_where_a_tool_may_write_and_whole_or_not_at_all() {
+    in_a_network_of_its_own("web::bodies_are_stored_where_a_tool_may_write_and_whole_or_not_at_all", || {
+        let (_site, server) = (site_of_bodies(), server());
         let store = |path: &str, to: &str, more: Value| {
             let mut asked = json!({"url": format!("http://page.test{path}"), "download_path": to});
             for (name, value) in more.as_object().unwrap() {
@@ -287,10 +317,34 @@ fn the_text_of_a_pdf_is_shown_and_one_that_is_none_is_described() {
     });
 }
 
+/// A file with one profile, for a part of one site, whose secret is in `MY_API_KEY`.
+fn profiles_file() -> (String, tempfile::TempDir) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("profiles.toml");
+    let profile = "[profiles.api]\ndescription = \"the test's own\"\n\
+                   url_prefixes = [\"http://page.test/v1\"]\n\
+                   methods = [\"GET\", \"POST\"]\nsecret_env = \"MY_API_KEY\"\nfollow_redirects = true\n";
+    std::fs::write(&file, profile).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    (file.display().to_string(), place)
+}
+
+fn with_profiles(file: &str) -> ToolServer {
+    with(&[("AUTONOUS_FETCH_PROFILES_FILE", file), ("MY_API_KEY", "hunter2-hunter2")])
+}
+
+fn ask_with_profile(server: &ToolServer, path: &str, more: &[(&str, &str)]) -> Envelope {
+    let mut asked = json!({"url": format!("http://page.test{path}"), "auth_profile": "api"});
+    for (name, value) in more {
+        asked[*name] = json!(value);
+    }
+    server.call("url_fetch", &asked)
+}
+
 #[test]
 fn a_profile_goes_to_its_own_addresses_and_never_comes_back() {
     in_a_network_of_its_own("web::a_profile_goes_to_its_own_addresses_and_never_comes_back", || {
-        use std::os::unix::fs::PermissionsExt as _;
         let site = Site::start(PUBLIC, 80, |request| {
             let sent = request.header("authorization").unwrap_or("nothing").to_owned();
             match request.path.as_str() {
@@ -298,23 +352,9 @@ fn a_profile_goes_to_its_own_addresses_and_never_comes_back() {
                 _ => Reply::html(&format!("<p>you sent {sent}</p>")),
             }
         });
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("profiles.toml");
-        let profile = "[profiles.api]\ndescription = \"the test's own\"\n\
-                       url_prefixes = [\"http://page.test/v1\"]\n\
-                       methods = [\"GET\", \"POST\"]\nsecret_env = \"MY_API_KEY\"\nfollow_redirects = true\n";
-        std::fs::write(&file, profile).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let file = file.display().to_string();
-        let settings = [("AUTONOUS_FETCH_PROFILES_FILE", file.as_str()), ("MY_API_KEY", "hunter2-hunter2")];
-        let server = with(&settings);
-        let ask = |path: &str, more: &[(&str, &str)]| {
-            let mut asked = json!({"url": format!("http://page.test{path}"), "auth_profile": "api"});
-            for (name, value) in more {
-                asked[*name] = json!(value);
-            }
-            server.call("url_fetch", &asked)
-        };
+        let (file, _place) = profiles_file();
+        let server = with_profiles(&file);
+        let ask = |path: &str, more: &[(&str, &str)]| ask_with_profile(&server, path, more);
         let answer = ask("/v1/users", &[]);
         assert_eq!(site.last().header("authorization"), Some("Bearer hunter2-hunter2"));
         assert_eq!(answer.stdout, "you sent Bearer ***REDACTED***\n");
@@ -337,10 +377,16 @@ fn a_profile_goes_to_its_own_addresses_and_never_comes_back() {
         let stolen = [("method", "POST"), ("body", "{\"file\":\"/etc/passwd\"}")];
         assert_code(&ask("/v1/x", &stolen), ErrorCode::UrlBlocked, "names a file of this machine");
         assert_eq!(site.count(), asked);
+    });
+}
+
+#[test]
+fn the_secret_of_a_profile_is_required_and_in_the_fetcher_alone() {
+    in_a_network_of_its_own("web::the_secret_of_a_profile_is_required_and_in_the_fetcher_alone", || {
+        let (file, _place) = profiles_file();
+        let mut server = with_profiles(&file);
         let catalogue = server.send(harness::Request::get("/tools")).text();
         assert!(catalogue.contains("api: the test's own") && !catalogue.contains("hunter2"));
-        // The secret is in the fetcher alone.
-        let mut server = server;
         let pid = server.program().pid();
         assert!(!harness::environment(pid).is_some_and(|environment| environment.contains("hunter2")));
         let refused = ToolServer::builder()

@@ -124,25 +124,32 @@ fn results_with_other_addresses_than_of_the_web_are_left_out() {
     );
 }
 
+/// The type and the body of a page, which is long or odd in a way that its path names.
+fn odd_page(path: &str) -> (&'static str, Vec<u8>) {
+    let attributes = || {
+        (0..50_000).fold(String::new(), |mut all, number| {
+            let _ = write!(all, " a{number}=1");
+            all
+        })
+    };
+    match path {
+        "/wide" => (
+            "text/plain; charset=\"UTF-16LE\"",
+            "Grüße\n".encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        ),
+        "/binary" => ("image/png", vec![0; 100_000]),
+        "/attributes" => ("text/html", format!("<p{}>end</p>", attributes()).into_bytes()),
+        "/escapes" => ("text/plain", "\u{1b}".repeat(60_000).into_bytes()),
+        "/title" => ("text/html", format!("<title>{}</title><p>x", "word ".repeat(50_000)).into_bytes()),
+        _ => ("text/html", b"<p><a href=javascript:x>bad</a> <a href=/y>good</a>".to_vec()),
+    }
+}
+
 #[test]
 fn pages_are_taken_for_what_they_are() {
     in_a_network_of_its_own("web::outside::pages_are_taken_for_what_they_are", || {
-        let attributes = (0..50_000).fold(String::new(), |mut all, number| {
-            let _ = write!(all, " a{number}=1");
-            all
-        });
-        let escapes = "\u{1b}".repeat(60_000);
-        let title = "word ".repeat(50_000);
-        let wide: Vec<u8> = "Grüße\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let _site = Site::start(PUBLIC, 80, move |request| {
-            let (content_type, body): (&str, Vec<u8>) = match request.path.as_str() {
-                "/wide" => ("text/plain; charset=\"UTF-16LE\"", wide.clone()),
-                "/binary" => ("image/png", vec![0; 100_000]),
-                "/attributes" => ("text/html", format!("<p{attributes}>end</p>").into_bytes()),
-                "/escapes" => ("text/plain", escapes.clone().into_bytes()),
-                "/title" => ("text/html", format!("<title>{title}</title><p>x").into_bytes()),
-                _ => ("text/html", b"<p><a href=javascript:x>bad</a> <a href=/y>good</a>".to_vec()),
-            };
+        let _site = Site::start(PUBLIC, 80, |request| {
+            let (content_type, body) = odd_page(&request.path);
             let head = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
                 body.len()

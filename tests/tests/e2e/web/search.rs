@@ -12,8 +12,10 @@ use super::{assert_code, with};
 
 const KEY: &str = "FAKE-search-key";
 
-const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
-const HTML: &[(&str, &str)] = &[("Content-Type", "text/html; charset=UTF-8")];
+type Headers = &'static [(&'static str, &'static str)];
+
+const JSON: Headers = &[("Content-Type", "application/json")];
+const HTML: Headers = &[("Content-Type", "text/html; charset=UTF-8")];
 
 /// A service: its name, what it answers with two results, with none and with a refusal, and a part of how the
 /// refusal says so.
@@ -23,10 +25,22 @@ struct Service {
     none: (u16, String),
     refusal: (u16, String),
     told: &'static str,
-    headers: &'static [(&'static str, &'static str)],
+    headers: Headers,
 }
 
 fn services() -> [Service; 4] {
+    [duckduckgo(), searxng(), brave(), tavily()]
+}
+
+/// Two results as the services with JSON list them, with the text of each under the name `words`.
+fn results(words: &str) -> Value {
+    json!([1, 2].map(|number| {
+        json!({"title": format!("Title {number}"), "url": format!("https://{number}.example/page"),
+               words: format!("Words {number}")})
+    }))
+}
+
+fn duckduckgo() -> Service {
     let hit = |number: u8| {
         format!(
             "<div class=\"result results_links results_links_deep web-result\">\
@@ -38,51 +52,51 @@ fn services() -> [Service; 4] {
     };
     let page =
         |inner: &str| format!("<html><body><div id=\"links\" class=\"results\">{inner}</div></body></html>");
-    let list = |words: &str| {
-        json!([1, 2].map(|number| {
-            json!({"title": format!("Title {number}"), "url": format!("https://{number}.example/page"),
-                   words: format!("Words {number}")})
-        }))
-    };
     let puzzle = "<div class=\"anomaly-modal__title\">Unfortunately, bots use it too.</div>";
+    Service {
+        name: "duckduckgo",
+        found: (200, page(&(hit(1) + &hit(2)))),
+        none: (200, page("<div class=\"no-results\">No results found for that.</div>")),
+        refusal: (202, puzzle.to_owned()),
+        told: "for a robot",
+        headers: HTML,
+    }
+}
+
+fn searxng() -> Service {
     let engines = json!([]);
+    Service {
+        name: "searxng",
+        found: (200, json!({"results": results("content"), "unresponsive_engines": engines}).to_string()),
+        none: (200, json!({"results": [], "unresponsive_engines": engines}).to_string()),
+        refusal: (429, "Too Many Requests".to_owned()),
+        told: "too often",
+        headers: JSON,
+    }
+}
+
+fn brave() -> Service {
     let quota = json!({"code": "QUOTA_LIMITED", "detail": "d", "status": 429});
+    Service {
+        name: "brave",
+        found: (200, json!({"type": "search", "web": {"results": results("description")}}).to_string()),
+        none: (200, json!({"type": "search", "query": {"original": "q"}}).to_string()),
+        refusal: (429, json!({"type": "ErrorResponse", "error": quota}).to_string()),
+        told: "no quota left",
+        headers: JSON,
+    }
+}
+
+fn tavily() -> Service {
     let wrong_key = json!({"error": "Unauthorized: missing or invalid API key."});
-    let text = |value: Value| value.to_string();
-    [
-        Service {
-            name: "duckduckgo",
-            found: (200, page(&(hit(1) + &hit(2)))),
-            none: (200, page("<div class=\"no-results\">No results found for that.</div>")),
-            refusal: (202, puzzle.to_owned()),
-            told: "for a robot",
-            headers: HTML,
-        },
-        Service {
-            name: "searxng",
-            found: (200, text(json!({"results": list("content"), "unresponsive_engines": engines}))),
-            none: (200, text(json!({"results": [], "unresponsive_engines": engines}))),
-            refusal: (429, "Too Many Requests".to_owned()),
-            told: "too often",
-            headers: JSON,
-        },
-        Service {
-            name: "brave",
-            found: (200, text(json!({"type": "search", "web": {"results": list("description")}}))),
-            none: (200, text(json!({"type": "search", "query": {"original": "q"}}))),
-            refusal: (429, text(json!({"type": "ErrorResponse", "error": quota}))),
-            told: "no quota left",
-            headers: JSON,
-        },
-        Service {
-            name: "tavily",
-            found: (200, text(json!({"query": "q", "results": list("content")}))),
-            none: (200, text(json!({"query": "q", "results": []}))),
-            refusal: (401, text(json!({"detail": wrong_key}))),
-            told: "invalid API key",
-            headers: JSON,
-        },
-    ]
+    Service {
+        name: "tavily",
+        found: (200, json!({"query": "q", "results": results("content")}).to_string()),
+        none: (200, json!({"query": "q", "results": []}).to_string()),
+        refusal: (401, json!({"detail": wrong_key}).to_string()),
+        told: "invalid API key",
+        headers: JSON,
+    }
 }
 
 fn search(server: &ToolServer, more: &Value) -> Envelope {
@@ -120,56 +134,73 @@ fn assert_asked(name: &str, asked: &Asked) {
     }
 }
 
+/// The site of a service, which answers what the test says.
+struct Played {
+    site: Site,
+    answer: Arc<Mutex<(u16, String, Headers)>>,
+}
+
+impl Played {
+    fn start() -> Self {
+        let answer = Arc::new(Mutex::new((200, String::new(), JSON)));
+        let next = Arc::clone(&answer);
+        let site = Site::start(PRIVATE, 8080, move |_| {
+            let (status, body, headers) = next.lock().unwrap().clone();
+            Reply::status(status, headers, &body)
+        });
+        Self { site, answer }
+    }
+
+    fn says(&self, (status, body): &(u16, String), headers: Headers) {
+        *self.answer.lock().unwrap() = (*status, body.clone(), headers);
+    }
+}
+
+fn server_with(service: &Service) -> ToolServer {
+    let url = format!("http://{PRIVATE}:8080");
+    with(&[
+        ("AUTONOUS_SEARCH_PROVIDER", service.name),
+        ("AUTONOUS_SEARCH_URL", &url),
+        ("AUTONOUS_SEARCH_API_KEY", KEY),
+    ])
+}
+
+/// Whether two results are shown as the service found them, and one of them where one is asked for.
+fn assert_found(server: &ToolServer, service: &Service, played: &Played) {
+    played.says(&service.found, service.headers);
+    let asked = json!({"site": "docs.rs", "recency": "week", "max_results": 2});
+    let found = search(server, &asked);
+    assert!(found.ok, "{}: {found:?}", service.name);
+    assert_asked(service.name, &played.site.last());
+    let results: Vec<_> = found.meta.data["results"].as_array().unwrap().iter().collect();
+    assert_eq!(found.meta.data["provider"], service.name);
+    assert_eq!(
+        (results.len(), &results[1]["title"], &results[1]["url"], &results[1]["snippet"]),
+        (2, &json!("Title 2"), &json!("https://2.example/page"), &json!("Words 2")),
+        "{}",
+        service.name
+    );
+    assert!(found.stdout.contains("https://1.example/page") && !format!("{found:?}").contains(KEY));
+    let one = search(server, &json!({"max_results": 1}));
+    assert_eq!(one.meta.data["results"].as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn each_service_is_asked_in_its_own_form_and_its_answer_is_told() {
     in_a_network_of_its_own(
         "web::search::each_service_is_asked_in_its_own_form_and_its_answer_is_told",
         || {
-            let answer = Arc::new(Mutex::new((200, String::new(), JSON)));
-            let next = Arc::clone(&answer);
-            let site = Site::start(PRIVATE, 8080, move |_| {
-                let (status, body, headers) = next.lock().unwrap().clone();
-                Reply::status(status, headers, &body)
-            });
+            let played = Played::start();
             for service in services() {
-                let url = format!("http://{PRIVATE}:8080");
-                let server = with(&[
-                    ("AUTONOUS_SEARCH_PROVIDER", service.name),
-                    ("AUTONOUS_SEARCH_URL", &url),
-                    ("AUTONOUS_SEARCH_API_KEY", KEY),
-                ]);
-                let says = |(status, body): &(u16, String)| {
-                    *answer.lock().unwrap() = (*status, body.clone(), service.headers)
-                };
-                says(&service.found);
-                let asked = json!({"site": "docs.rs", "recency": "week", "max_results": 2});
-                let found = search(&server, &asked);
-                assert!(found.ok, "{}: {found:?}", service.name);
-                assert_asked(service.name, &site.last());
-                let results: Vec<_> = found.meta.data["results"].as_array().unwrap().iter().collect();
-                assert_eq!(found.meta.data["provider"], service.name);
-                assert_eq!(
-                    (results.len(), &results[1]["title"], &results[1]["url"], &results[1]["snippet"]),
-                    (2, &json!("Title 2"), &json!("https://2.example/page"), &json!("Words 2")),
-                    "{}",
-                    service.name
-                );
-                assert!(
-                    found.stdout.contains("https://1.example/page") && !format!("{found:?}").contains(KEY)
-                );
-                assert_eq!(
-                    search(&server, &json!({"max_results": 1})).meta.data["results"]
-                        .as_array()
-                        .unwrap()
-                        .len(),
-                    1
-                );
-                says(&service.none);
+                let server = server_with(&service);
+                assert_found(&server, &service, &played);
+                played.says(&service.none, service.headers);
                 let none = search(&server, &json!({}));
                 assert!(none.ok && none.meta.data["results"] == json!([]), "{}: {none:?}", service.name);
-                says(&service.refusal);
+                played.says(&service.refusal, service.headers);
                 assert_code(&search(&server, &json!({})), ErrorCode::IoError, service.told);
-                says(&(200, "<html><body>Something quite new.</body></html>".to_owned()));
+                let new = "<html><body>Something quite new.</body></html>".to_owned();
+                played.says(&(200, new), service.headers);
                 assert_code(&search(&server, &json!({})), ErrorCode::IoError, "no list of results");
             }
         },

@@ -164,53 +164,48 @@ fn a_credential_does_not_come_back_to_where_another_host_leads() {
 }
 
 #[test]
-fn no_secret_of_the_server_and_no_local_path_is_sent_in_any_form() {
-    in_a_network_of_its_own(
-        "web::secrets::no_secret_of_the_server_and_no_local_path_is_sent_in_any_form",
-        || {
-            let site = Site::start(PUBLIC, 80, |_| Reply::html("<p>thanks"));
-            let (guarded, _profiles) = server(false);
-            for body in [
-                json!("FILE:///etc/passwd"),
-                json!("//etc/passwd"),
-                json!({"/etc/passwd": 1}),
-                json!({"a": ["\\u002fetc\\/passwd"]}),
-                json!("<!DOCTYPE x [<!ENTITY a SYSTEM \"file:///etc/passwd\">]><x>&a;</x>"),
-                json!("<x>&#47;etc/passwd</x>"),
-                json!("file=%2Fetc%2fpasswd"),
-                json!({"file": guarded.root().join("a.txt")}),
+fn no_local_path_is_sent_with_a_credential_in_any_form() {
+    in_a_network_of_its_own("web::secrets::no_local_path_is_sent_with_a_credential_in_any_form", || {
+        let site = Site::start(PUBLIC, 80, |_| Reply::html("<p>thanks"));
+        let (guarded, _profiles) = server(false);
+        for body in [
+            json!("FILE:///etc/passwd"),
+            json!("//etc/passwd"),
+            json!({"/etc/passwd": 1}),
+            json!({"a": ["\\u002fetc\\/passwd"]}),
+            json!("<!DOCTYPE x [<!ENTITY a SYSTEM \"file:///etc/passwd\">]><x>&a;</x>"),
+            json!("<x>&#47;etc/passwd</x>"),
+            json!("file=%2Fetc%2fpasswd"),
+            json!({"file": guarded.root().join("a.txt")}),
+        ] {
+            let sent = json!({"method": "POST", "body": body});
+            assert_code(&ask(&guarded, "/v1/x", sent), ErrorCode::UrlBlocked, "names a file of this machine");
+        }
+        assert_eq!(site.count(), 0);
+        assert!(ask(&guarded, "/v1/x", json!({"method": "POST", "body": {"text": "see /etc/hosts"}})).ok);
+    });
+}
+
+#[test]
+fn no_secret_of_the_server_is_sent_in_any_form() {
+    const TOKEN: &str = "FAKE-token/of+our=own&server";
+    in_a_network_of_its_own("web::secrets::no_secret_of_the_server_is_sent_in_any_form", || {
+        let site = Site::start(PUBLIC, 80, |_| Reply::html("<p>thanks"));
+        let open = ToolServer::builder()
+            .token(TOKEN)
+            .policy("[[rule]]\ncircumstances = [\"sends_data\"]\ndecision = \"allow\"\n")
+            .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")
+            .start();
+        for form in forms(TOKEN) {
+            let quoted = form.replace('&', "%26").replace('+', "%2B");
+            for sent in [
+                json!({"url": format!("http://page.test/?q={quoted}")}),
+                json!({"url": "http://page.test/", "headers": {"X-Note": form}}),
+                json!({"url": "http://page.test/", "method": "POST", "body": format!("it is {form}!")}),
             ] {
-                let sent = json!({"method": "POST", "body": body});
-                assert_code(
-                    &ask(&guarded, "/v1/x", sent),
-                    ErrorCode::UrlBlocked,
-                    "names a file of this machine",
-                );
+                assert_code(&open.call("url_fetch", &sent), ErrorCode::UrlBlocked, "a secret of this server");
             }
-            assert_eq!(site.count(), 0);
-            assert!(ask(&guarded, "/v1/x", json!({"method": "POST", "body": {"text": "see /etc/hosts"}})).ok);
-            const TOKEN: &str = "FAKE-token/of+our=own&server";
-            let open = ToolServer::builder()
-                .token(TOKEN)
-                .policy("[[rule]]\ncircumstances = [\"sends_data\"]\ndecision = \"allow\"\n")
-                .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")
-                .start();
-            let before = site.count();
-            for form in forms(TOKEN) {
-                let quoted = form.replace('&', "%26").replace('+', "%2B");
-                for sent in [
-                    json!({"url": format!("http://page.test/?q={quoted}")}),
-                    json!({"url": "http://page.test/", "headers": {"X-Note": form}}),
-                    json!({"url": "http://page.test/", "method": "POST", "body": format!("it is {form}!")}),
-                ] {
-                    assert_code(
-                        &open.call("url_fetch", &sent),
-                        ErrorCode::UrlBlocked,
-                        "a secret of this server",
-                    );
-                }
-            }
-            assert_eq!(site.count(), before);
-        },
-    );
+        }
+        assert_eq!(site.count(), 0);
+    });
 }

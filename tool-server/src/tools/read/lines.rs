@@ -38,27 +38,10 @@ pub(super) fn read(
         Some(cursor) => first_line_of(&cursor_key, cursor)?,
         None => arguments.start_line.unwrap_or(1),
     };
-    let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT);
-    let page = Page::new(limit, call.bounds);
+    let page = Page::new(arguments.limit.unwrap_or(DEFAULT_LIMIT), call.bounds);
     // A file that is read whole is decoded before it is split into lines.
     let line_encoding = if file.content.is_some() { Encoding::Utf8 } else { encoding };
-    let mut listing = Listing {
-        start,
-        next: 1,
-        page,
-        line: String::new(),
-        line_numbers: arguments.line_numbers,
-        line_encoding,
-        at_end: false,
-        cut_lines: 0,
-        inexact_lines: 0,
-        escaped_lines: Vec::new(),
-        key_lines: PrivateKeyLines::default(),
-        began_before: false,
-        is_secret: false,
-        redacted: false,
-        crlf: false,
-    };
+    let mut listing = Listing::new(start, page, arguments.line_numbers, line_encoding);
     let mut is_exact = true;
     let total_lines = match &file.content {
         Some(content) => {
@@ -125,6 +108,26 @@ struct Listing {
 }
 
 impl Listing {
+    fn new(start: u64, page: Page, line_numbers: bool, line_encoding: Encoding) -> Self {
+        Self {
+            start,
+            next: 1,
+            page,
+            line: String::new(),
+            line_numbers,
+            line_encoding,
+            at_end: false,
+            cut_lines: 0,
+            inexact_lines: 0,
+            escaped_lines: Vec::new(),
+            key_lines: PrivateKeyLines::default(),
+            began_before: false,
+            is_secret: false,
+            redacted: false,
+            crlf: false,
+        }
+    }
+
     /// Reads lines until the page is full or the text ends.
     fn read_on(&mut self, file: &ReadFile<'_>, mut text: impl BufRead, call: &Call) -> Result<(), ToolError> {
         let mut line = Line::default();

@@ -37,6 +37,19 @@ pub enum ApprovalState {
     Used,
 }
 
+impl ApprovalState {
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Granted => "granted",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::Used => "used",
+        }
+    }
+}
+
 /// A call that a person is asked about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
