@@ -110,87 +110,15 @@ pub(crate) async fn run(
         () = stop.cancelled() => return Ok(()),
         run = record_start(&store, &tokens, &config) => run?,
     };
-
-    let (stop_all, stop_journal, board) =
-        (CancellationToken::new(), CancellationToken::new(), Board::default());
-    let tasks = LongTasks::until(stop_all.clone(), board.clone());
-    let (journal, following) =
-        journal::follow(config.data.journal(), store.clone(), Some(run.clone()), stop_journal.clone());
-    let following = tokio::spawn(tasks.watched("journal", stop_journal.clone(), following));
-    let (cancel_signal, rejection) = (CancelSignal::default(), SettingsRejection::default());
-    let file_requests = Arc::<Notify>::default();
-    let models = Models::new(config.models.iter().cloned());
-    let token = Secret::from(tokens.tool_token.as_str());
-    let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
-    let approver = Secret::from(tokens.approver_token.as_str());
-    let own_approvals = channel_tools::approvals(&config.data.calls(), &store, config.approval_timeout)
-        .map_err(RunError::ToolState)?;
-    let approvals = Approvals::new(&tokens.tool_url, approver, Arc::clone(&own_approvals))?;
-    let inbound = Inbound {
-        store: store.clone(),
-        run: run.clone(),
-        cancel_signal: cancel_signal.clone(),
-        file_requests: Arc::clone(&file_requests),
-        models: models.clone(),
-        limits: config.limits,
-        board: board.clone(),
-        approvals: Some(approvals.clone()),
-        files: Some(files.clone()),
-        files_came: Arc::default(),
-    };
-    let channels = channels(&config.channels, inbound)?;
-    let schedules = Schedules::new(&store, &channels, config.schedules);
-    let surroundings = Surroundings {
-        store: store.clone(),
-        journal: journal.clone(),
-        policy: Arc::clone(&config.policy),
-        disabled: config.disabled_tools.clone(),
-        approvals: own_approvals,
-        url: tokens.control_url.clone(),
-        state_dir: config.data.calls(),
-    };
-    let sending = Sending { store: store.clone(), channels: channels.clone() };
-    let contacts =
-        Contacts { sending: sending.clone(), book: Book(files.clone()), cooldown: config.contacts_cooldown };
-    let registries = registries(&sending, &files, &schedules, &contacts)?;
-    let channel_tools = ChannelTools::new(registries, surroundings).map_err(RunError::ToolState)?;
-    let system = System {
-        config,
-        launcher,
-        store,
-        run,
-        journal,
-        tokens,
-        channels,
-        channel_tools,
-        schedules,
-        cancel_signal,
-        queue: Queue::default(),
-        file_requests,
-        approvals,
-        files,
-        models,
-        board,
-        stop_by: StopBy::default(),
-        rejection,
-        stop: stop_all,
-        tasks,
-    };
+    let stop_journal = CancellationToken::new();
+    let (foundation, following) = Foundation::lay(&config, store, run, &stop_journal);
+    let system = System::new(config, tokens, launcher, foundation)?;
     // A locked database keeps this waiting.
     let children = tokio::select! {
         () = stop.cancelled() => return Ok(()),
         children = system.start_children(tool_port) => children?,
     };
-    let monitor = system.start_monitor(&children);
-    system.start_channels(control_port, &monitor)?;
-    system.start_file_requests()?;
-    system.start_approvals();
-    let clock = schedules::due::keep(system.schedules.clone(), system.run.clone(), system.stop.clone());
-    system.tasks.spawn("schedules", clock);
-    system.tasks.spawn("calls", system.channel_tools.clone().sweep(system.stop.clone()));
-    system.tasks.spawn("contacts", contacts::deliveries::follow(contacts, system.stop.clone()));
-    system.announce_when_ready(children, monitor, announce);
-    system.start_housekeeping();
+    system.start(children, control_port, announce)?;
     let cause = system.until_stopped(&stop).await;
     system.stop.cancel();
     // Until then, calls of others may end.
@@ -240,6 +168,70 @@ async fn open_store(path: &Path, stop: &CancellationToken) -> Result<Option<Stor
     }
 }
 
+/// What all other parts of a run need.
+struct Foundation {
+    store: Store,
+    run: EventId,
+    journal: Journal,
+    board: Board,
+    stop: CancellationToken,
+    tasks: LongTasks,
+}
+
+impl Foundation {
+    /// Begins to follow the journal until `stop_journal`; returns the task that follows it as well.
+    fn lay(
+        config: &Config,
+        store: Store,
+        run: EventId,
+        stop_journal: &CancellationToken,
+    ) -> (Self, JoinHandle<()>) {
+        let (stop, board) = (CancellationToken::new(), Board::default());
+        let tasks = LongTasks::until(stop.clone(), board.clone());
+        let (journal, following) =
+            journal::follow(config.data.journal(), store.clone(), Some(run.clone()), stop_journal.clone());
+        let following = tokio::spawn(tasks.watched("journal", stop_journal.clone(), following));
+        (Self { store, run, journal, board, stop, tasks }, following)
+    }
+
+    fn inbound(&self, config: &Config, files: &ToolFiles, approvals: &Approvals) -> Inbound {
+        Inbound {
+            store: self.store.clone(),
+            run: self.run.clone(),
+            cancel_signal: CancelSignal::default(),
+            file_requests: Arc::default(),
+            models: Models::new(config.models.iter().cloned()),
+            limits: config.limits,
+            board: self.board.clone(),
+            approvals: Some(approvals.clone()),
+            files: Some(files.clone()),
+            files_came: Arc::default(),
+        }
+    }
+
+    fn surroundings(&self, config: &Config, tokens: &Tokens, approvals: &Approvals) -> Surroundings {
+        Surroundings {
+            store: self.store.clone(),
+            journal: self.journal.clone(),
+            policy: Arc::clone(&config.policy),
+            disabled: config.disabled_tools.clone(),
+            approvals: Arc::clone(approvals.own()),
+            url: tokens.control_url.clone(),
+            state_dir: config.data.calls(),
+        }
+    }
+}
+
+/// The clients of the tool server: for files, and for what waits for a person.
+fn clients(config: &Config, tokens: &Tokens, store: &Store) -> Result<(ToolFiles, Approvals), RunError> {
+    let token = Secret::from(tokens.tool_token.as_str());
+    let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
+    let approver = Secret::from(tokens.approver_token.as_str());
+    let own = channel_tools::approvals(&config.data.calls(), store, config.approval_timeout)
+        .map_err(RunError::ToolState)?;
+    Ok((files, Approvals::new(&tokens.tool_url, approver, own)?))
+}
+
 struct System {
     config: Config,
     launcher: Arc<Launcher>,
@@ -250,6 +242,7 @@ struct System {
     channels: Channels,
     channel_tools: ChannelTools,
     schedules: Schedules,
+    contacts: Contacts,
     cancel_signal: CancelSignal,
     queue: Queue,
     /// Notified when a chat asks for files.
@@ -267,6 +260,68 @@ struct System {
 }
 
 impl System {
+    fn new(
+        config: Config,
+        tokens: Tokens,
+        launcher: Arc<Launcher>,
+        foundation: Foundation,
+    ) -> Result<Self, RunError> {
+        let (files, approvals) = clients(&config, &tokens, &foundation.store)?;
+        let inbound = foundation.inbound(&config, &files, &approvals);
+        let channels = channels(&config.channels, inbound.clone())?;
+        let schedules = Schedules::new(&foundation.store, &channels, config.schedules);
+        let sending = Sending { store: foundation.store.clone(), channels: channels.clone() };
+        let contacts = Contacts { sending, book: Book(files.clone()), cooldown: config.contacts_cooldown };
+        let registries = registries(&contacts.sending, &files, &schedules, &contacts)?;
+        let surroundings = foundation.surroundings(&config, &tokens, &approvals);
+        let channel_tools = ChannelTools::new(registries, surroundings).map_err(RunError::ToolState)?;
+        let Foundation { store, run, journal, board, stop, tasks } = foundation;
+        Ok(Self {
+            config,
+            launcher,
+            store,
+            run,
+            journal,
+            tokens,
+            channels,
+            channel_tools,
+            schedules,
+            contacts,
+            cancel_signal: inbound.cancel_signal,
+            queue: Queue::default(),
+            file_requests: inbound.file_requests,
+            approvals,
+            files,
+            models: inbound.models,
+            board,
+            stop_by: StopBy::default(),
+            rejection: SettingsRejection::default(),
+            stop,
+            tasks,
+        })
+    }
+
+    /// Starts everything but the children.
+    fn start(
+        &self,
+        children: ChildrenStates,
+        control_port: Port,
+        announce: impl FnOnce(&Tokens) + Send + 'static,
+    ) -> Result<(), RunError> {
+        let monitor = self.start_monitor(&children);
+        self.start_channels(control_port, &monitor)?;
+        self.start_file_requests()?;
+        self.start_approvals();
+        let clock = schedules::due::keep(self.schedules.clone(), self.run.clone(), self.stop.clone());
+        self.tasks.spawn("schedules", clock);
+        self.tasks.spawn("calls", self.channel_tools.clone().sweep(self.stop.clone()));
+        let deliveries = contacts::deliveries::follow(self.contacts.clone(), self.stop.clone());
+        self.tasks.spawn("contacts", deliveries);
+        self.announce_when_ready(children, monitor, announce);
+        self.start_housekeeping();
+        Ok(())
+    }
+
     async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
         dispatcher.requeue_abandoned().await;

@@ -12,6 +12,7 @@ use crate::children::launcher;
 use crate::cli::audit::AuditArguments;
 use crate::cli::backup::BackupArguments;
 use crate::cli::chat::{self, Terminals};
+use crate::cli::check::CheckArguments;
 use crate::cli::next_steps::next_steps;
 use crate::cli::queue::CommandOutput;
 use crate::cli::{self, Arguments, Command, RunArguments, TokenArguments, WhichToken, print};
@@ -46,47 +47,44 @@ fn run_command() -> anyhow::Result<ExitCode> {
     }
     let variables = Variables::of_this_process()?;
     let data = data_dir_from(&variables, arguments.data_dir.as_deref())?;
-    match arguments.command {
+    carry_out(arguments.command, &variables, &data)
+}
+
+fn carry_out(command: Command, variables: &Variables, data: &DataDir) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Launcher => Ok(ExitCode::FAILURE),
-        Command::Run(run) => run_all(&run, &variables, data.path()),
-        Command::Chat(arguments) => chat::run(&runtime()?, &data, arguments, terminals(&variables)),
+        Command::Run(run) => run_all(&run, variables, data.path()),
+        Command::Chat(arguments) => chat::run(&runtime()?, data, arguments, terminals(variables)),
         Command::Follow(follow) => {
-            cli::follow::run(&data, &follow, terminals(&variables).stdout)?;
+            cli::follow::run(data, &follow, terminals(variables).stdout)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Tasks(tasks) => print_output(cli::tasks::run(&data, &tasks, screen(&variables))),
-        Command::Audit(audit) => show_audit(&data, &audit, screen(&variables)),
-        Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(&data, &requeue))?),
-        Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(&data, &cancel))?),
-        Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(&data, &resend))?),
-        Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(&data, &undo))?),
-        Command::Usage(usage) => print_output(cli::usage::run(&data, &usage, screen(&variables))),
-        Command::Check(check) => {
-            let config =
-                variables.with_secret_files(&secret_variables(&variables)).map_err(anyhow::Error::from);
-            let config = config.and_then(|variables| Config::from_variables(&variables, Some(data.path())));
-            exit_with(runtime()?.block_on(cli::check::run(&data, config, &check, screen(&variables))))
-        }
+        Command::Tasks(tasks) => print_output(cli::tasks::run(data, &tasks, screen(variables))),
+        Command::Audit(audit) => show_audit(data, &audit, screen(variables)),
+        Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(data, &requeue))?),
+        Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(data, &cancel))?),
+        Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(data, &resend))?),
+        Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(data, &undo))?),
+        Command::Usage(usage) => print_output(cli::usage::run(data, &usage, screen(variables))),
+        Command::Check(check) => run_checks(variables, data, &check),
         Command::Chats(chats) => {
-            exit_with(runtime()?.block_on(cli::chats::show(&data, &chats, screen(&variables)))?)
+            exit_with(runtime()?.block_on(cli::chats::show(data, &chats, screen(variables)))?)
         }
         Command::Schedules(schedules) => {
-            print_output(cli::schedules::run(&data, &schedules, screen(&variables)))
+            print_output(cli::schedules::run(data, &schedules, screen(variables)))
         }
         Command::Approvals(list) => {
-            exit_with(runtime()?.block_on(cli::approvals::show(&data, &list, screen(&variables)))?)
+            exit_with(runtime()?.block_on(cli::approvals::show(data, &list, screen(variables)))?)
         }
-        Command::Approve(approve) => {
-            exit_with(runtime()?.block_on(cli::approvals::approve(&data, &approve))?)
-        }
-        Command::Deny(deny) => exit_with(runtime()?.block_on(cli::approvals::deny(&data, &deny))?),
-        Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(&data, pair))?),
-        Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(&data, unpair))?),
-        Command::Backup(backup) => make_backup(&variables, &data, &backup),
-        Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(&data, &prune))),
-        Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(&data, &command))),
-        Command::Tree(tree) => print_output(cli::tree::run(&data, &tree, screen(&variables))),
-        Command::Token(token) => show_token(&data, &token),
+        Command::Approve(approve) => exit_with(runtime()?.block_on(cli::approvals::approve(data, &approve))?),
+        Command::Deny(deny) => exit_with(runtime()?.block_on(cli::approvals::deny(data, &deny))?),
+        Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(data, pair))?),
+        Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(data, unpair))?),
+        Command::Backup(backup) => make_backup(variables, data, &backup),
+        Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(data, &prune))),
+        Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(data, &command))),
+        Command::Tree(tree) => print_output(cli::tree::run(data, &tree, screen(variables))),
+        Command::Token(token) => show_token(data, &token),
     }
 }
 
@@ -171,6 +169,13 @@ fn print_output<E: std::error::Error + Send + Sync + 'static>(
 ) -> anyhow::Result<ExitCode> {
     print(&text?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Settings that are invalid are a finding, too.
+fn run_checks(variables: &Variables, data: &DataDir, arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
+    let config = variables.with_secret_files(&secret_variables(variables)).map_err(anyhow::Error::from);
+    let config = config.and_then(|variables| Config::from_variables(&variables, Some(data.path())));
+    exit_with(runtime()?.block_on(cli::check::run(data, config, arguments, screen(variables))))
 }
 
 /// The path may be a symlink: both it and its target are looked up.

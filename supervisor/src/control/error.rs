@@ -18,6 +18,17 @@ pub(super) const OUTBOX_HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text
      other kinds are edit (message_id, text), reaction (message_id, emoji), document (file_name, \
      content_base64, caption) and voice (content_base64, caption).";
 
+const TOKEN_HINT: &str = "Send `Authorization: Bearer <token>`; `supervisor token control` prints it.";
+const NAME_HINT: &str =
+    "Use the loopback address and port, or add the name to AUTONOUS_CONTROL_ALLOWED_HOSTS.";
+const TASK_ENDED_HINT: &str = "An ended task cannot be cancelled; POST /tasks/{id}/requeue runs it again.";
+const CODE_HINT: &str = "A code is good for an hour and for one use; `supervisor chats` lists them. Write to \
+     the bot for another one.";
+const CHAT_CONFIGURED_HINT: &str =
+    "Take it out of the settings, such as AUTONOUS_TELEGRAM_ALLOWED_CHATS, and start again.";
+const UNDO_HINT: &str = "A change by a file tool can be undone for a week (`supervisor audit` lists them); \
+     what commands changed cannot.";
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
     #[error(transparent)]
@@ -78,126 +89,89 @@ pub(crate) enum ControlError {
 }
 
 impl ControlError {
-    /// What to do instead.
-    pub(crate) fn hint(&self) -> &'static str {
-        self.parts().2
+    /// The HTTP status, and the code that programs know the error by.
+    fn status_and_code(&self) -> (StatusCode, Cow<'static, str>) {
+        let (status, code) = match self {
+            Self::Refused(Refused::TokenCount | Refused::Token) => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => {
+                (StatusCode::FORBIDDEN, "ORIGIN_REFUSED")
+            }
+            Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED"),
+            Self::BodyTimeout(_) => (StatusCode::REQUEST_TIMEOUT, "TIMEOUT"),
+            Self::NoSuchRoute
+            | Self::NoSuchTask
+            | Self::NoSuchOutboxRow
+            | Self::NoSuchApproval
+            | Self::NoSuchCode
+            | Self::NoSuchPairing
+            | Self::NothingToUndo => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
+            Self::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
+            Self::Invalid { .. } => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT"),
+            Self::Body => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
+            Self::TaskEnded(_) => (StatusCode::CONFLICT, "TASK_ENDED"),
+            Self::TaskOpen(_) => (StatusCode::CONFLICT, "TASK_OPEN"),
+            Self::TaskDone => (StatusCode::CONFLICT, "TASK_DONE"),
+            Self::NothingToRun => (StatusCode::CONFLICT, "NOTHING_TO_RUN"),
+            Self::Rejected(channel, rejection) => return rejected_as(channel, rejection),
+            Self::NoToolServer => (StatusCode::BAD_GATEWAY, "UNAVAILABLE"),
+            Self::ChatConfigured => (StatusCode::CONFLICT, "CHAT_CONFIGURED"),
+            Self::NothingToAccept => (StatusCode::CONFLICT, "NOTHING_TO_ACCEPT"),
+            Self::ToolServer(_) => (StatusCode::SERVICE_UNAVAILABLE, "TOOL_SERVER_DOWN"),
+            Self::PruneFailed => (StatusCode::INTERNAL_SERVER_ERROR, "PRUNE_FAILED"),
+            Self::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED"),
+        };
+        (status, code.into())
     }
 
-    fn parts(&self) -> (StatusCode, Cow<'static, str>, &'static str) {
-        let (status, code, hint) = match self {
-            Self::Refused(Refused::TokenCount | Refused::Token) => (
-                StatusCode::UNAUTHORIZED,
-                "UNAUTHORIZED",
-                "Send `Authorization: Bearer <token>`; `supervisor token control` prints it.",
-            ),
-            Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => (
-                StatusCode::FORBIDDEN,
-                "ORIGIN_REFUSED",
-                "Use the loopback address and port, or add the name to AUTONOUS_CONTROL_ALLOWED_HOSTS.",
-            ),
-            Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED", "Try again in a moment."),
-            Self::BodyTimeout(_) => (StatusCode::REQUEST_TIMEOUT, "TIMEOUT", "Send the whole body at once."),
-            Self::NoSuchRoute => (
-                StatusCode::NOT_FOUND,
-                "NOT_FOUND",
-                "docs/operations.md lists the routes of the control port.",
-            ),
-            Self::NoSuchTask => {
-                (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /messages responds with the task's ID.")
-            }
-            Self::NoSuchOutboxRow => {
-                (StatusCode::NOT_FOUND, "NOT_FOUND", "POST /outbox responds with the IDs of its rows.")
-            }
-            Self::MethodNotAllowed => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                "METHOD_NOT_ALLOWED",
-                "Use POST to change something and GET to read.",
-            ),
-            Self::UnsupportedMediaType => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "UNSUPPORTED_MEDIA_TYPE",
-                "Send `Content-Type: application/json`.",
-            ),
-            Self::Invalid { hint, .. } => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", *hint),
-            Self::Body => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "PAYLOAD_TOO_LARGE",
-                "Send at most 1 MiB; to /outbox a file of at most 20 MiB.",
-            ),
-            Self::TaskEnded(_) => (
-                StatusCode::CONFLICT,
-                "TASK_ENDED",
-                "An ended task cannot be cancelled; POST /tasks/{id}/requeue runs it again.",
-            ),
-            Self::TaskOpen(_) => (
-                StatusCode::CONFLICT,
-                "TASK_OPEN",
-                "Wait until it has ended, or cancel it first: POST /tasks/{id}/cancel.",
-            ),
-            Self::TaskDone => (
-                StatusCode::CONFLICT,
-                "TASK_DONE",
-                "To run it again, force it with ?force=true or \"force\": true.",
-            ),
-            Self::NothingToRun => (
-                StatusCode::CONFLICT,
-                "NOTHING_TO_RUN",
-                "Only messages with a text, from an allowed chat, can be run.",
-            ),
-            Self::Rejected(channel, Rejection::Off { hint }) => {
-                let code = format!("{}_OFF", channel.as_str().to_ascii_uppercase());
-                return (StatusCode::CONFLICT, code.into(), *hint);
-            }
-            Self::Rejected(_, Rejection::ChatNotAllowed { hint }) => {
-                (StatusCode::FORBIDDEN, "CHAT_NOT_ALLOWED", *hint)
-            }
-            Self::Rejected(_, Rejection::Invalid(_)) => {
-                (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT", OUTBOX_HINT)
-            }
-            Self::NoSuchApproval => {
-                (StatusCode::NOT_FOUND, "NOT_FOUND", "`supervisor approvals` lists those that wait.")
-            }
-            Self::NoToolServer => (
-                StatusCode::BAD_GATEWAY,
-                "UNAVAILABLE",
-                "Try again in a moment; `supervisor check` says more.",
-            ),
-            Self::NoSuchCode => (
-                StatusCode::NOT_FOUND,
-                "NOT_FOUND",
-                "A code is good for an hour and for one use; `supervisor chats` lists them. Write to the bot \
-                 for another one.",
-            ),
-            Self::NoSuchPairing => (StatusCode::NOT_FOUND, "NOT_FOUND", "`supervisor chats` lists them."),
-            Self::ChatConfigured => (
-                StatusCode::CONFLICT,
-                "CHAT_CONFIGURED",
-                "Take it out of the settings, such as AUTONOUS_TELEGRAM_ALLOWED_CHATS, and start again.",
-            ),
-            Self::NothingToAccept => {
-                (StatusCode::CONFLICT, "NOTHING_TO_ACCEPT", "The journal is what was read of it.")
-            }
-            Self::NothingToUndo => (
-                StatusCode::NOT_FOUND,
-                "NOT_FOUND",
-                "A change by a file tool can be undone for a week (`supervisor audit` lists them); what \
-                 commands changed cannot.",
-            ),
-            Self::ToolServer(_) => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "TOOL_SERVER_DOWN",
-                "Try again in a moment: what is undone already is not undone twice.",
-            ),
-            Self::PruneFailed => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "PRUNE_FAILED",
-                "What was deleted stays deleted. See the supervisor's log, then try again.",
-            ),
-            Self::Store(_) => {
-                (StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED", "Try again; see the supervisor's log.")
-            }
-        };
-        (status, code.into(), hint)
+    /// What to do instead.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::Refused(Refused::TokenCount | Refused::Token) => TOKEN_HINT,
+            Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => NAME_HINT,
+            Self::NoRoom => "Try again in a moment.",
+            Self::BodyTimeout(_) => "Send the whole body at once.",
+            Self::NoSuchRoute => "docs/operations.md lists the routes of the control port.",
+            Self::NoSuchTask => "POST /messages responds with the task's ID.",
+            Self::NoSuchOutboxRow => "POST /outbox responds with the IDs of its rows.",
+            Self::MethodNotAllowed => "Use POST to change something and GET to read.",
+            Self::UnsupportedMediaType => "Send `Content-Type: application/json`.",
+            Self::Invalid { hint, .. } => hint,
+            Self::Body => "Send at most 1 MiB; to /outbox a file of at most 20 MiB.",
+            Self::TaskEnded(_) => TASK_ENDED_HINT,
+            Self::TaskOpen(_) => "Wait until it has ended, or cancel it first: POST /tasks/{id}/cancel.",
+            Self::TaskDone => "To run it again, force it with ?force=true or \"force\": true.",
+            Self::NothingToRun => "Only messages with a text, from an allowed chat, can be run.",
+            Self::Rejected(_, rejection) => rejection_hint(rejection),
+            Self::NoSuchApproval => "`supervisor approvals` lists those that wait.",
+            Self::NoToolServer => "Try again in a moment; `supervisor check` says more.",
+            Self::NoSuchCode => CODE_HINT,
+            Self::NoSuchPairing => "`supervisor chats` lists them.",
+            Self::ChatConfigured => CHAT_CONFIGURED_HINT,
+            Self::NothingToAccept => "The journal is what was read of it.",
+            Self::NothingToUndo => UNDO_HINT,
+            Self::ToolServer(_) => "Try again in a moment: what is undone already is not undone twice.",
+            Self::PruneFailed => "What was deleted stays deleted. See the supervisor's log, then try again.",
+            Self::Store(_) => "Try again; see the supervisor's log.",
+        }
+    }
+}
+
+fn rejected_as(channel: &ChannelName, rejection: &Rejection) -> (StatusCode, Cow<'static, str>) {
+    match rejection {
+        Rejection::Off { .. } => {
+            let code = format!("{}_OFF", channel.as_str().to_ascii_uppercase());
+            (StatusCode::CONFLICT, code.into())
+        }
+        Rejection::ChatNotAllowed { .. } => (StatusCode::FORBIDDEN, "CHAT_NOT_ALLOWED".into()),
+        Rejection::Invalid(_) => (StatusCode::BAD_REQUEST, "INVALID_ARGUMENT".into()),
+    }
+}
+
+fn rejection_hint(rejection: &Rejection) -> &'static str {
+    match rejection {
+        Rejection::Off { hint } | Rejection::ChatNotAllowed { hint } => hint,
+        Rejection::Invalid(_) => OUTBOX_HINT,
     }
 }
 
@@ -214,8 +188,8 @@ impl IntoResponse for ControlError {
         if let Self::Store(error) = &self {
             tracing::error!(%error, "a request to the control port failed");
         }
-        let (status, code, hint) = self.parts();
-        let body = json!({"error": {"code": code, "message": self.to_string(), "hint": hint}});
+        let (status, code) = self.status_and_code();
+        let body = json!({"error": {"code": code, "message": self.to_string(), "hint": self.hint()}});
         let mut response = (status, Json(body)).into_response();
         if matches!(self, Self::NoRoom) {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));

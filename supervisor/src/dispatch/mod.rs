@@ -20,6 +20,7 @@ use std::time::Duration;
 use process::quotas::Limits;
 use protocol::{EventId, ToWorker, now_ms};
 use tokio::sync::{Mutex, Notify, watch};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,7 +28,7 @@ use tokio_util::task::TaskTracker;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
 use crate::children::ChildState;
-use crate::children::link::{LineError, WorkerLink};
+use crate::children::link::{LineError, Messages, WorkerLink};
 use crate::commands::models::Models;
 use crate::config::TaskSettings;
 use crate::health::Board;
@@ -138,15 +139,11 @@ impl Dispatcher {
             let running = state.running.as_ref();
             let stop_by = running.and_then(|running| running.stop_by);
             let progress_by = running.map(|running| running.progress_by);
-            let never = patience.ends_at();
             tokio::select! {
-                line = timeout_at(patience.ends_at(), link.next()) => match line {
-                    Err(_) if patience.is_over() => return DisconnectReason::Silent,
-                    Err(_) => {}
-                    Ok(None) => return DisconnectReason::Left,
-                    Ok(Some(Err(error))) => return error.into(),
-                    Ok(Some(Ok(messages))) => {
-                        patience.heard();
+                read = timeout_at(patience.ends_at(), link.next()) => match heard(read, &mut patience) {
+                    Err(reason) => return reason,
+                    Ok(None) => {}
+                    Ok(Some(messages)) => {
                         ChildState::note_heard(child_state);
                         self.handle(state, messages, child_state, &link.sender()).await;
                     }
@@ -155,19 +152,22 @@ impl Dispatcher {
                     state.turn = Some(turn);
                 }
                 _ = changes.changed(), if has_turn => {}
-                () = sleep_until(state.due.unwrap_or(never)), if has_turn && state.due.is_some() => {}
+                () = until(state.due), if has_turn => {}
                 _ = cancel_asked.changed(), if !is_idle => {
                     if let Err(error) = self.forward_cancel(state, &link).await {
                         return error.into();
                     }
                 }
-                () = sleep_until(stop_by.unwrap_or(never)), if stop_by.is_some() => {
-                    return DisconnectReason::WillNotStop;
-                }
-                () = sleep_until(progress_by.unwrap_or(never)), if progress_by.is_some() => {
-                    return DisconnectReason::NoProgress(self.progress_limit());
-                }
+                reason = self.overdue(stop_by, progress_by) => return reason,
             }
+        }
+    }
+
+    /// Resolves when one of these times has come without what had to happen before it.
+    async fn overdue(&self, stop_by: Option<Instant>, progress_by: Option<Instant>) -> DisconnectReason {
+        tokio::select! {
+            () = until(stop_by) => DisconnectReason::WillNotStop,
+            () = until(progress_by) => DisconnectReason::NoProgress(self.progress_limit()),
         }
     }
 
@@ -243,6 +243,31 @@ impl Dispatcher {
                 Ok(())
             }
         }
+    }
+}
+
+/// The messages that a read found; none while a silent worker may still be heard.
+fn heard(
+    read: Result<Option<Result<Messages, LineError>>, Elapsed>,
+    patience: &mut Patience,
+) -> Result<Option<Messages>, DisconnectReason> {
+    match read {
+        Err(_) if patience.is_over() => Err(DisconnectReason::Silent),
+        Err(_) => Ok(None),
+        Ok(None) => Err(DisconnectReason::Left),
+        Ok(Some(Err(error))) => Err(error.into()),
+        Ok(Some(Ok(messages))) => {
+            patience.heard();
+            Ok(Some(messages))
+        }
+    }
+}
+
+/// Waits until a time; forever without one.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -90,19 +90,8 @@ impl Renderer<'_> {
                 self.builder.begin_paragraph();
                 self.builder.open(Style::Bold, None);
             }
-            Tag::BlockQuote(kind) => {
-                self.builder.begin_quote();
-                if let Some(kind) = kind {
-                    self.builder.write_in(Style::Bold, alert(kind));
-                }
-            }
-            Tag::CodeBlock(kind) => {
-                let language = match kind {
-                    CodeBlockKind::Fenced(info) => language(&info),
-                    CodeBlockKind::Indented => None,
-                };
-                self.code = Some(CodeBlock { language, text: String::new() });
-            }
+            Tag::BlockQuote(kind) => self.start_quote(kind),
+            Tag::CodeBlock(kind) => self.start_code(&kind),
             Tag::List(first) => {
                 self.lists.push(first);
                 self.builder.begin_list();
@@ -121,11 +110,7 @@ impl Renderer<'_> {
             Tag::Emphasis => self.builder.open(Style::Italic, None),
             Tag::Strong => self.builder.open(Style::Bold, None),
             Tag::Strikethrough => self.builder.open(Style::Strikethrough, None),
-            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                let url = link(&dest_url).map_or_else(String::new, String::from);
-                self.builder.open(Style::TextLink { url }, None);
-                self.links.push(dest_url.to_string());
-            }
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.start_link(&dest_url),
             // Not enabled.
             Tag::FootnoteDefinition(_)
             | Tag::DefinitionList
@@ -135,6 +120,27 @@ impl Renderer<'_> {
             | Tag::Subscript
             | Tag::MetadataBlock(_) => {}
         }
+    }
+
+    fn start_quote(&mut self, kind: Option<BlockQuoteKind>) {
+        self.builder.begin_quote();
+        if let Some(kind) = kind {
+            self.builder.write_in(Style::Bold, alert(kind));
+        }
+    }
+
+    fn start_code(&mut self, kind: &CodeBlockKind<'_>) {
+        let language = match kind {
+            CodeBlockKind::Fenced(info) => language(info),
+            CodeBlockKind::Indented => None,
+        };
+        self.code = Some(CodeBlock { language, text: String::new() });
+    }
+
+    fn start_link(&mut self, target: &str) {
+        let url = link(target).map_or_else(String::new, String::from);
+        self.builder.open(Style::TextLink { url }, None);
+        self.links.push(target.to_owned());
     }
 
     fn end(&mut self, tag: TagEnd) {

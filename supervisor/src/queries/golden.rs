@@ -11,46 +11,8 @@ use crate::store::{events, prior_context, tool_calls};
 const ROWS: &str = include_str!("../../../protocol/tests/data/events.jsonl");
 const TASK: &str = "019a0000-0000-7000-8000-000000000001";
 
-fn rows() -> Vec<Event> {
-    ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
-}
-
-fn filled_with(rows: impl IntoIterator<Item = Event>) -> TestDatabase {
-    let database = TestDatabase::new();
-    rows.into_iter().for_each(|event| events::append(&database, &event).unwrap());
-    database
-}
-
-#[test]
-fn every_row_is_read_back_as_it_was_stored() {
-    let database = filled_with(rows());
-    let sql = format!("select {} from events order by seq", events::COLUMNS);
-    let mut statement = database.prepare(&sql).unwrap();
-    let read = statement.query_map([], events::from_row).unwrap().skip(1);
-    assert_eq!(read.collect::<Result<Vec<_>, _>>().unwrap(), rows());
-}
-
-#[test]
-fn the_view_tool_calls_finds_name_arguments_output_and_error() {
-    let database = filled_with(rows());
-    let calls = database.texts(
-        "select concat_ws('|', tool_name, arguments_json, status, output_text, error)
-         from tool_calls order by started_at",
-    );
-    let expected = [
-        "write|{\"content\":\"b\",\"path\":\"a.txt\"}|done|+b\n",
-        "read|{\"path\":\"../x\"}|failed||the path leads outside",
-        "delete|{\"path\":\"/w/c.txt\"}|interrupted|the tool server ended",
-        "bash|{\"cmd\":\"sleep 1\"}|running",
-    ];
-    assert_eq!(calls, expected);
-}
-
-#[test]
-fn the_view_task_audit_has_a_line_for_each_event() {
-    let database = filled_with(rows());
-    let lines = database.texts("select phase || ' ' || message from task_audit order by created_at");
-    let expected = "\
+/// The view `task_audit` of all rows.
+const TASK_AUDIT: &str = "\
 ingress task.queued
 ingress task.skipped: older than the pending window
 ingress task.skipped: more than 50 messages waited at start; this one is not among the newest
@@ -97,7 +59,47 @@ model plan.created
 model plan.updated
 approval task.parked
 approval approval.requested: delete";
-    assert_eq!(lines.join("\n"), expected);
+
+fn rows() -> Vec<Event> {
+    ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
+}
+
+fn filled_with(rows: impl IntoIterator<Item = Event>) -> TestDatabase {
+    let database = TestDatabase::new();
+    rows.into_iter().for_each(|event| events::append(&database, &event).unwrap());
+    database
+}
+
+#[test]
+fn every_row_is_read_back_as_it_was_stored() {
+    let database = filled_with(rows());
+    let sql = format!("select {} from events order by seq", events::COLUMNS);
+    let mut statement = database.prepare(&sql).unwrap();
+    let read = statement.query_map([], events::from_row).unwrap().skip(1);
+    assert_eq!(read.collect::<Result<Vec<_>, _>>().unwrap(), rows());
+}
+
+#[test]
+fn the_view_tool_calls_finds_name_arguments_output_and_error() {
+    let database = filled_with(rows());
+    let calls = database.texts(
+        "select concat_ws('|', tool_name, arguments_json, status, output_text, error)
+         from tool_calls order by started_at",
+    );
+    let expected = [
+        "write|{\"content\":\"b\",\"path\":\"a.txt\"}|done|+b\n",
+        "read|{\"path\":\"../x\"}|failed||the path leads outside",
+        "delete|{\"path\":\"/w/c.txt\"}|interrupted|the tool server ended",
+        "bash|{\"cmd\":\"sleep 1\"}|running",
+    ];
+    assert_eq!(calls, expected);
+}
+
+#[test]
+fn the_view_task_audit_has_a_line_for_each_event() {
+    let database = filled_with(rows());
+    let lines = database.texts("select phase || ' ' || message from task_audit order by created_at");
+    assert_eq!(lines.join("\n"), TASK_AUDIT);
 }
 
 #[test]

@@ -128,30 +128,37 @@ struct NewRow<'a> {
     is_sent: bool,
 }
 
+impl NewRow<'_> {
+    fn reply_queued(&self) -> ReplyQueued {
+        let Self { chat, content, part, of, .. } = self;
+        let file = content.file();
+        ReplyQueued {
+            kind: content.kind().to_owned(),
+            text: content.text().to_owned(),
+            target_message_id: content.target(),
+            file_name: file.map(|file| file.name.clone()),
+            size_bytes: file.map(|file| usize::try_from(file.body.size_bytes()).unwrap_or(usize::MAX)),
+            channel: chat.channel.as_str().to_owned(),
+            chat_id: chat.id.clone(),
+            part: *part,
+            of: *of,
+        }
+    }
+}
+
 /// Adds a row and its `reply.queued`, whose ID it returns.
 fn insert(
     connection: &Connection,
     row: &NewRow<'_>,
     parent: Option<&EventId>,
 ) -> Result<EventId, StoreError> {
-    let NewRow { task, chat, content, part, of, is_sent } = row;
+    let NewRow { task, chat, content, part, is_sent, .. } = row;
     let file = content.file();
     let file_id = file.map(|file| outgoing_files::of(connection, &file.body)).transpose()?;
     let entities = content.entities().map(serde_json::to_string).transpose()?;
     let caption_entities = content.caption_entities().map(serde_json::to_string).transpose()?;
     let buttons = content.buttons().map(serde_json::to_string).transpose()?;
-    let reply = ReplyQueued {
-        kind: content.kind().to_owned(),
-        text: content.text().to_owned(),
-        target_message_id: content.target(),
-        file_name: file.map(|file| file.name.clone()),
-        size_bytes: file.map(|file| usize::try_from(file.body.size_bytes()).unwrap_or(usize::MAX)),
-        channel: chat.channel.as_str().to_owned(),
-        chat_id: chat.id.clone(),
-        part: *part,
-        of: *of,
-    };
-    let queued = Event::now(reply, parent, *task);
+    let queued = Event::now(row.reply_queued(), parent, *task);
     events::append(connection, &queued)?;
     let now = now_ms();
     let (state, finished_at) = if *is_sent { ("sent", Some(now)) } else { ("queued", None) };

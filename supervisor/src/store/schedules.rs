@@ -214,27 +214,13 @@ pub(crate) fn make_due(
     let mut missed = Vec::new();
     for schedule in due {
         let late_ms = now_ms - schedule.next_at_ms;
-        let reason = if !may_run(&schedule.chat) {
-            Some("the bot does not work for this chat any more".to_owned())
-        } else if late_ms > MOST_LATE_MS {
-            Some("nothing ran for more than a day".to_owned())
-        } else {
-            None
-        };
+        let reason = reason_to_miss(late_ms, may_run(&schedule.chat));
         // One that was set when more was allowed comes less often from now on.
         let not_before = schedule.next_at_ms + least_pause_ms - 1;
         let next_at_ms = following(&schedule, now_ms.max(not_before));
         match &reason {
             None => queue(connection, &schedule, late_ms, next_at_ms, run)?,
-            Some(reason) => {
-                let event = ScheduleMissed {
-                    schedule_id: schedule.id.clone(),
-                    due_at_ms: schedule.next_at_ms,
-                    reason: reason.clone(),
-                    next_at_ms,
-                };
-                events::append(connection, &Event::now(event, Some(run), None))?;
-            }
+            Some(reason) => record_missed(connection, &schedule, reason, next_at_ms, run)?,
         }
         let times_left = schedule.times_left.map(|times| times - u32::from(reason.is_none()));
         match next_at_ms.filter(|_| times_left != Some(0)) {
@@ -248,6 +234,33 @@ pub(crate) fn make_due(
         missed.extend(reason.map(|reason| (schedule, reason)));
     }
     Ok(Due { missed, has_more })
+}
+
+/// Why a schedule that is due is not run, in words; none if it is.
+fn reason_to_miss(late_ms: i64, may_run: bool) -> Option<String> {
+    if !may_run {
+        Some("the bot does not work for this chat any more".to_owned())
+    } else if late_ms > MOST_LATE_MS {
+        Some("nothing ran for more than a day".to_owned())
+    } else {
+        None
+    }
+}
+
+fn record_missed(
+    connection: &Connection,
+    schedule: &Schedule,
+    reason: &str,
+    next_at_ms: Option<i64>,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    let missed = ScheduleMissed {
+        schedule_id: schedule.id.clone(),
+        due_at_ms: schedule.next_at_ms,
+        reason: reason.to_owned(),
+        next_at_ms,
+    };
+    events::append(connection, &Event::now(missed, Some(run), None))
 }
 
 fn queue(

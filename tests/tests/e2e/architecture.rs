@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use harness::project_copy;
 
 mod circles;
+mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.

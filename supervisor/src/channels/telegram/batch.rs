@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use process::quotas::Limits;
-use protocol::{EventId, now_ms};
+use protocol::{EventId, TaskId, now_ms};
 use rusqlite::Transaction;
 use tokio::sync::Notify;
 
@@ -103,10 +103,22 @@ impl Batch {
         };
         // One that was stored before was carried out and answered then.
         let Some(task) = store_skipped(tx, &incoming(text), reason, run)? else { return Ok(()) };
-        let chat = &update.chat;
-        let reply = match &update.action {
+        let Some(reply) = self.reply(tx, update, &task)? else { return Ok(()) };
+        let contents = vec![Content::Text(reply)];
+        outbox::queue(tx, Some(&task), &update.chat, contents, Delivery::Push, Some(run)).map(|_| ())
+    }
+
+    /// Carries out an update that is not run, and returns the message to its chat, if there is one.
+    fn reply(
+        &self,
+        tx: &Transaction<'_>,
+        update: &ClassifiedUpdate,
+        task: &TaskId,
+    ) -> Result<Option<String>, StoreError> {
+        let (chat, run) = (&update.chat, &self.run);
+        Ok(match &update.action {
             UpdateAction::Command(command) => {
-                let (origin, task) = (update.origin.as_ref(), &task);
+                let origin = update.origin.as_ref();
                 let (models, file_requests) = (&self.models, &self.file_requests);
                 let limits = &self.limits;
                 let context = Context { chat, task, origin, models, limits, file_requests, run };
@@ -127,10 +139,7 @@ impl Batch {
             | UpdateAction::Edited(_)
             | UpdateAction::Late(_)
             | UpdateAction::Skip(_) => None,
-        };
-        let Some(reply) = reply else { return Ok(()) };
-        outbox::queue(tx, Some(&task), chat, vec![Content::Text(reply)], Delivery::Push, Some(run))
-            .map(|_| ())
+        })
     }
 }
 

@@ -222,60 +222,68 @@ mod tests {
         classified.action
     }
 
+    fn text(text: &str) -> Value {
+        message(json!({"text": text}))
+    }
+
+    fn check(kind: &str, body: Value, not_before: Option<i64>, expected: &str) {
+        let action = format!("{:?}", action_of(kind, body.clone(), not_before));
+        assert!(action.starts_with(expected), "{kind} {body}: {action}");
+    }
+
     #[test]
     fn an_update_is_run_kept_cancels_is_answered_or_is_skipped() {
-        let text = |text: &str| message(json!({"text": text}));
         let stranger =
             message(json!({"text": "hi", "chat": {"id": 8, "type": "private", "first_name": "B"}}));
         let forwarded = json!({"type": "hidden_user", "sender_user_name": "B", "date": 1});
         let voice = json!({"file_id": "f", "file_unique_id": "u", "duration": 1, "mime_type": "audio/ogg"});
-        for (kind, body, not_before, expected) in [
-            ("message", text("hello"), Some(1000), r#"Run("hello")"#),
-            ("message", text("hello"), Some(1001), r#"Late("hello")"#),
-            ("message", text("/cancel"), None, "Command(Cancel { all: false })"),
-            ("message", text(" /cancel@played_bot "), None, "Command(Cancel { all: false })"),
-            ("message", text("/cancel  all"), None, "Command(Cancel { all: true })"),
-            ("message", text("/cancel please"), None, "Answer {"),
-            ("message", text("/cancel all of it"), None, "Answer {"),
-            ("message", text("/cancel@played_bot"), Some(1001), "Skip("),
-            ("message", text("/cancel@another_bot"), None, "Skip("),
-            ("message", text("@played_bot ls path=."), None, r#"Run("ls path=.")"#),
-            ("message", message(json!({"text": "/ls", "forward_origin": forwarded})), None, "Answer {"),
-            ("message", message(json!({"text": "ls", "forward_origin": forwarded})), None, r#"Run("ls")"#),
-            ("message", text("/cancelled flights"), None, r#"Run("/cancelled flights")"#),
-            ("message", stranger.clone(), None, "UnknownChat"),
+        for (body, not_before, expected) in [
+            (text("hello"), Some(1000), r#"Run("hello")"#),
+            (text("hello"), Some(1001), r#"Late("hello")"#),
+            (text("/cancel"), None, "Command(Cancel { all: false })"),
+            (text(" /cancel@played_bot "), None, "Command(Cancel { all: false })"),
+            (text("/cancel  all"), None, "Command(Cancel { all: true })"),
+            (text("/cancel please"), None, "Answer {"),
+            (text("/cancel all of it"), None, "Answer {"),
+            (text("/cancel@played_bot"), Some(1001), "Skip("),
+            (text("/cancel@another_bot"), None, "Skip("),
+            (text("@played_bot ls path=."), None, r#"Run("ls path=.")"#),
+            (message(json!({"text": "/ls", "forward_origin": forwarded})), None, "Answer {"),
+            (message(json!({"text": "ls", "forward_origin": forwarded})), None, r#"Run("ls")"#),
+            (text("/cancelled flights"), None, r#"Run("/cancelled flights")"#),
+            (stranger.clone(), None, "UnknownChat"),
             // What a stranger sent long ago leaves no text.
-            ("message", stranger, Some(1001), "Skip("),
-            ("message", message(json!({"voice": voice})), None, "Run(\"\")"),
-            ("message", message(json!({"something_new": {}})), None, "Answer {"),
-            ("message", text(" "), None, "Answer {"),
-            ("message", message(json!({"new_chat_title": "new"})), None, "Skip("),
-            (
-                "message",
-                in_chat(-7, json!({"migrate_to_chat_id": -1007})),
-                None,
-                "Moved { from: -7, to: -1007 }",
-            ),
-            (
-                "message",
-                in_chat(-1007, json!({"migrate_from_chat_id": -7})),
-                None,
-                "Moved { from: -7, to: -1007 }",
-            ),
-            ("message", in_chat(-8, json!({"migrate_to_chat_id": -1008})), None, "Skip("),
-            (
-                "edited_message",
-                message(json!({"text": "hello", "edit_date": 1001})),
-                None,
-                "Edited(\"hello\")",
-            ),
-            ("edited_message", message(json!({"text": "/cancel", "edit_date": 1001})), None, "Skip("),
-            ("channel_post", text("hello"), None, "Skip("),
-            ("something_new", json!({"a": 1}), None, "Skip("),
-            ("message", json!({"nonsense": true}), None, "Skip("),
+            (stranger, Some(1001), "Skip("),
+            (message(json!({"voice": voice})), None, "Run(\"\")"),
+            (message(json!({"something_new": {}})), None, "Answer {"),
+            (text(" "), None, "Answer {"),
+            (message(json!({"new_chat_title": "new"})), None, "Skip("),
+            (json!({"nonsense": true}), None, "Skip("),
         ] {
-            let action = format!("{:?}", action_of(kind, body.clone(), not_before));
-            assert!(action.starts_with(expected), "{kind} {body}: {action}");
+            check("message", body, not_before, expected);
+        }
+    }
+
+    #[test]
+    fn a_group_that_may_use_the_bot_keeps_that_under_its_new_id() {
+        for (body, expected) in [
+            (in_chat(-7, json!({"migrate_to_chat_id": -1007})), "Moved { from: -7, to: -1007 }"),
+            (in_chat(-1007, json!({"migrate_from_chat_id": -7})), "Moved { from: -7, to: -1007 }"),
+            (in_chat(-8, json!({"migrate_to_chat_id": -1008})), "Skip("),
+        ] {
+            check("message", body, None, expected);
+        }
+    }
+
+    #[test]
+    fn an_edited_message_is_taken_if_it_is_run_and_no_other_kind_of_update_is() {
+        for (kind, body, expected) in [
+            ("edited_message", message(json!({"text": "hello", "edit_date": 1001})), "Edited(\"hello\")"),
+            ("edited_message", message(json!({"text": "/cancel", "edit_date": 1001})), "Skip("),
+            ("channel_post", text("hello"), "Skip("),
+            ("something_new", json!({"a": 1}), "Skip("),
+        ] {
+            check(kind, body, None, expected);
         }
     }
 }

@@ -22,7 +22,7 @@ use super::classify::{ClassifiedUpdate, UpdateAction, classify};
 use super::identity::Identity;
 use super::menu::Menu;
 use super::permissions::Permissions;
-use super::press::{self, Press};
+use super::press::{self, Answer, Press};
 use super::store_outage::StoreOutage;
 use super::updates::{self, Received};
 use crate::channel::Chat;
@@ -56,6 +56,28 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// After so many failures in a row, Telegram counts as out of reach.
 const UNREACHABLE_AFTER: u32 = 3;
+
+/// What a batch changes beyond its rows, once it is stored.
+struct Effects {
+    /// The groups that have another ID now: the old one, and the new one.
+    moved: Vec<(i64, i64)>,
+    cancels: bool,
+    brings_files: bool,
+}
+
+impl Effects {
+    fn of(updates: &[ClassifiedUpdate]) -> Self {
+        let moved = updates.iter().filter_map(|update| match update.action {
+            UpdateAction::Moved { from, to } => Some((from, to)),
+            _ => None,
+        });
+        let cancels = updates
+            .iter()
+            .any(|update| matches!(&update.action, UpdateAction::Command(Command::Cancel { .. })));
+        let brings_files = updates.iter().any(|update| !update.files.is_empty());
+        Self { moved: moved.collect(), cancels, brings_files }
+    }
+}
 
 pub(super) struct Receiver {
     api: Api,
@@ -177,30 +199,11 @@ impl Receiver {
         let rules = self.rules(bot);
         let classified: Vec<ClassifiedUpdate> =
             updates.iter().map(|update| classify(update, &rules)).collect();
-        let moved = classified.iter().filter_map(|update| match update.action {
-            UpdateAction::Moved { from, to } => Some((from, to)),
-            _ => None,
-        });
-        let moved: Vec<(i64, i64)> = moved.collect();
-        let cancels = classified
-            .iter()
-            .any(|update| matches!(&update.action, UpdateAction::Command(Command::Cancel { .. })));
+        let effects = Effects::of(&classified);
         let chats = classified.iter().filter(|update| matches!(update.action, UpdateAction::Run(_)));
         let chats: Vec<Chat> = chats.map(|update| update.chat.clone()).collect();
-        let brings_files = classified.iter().any(|update| !update.files.is_empty());
-        let batch = Batch {
-            updates: classified,
-            next_offset: last.map(|last| last.saturating_add(1)),
-            backlog: self.backlog,
-            ends_backlog,
-            pending_max: self.pending_max,
-            file_requests: Arc::clone(&self.inbound.file_requests),
-            models: self.inbound.models.clone(),
-            limits: self.inbound.limits,
-            inbox: self.inbound.files.clone(),
-            owner: self.permissions.owner(),
-            run: self.inbound.run.clone(),
-        };
+        let next_offset = last.map(|last| last.saturating_add(1));
+        let batch = self.batch(classified, next_offset, ends_backlog);
         let presses: Vec<(Press, bool)> =
             updates.iter().filter_map(press::of).map(|press| self.with_permission(press, bot)).collect();
         let stored = self.inbound.store.write(move |tx| {
@@ -216,15 +219,41 @@ impl Receiver {
             }
         };
         self.outage.ended();
-        moved.into_iter().for_each(|(from, to)| self.permissions.moved(from, to));
-        if brings_files {
+        self.apply(effects, answers);
+        self.backlog = self.backlog.filter(|_| !ends_backlog);
+        if let Some(backlog) = &mut self.backlog {
+            backlog.since_seq = since_seq;
+        }
+        Ok(())
+    }
+
+    fn batch(&self, updates: Vec<ClassifiedUpdate>, next_offset: Option<i64>, ends_backlog: bool) -> Batch {
+        Batch {
+            updates,
+            next_offset,
+            backlog: self.backlog,
+            ends_backlog,
+            pending_max: self.pending_max,
+            file_requests: Arc::clone(&self.inbound.file_requests),
+            models: self.inbound.models.clone(),
+            limits: self.inbound.limits,
+            inbox: self.inbound.files.clone(),
+            owner: self.permissions.owner(),
+            run: self.inbound.run.clone(),
+        }
+    }
+
+    /// Passes on what a stored batch changes elsewhere, and gives the answers to its presses.
+    fn apply(&self, effects: Effects, answers: Vec<Answer>) {
+        effects.moved.into_iter().for_each(|(from, to)| self.permissions.moved(from, to));
+        if effects.brings_files {
             self.inbound.files_came.notify_one();
         }
         // The sender holds back messages for strangers, so the permission comes before the welcome leaves.
         for paired in answers.iter().filter_map(|answer| answer.paired) {
             self.permissions.set_paired(paired, true);
         }
-        if cancels || answers.iter().any(|answer| answer.stops) {
+        if effects.cancels || answers.iter().any(|answer| answer.stops) {
             self.inbound.cancel_signal.notify();
         }
         for answer in answers {
@@ -235,11 +264,6 @@ impl Receiver {
                 self.inbound.store.clone(),
             ));
         }
-        self.backlog = self.backlog.filter(|_| !ends_backlog);
-        if let Some(backlog) = &mut self.backlog {
-            backlog.since_seq = since_seq;
-        }
-        Ok(())
     }
 
     fn rules<'a>(&'a self, bot: &'a Identity) -> Rules<'a> {

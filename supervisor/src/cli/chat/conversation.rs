@@ -32,33 +32,16 @@ pub(super) fn hold(
     runtime.block_on(client.send::<serde_json::Value>(client.get("/status")))?;
     let history = data.chat_history();
     let mut lines = Lines::open(&history)?;
+    let conversation = Conversation { runtime, client: &client, data, chat, stderr };
     print(&format!(
         "Chat `{chat}`. Ctrl-C stops a task, Ctrl-D leaves. A line that ends in `{GOES_ON}` goes on."
     ));
     while let Some(text) = lines.next()? {
         if text.trim() == UNDO {
-            match runtime.block_on(undo::last_of_chat(&client, chat)) {
-                Ok(text) => print(&visible::escaped(&text)),
-                Err(error) => print_error(&format!("{:#}", anyhow::Error::from(error))),
-            }
+            conversation.undo();
             continue;
         }
-        let message = NewMessage { text, chat: chat.to_owned() };
-        let wait = |asked: &BTreeSet<EventId>| {
-            ReplyWait::new(&client, data, Some(stderr)).map(|wait| wait.asking(asked.clone()))
-        };
-        let mut asked = BTreeSet::new();
-        let mut waited = runtime.block_on(async { wait(&asked)?.for_reply(message, None).await });
-        while let Ok(Waited::Asks { task, approval }) = &waited {
-            let Ok(task) = task.parse() else { break };
-            let answered = question::put(runtime, &client, &mut lines, approval);
-            asked.insert(approval.clone());
-            waited = match answered {
-                Ok(()) => runtime.block_on(async { wait(&asked)?.for_task(&task).await }),
-                Err(error) => Err(error),
-            };
-        }
-        match waited {
+        match conversation.send(text, &mut lines) {
             Ok(Waited::Ended(status)) => print(&reply_text(&status, Some(stdout))),
             Ok(Waited::Left(task) | Waited::Asks { task, .. }) => {
                 print_error(&how_to_see(&task));
@@ -74,4 +57,44 @@ pub(super) fn hold(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+struct Conversation<'a> {
+    runtime: &'a Runtime,
+    client: &'a ControlClient,
+    data: &'a DataDir,
+    chat: &'a str,
+    stderr: Screen,
+}
+
+impl Conversation<'_> {
+    fn undo(&self) {
+        match self.runtime.block_on(undo::last_of_chat(self.client, self.chat)) {
+            Ok(text) => print(&visible::escaped(&text)),
+            Err(error) => print_error(&format!("{:#}", anyhow::Error::from(error))),
+        }
+    }
+
+    /// Sends a message and waits for its reply, with a question for each call that waits for a person.
+    fn send(&self, text: String, lines: &mut Lines<'_>) -> Result<Waited, CommandError> {
+        let message = NewMessage { text, chat: self.chat.to_owned() };
+        let mut asked = BTreeSet::new();
+        let mut waited = self.runtime.block_on(async { self.wait(&asked)?.for_reply(message, None).await });
+        while let Ok(Waited::Asks { task, approval }) = &waited {
+            let Ok(task) = task.parse() else { break };
+            let answered = question::put(self.runtime, self.client, lines, approval);
+            asked.insert(approval.clone());
+            waited = match answered {
+                Ok(()) => self.runtime.block_on(async { self.wait(&asked)?.for_task(&task).await }),
+                Err(error) => Err(error),
+            };
+        }
+        waited
+    }
+
+    /// Needs the runtime's context.
+    fn wait(&self, asked: &BTreeSet<EventId>) -> Result<ReplyWait<'_>, CommandError> {
+        let wait = ReplyWait::new(self.client, self.data, Some(self.stderr))?;
+        Ok(wait.asking(asked.clone()))
+    }
 }

@@ -127,22 +127,29 @@ impl<'a> ReplyWait<'a> {
                     self.stop(task).await?;
                 }
                 _ = redraw.tick(), if shown.is_some() => {
-                    if let Some(line) = shown.as_mut().map(|shown| shown.next(since.elapsed())).transpose()? {
-                        line.iter().for_each(|line| self.draw(line));
-                    }
-                    let asked = shown.as_ref().and_then(|shown| shown.progress.asked());
-                    if let (Some(approval), Some(known)) = (asked, &self.asked)
-                        && !known.contains(approval)
-                    {
-                        return Ok(Waited::Asks { task: task.to_string(), approval: approval.clone() });
-                    }
-                    if self.asked.is_none()
-                        && let Some((approval, others)) = shown.as_mut().and_then(Shown::unanswered)
-                    {
-                        self.draw("");
-                        print_error(&question::how_to_answer(self.client, &approval, others).await);
+                    let Some(shown) = &mut shown else { continue };
+                    if let Some(approval) = self.redraw(shown, since.elapsed()).await? {
+                        return Ok(Waited::Asks { task: task.to_string(), approval });
                     }
                 }
+            }
+        }
+    }
+
+    /// Draws the line if it has changed, and returns the approval that the waiting user is to be asked about.
+    /// A user who is not to be asked reads how to answer.
+    async fn redraw(&self, shown: &mut Shown, waited: Duration) -> Result<Option<EventId>, CommandError> {
+        if let Some(line) = shown.next(waited)? {
+            self.draw(&line);
+        }
+        match &self.asked {
+            Some(known) => Ok(shown.progress.asked().filter(|approval| !known.contains(*approval)).cloned()),
+            None => {
+                if let Some((approval, others)) = shown.unanswered() {
+                    self.draw("");
+                    print_error(&question::how_to_answer(self.client, &approval, others).await);
+                }
+                Ok(None)
             }
         }
     }
