@@ -133,14 +133,14 @@ impl Crate {
         let words = rest.split(|letter| !is_part(letter));
         let inline = words.filter(|word| word.starts_with("crate::") || word.starts_with("super::"));
         paths.extend(inline.map(|word| (word.trim_end_matches(':').to_owned(), false)));
-        let from_root = |(path, is_passed_on): (String, bool)| {
-            Some(Import { path: self.from_root(module, &path)?, is_passed_on })
+        let at_root = |(path, is_passed_on): (String, bool)| {
+            Some(Import { path: self.at_root(module, &path)?, is_passed_on })
         };
-        paths.into_iter().filter_map(from_root).collect()
+        paths.into_iter().filter_map(at_root).collect()
     }
 
     /// A path of a module, from the crate's root; none if it leads to another crate.
-    fn from_root(&self, module: &str, path: &str) -> Option<String> {
+    fn at_root(&self, module: &str, path: &str) -> Option<String> {
         if let Some(path) = path.strip_prefix("crate::") {
             return Some(path.to_owned());
         }

@@ -72,7 +72,7 @@ fn functions(text: &str) -> Vec<Function> {
 
 /// How many lines follow until one is the last.
 fn end_of(lines: &[&str], is_last: impl Fn(&&str) -> bool) -> usize {
-    lines.iter().position(|line| is_last(line)).map_or(0, |at| at + 1)
+    lines.iter().position(is_last).map_or(0, |at| at + 1)
 }
 
 /// Whether a function of a trait has no body: its head ends in a semicolon before any brace opens.
