@@ -12,7 +12,7 @@ use crate::wall_clock::WallClock;
 
 /// What the model reads about a call without a decision.
 const EXPIRED: &str = "exit 1 · APPROVAL_REQUIRED: The call needed the approval of a person, and nobody \
-     decided in time. It was not run. Go on without it, or ask the user; the same call would ask anew.";
+     decided in time. It was not run. Go on without it, or ask the user; the same call would ask again.";
 
 pub(crate) struct CallTurn {
     pub(crate) text: String,

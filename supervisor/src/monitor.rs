@@ -156,7 +156,7 @@ impl Monitor {
         const RESTORE: &str =
             "Stop the supervisor, keep the file and restore a backup; see docs/operations.md.";
         if let Some(file) = self.file.replaced() {
-            let detail = format!("{} was removed or replaced; what is written now is lost", file.display());
+            let detail = format!("{} was removed or replaced; new rows are lost", file.display());
             return Reading::failed(detail, "Put the file back or restore a backup, and restart.");
         }
         if let Some(damage) = self.file.bad_beginning().or(search.go_on(&self.file).await) {

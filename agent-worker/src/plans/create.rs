@@ -87,7 +87,7 @@ impl CreateArguments {
     /// another model is named to write them.
     pub(super) fn plan(&self) -> Result<Option<(Plan, Vec<String>)>, ToolError> {
         if self.task.trim().is_empty() {
-            return Err(invalid("`task` is empty. Say what is to be planned."));
+            return Err(invalid("`task` is empty. Give the goal of the plan."));
         }
         match (&self.steps, &self.model) {
             (Some(steps), _) => {

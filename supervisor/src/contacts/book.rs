@@ -31,7 +31,7 @@ impl Book {
             Ok(None) => {}
             Ok(Some(_)) | Err(_) => {
                 let message = format!("The contact `{contact_id}` is inactive: it is in {INACTIVE}.");
-                let hint = format!("Ask the user. Whoever may be written to is in {ACTIVE}.");
+                let hint = format!("Ask the user. {ACTIVE} has all contacts.");
                 return Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint));
             }
         }
@@ -79,7 +79,7 @@ impl Book {
 fn unknown(contact_id: &str, active: &Contacts) -> ToolError {
     let known: Vec<&str> = active.known.iter().map(|contact| contact.contact_id.as_str()).collect();
     let hint = match known.len() {
-        0 => format!("file_state_dir/{ACTIVE} has no contacts. Ask the user whom to write to."),
+        0 => format!("file_state_dir/{ACTIVE} has no contacts. Ask the user for a chat to write to."),
         1..=MOST_LISTED => format!("The contacts are: {}.", known.join(", ")),
         _ => format!("Look for it with `grep` in file_state_dir/{ACTIVE}."),
     };

@@ -33,7 +33,7 @@ const UNDO_HINT: &str = "A change by a file tool can be undone for a week (`supe
 pub(crate) enum ControlError {
     #[error(transparent)]
     Refused(#[from] Refused),
-    #[error("the supervisor has as many connections as it may")]
+    #[error("too many open connections")]
     NoRoom,
     #[error(transparent)]
     BodyTimeout(#[from] BodyTimeout),

@@ -92,7 +92,7 @@ fn nobody_stops_what_is_not_theirs_and_made_up_buttons_do_nothing() {
     let (other, stranger) = (Chat { id: 4712 }, Chat { id: 666 });
     for (chat, data, expected) in [
         (other, data.as_str(), "This has already ended."),
-        (stranger, data.as_str(), "Only those whom this bot works for can stop it."),
+        (stranger, data.as_str(), "Only people this bot works for can stop it."),
         (ADA, "stop:nothing of ours!", "This button does nothing any more."),
         (ADA, "start", "This button does nothing any more."),
         (ADA, "stop:0197-not-a-task", "This has already ended."),

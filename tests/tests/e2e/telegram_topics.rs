@@ -108,7 +108,7 @@ fn signs_of_life_files_reactions_and_notices_go_into_the_topic() {
     // A member who does not administer the group may neither press nor ask, and gets the answer in the group.
     let (_, button) = &progress.buttons()[0];
     let answer = telegram.press_answered(FORUM, 2, progress.number, button);
-    assert_says(&answer, &["Only those whom this bot works for"]);
+    assert_says(&answer, &["Only people this bot works for"]);
     telegram.push(said(CATS, 2, &json!({"text": "/status"})));
     let refused = telegram.wait_for_sent(3)[2].clone();
     assert_says(&refused.text, &["administrators alone"]);

@@ -38,7 +38,7 @@ pub use state::AppState;
 /// When a client may try again that found no room.
 const RETRY_AFTER_SECONDS: u64 = 1;
 
-/// All routes of the server, and what it answers while it has as many connections as it may.
+/// All routes of the server, and its answer to too many open connections.
 pub fn routes(app: &Arc<AppState>) -> Routes {
     let when_full = Router::new().route("/livez", get(service::livez)).fallback(no_room);
     Routes { all: guarded(all(app), app), when_full: guarded(when_full, app) }
@@ -108,7 +108,7 @@ async fn no_route(request: Request) -> Response {
 
 /// Every connection is at work, so none could be closed for this one.
 async fn no_room(request: Request) -> Response {
-    let mut error = ToolError::new(ErrorCode::Overloaded, "The server has as many connections as it may.");
+    let mut error = ToolError::new(ErrorCode::Overloaded, "Too many open connections.");
     error.retry_after_seconds = Some(RETRY_AFTER_SECONDS);
     response::error_response(response::tool_in(request.uri().path()), error)
 }

@@ -129,7 +129,7 @@ impl Asking {
             Some(ApprovalState::Pending) => {
                 "Send the same call again once it is approved; `Prefer: wait=N` waits for that."
             }
-            Some(_) => "Go on without it, or ask the user; the same call would ask anew.",
+            Some(_) => "Go on without it, or ask the user; the same call would ask again.",
             None => "Do not repeat the call; tell the user, who can change policy.toml.",
         };
         let error = ToolError::new(ErrorCode::ApprovalRequired, message).with_hint(hint);

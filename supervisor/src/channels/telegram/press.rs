@@ -118,7 +118,7 @@ impl Press {
         let Some((place, message)) = self.message else { return Ok(self.answer(NOTHING)) };
         match self.asks.clone() {
             Asks::Unknown => Ok(self.answer(NOTHING)),
-            Asks::Stop(_) if !may => Ok(self.answer("Only those whom this bot works for can stop it.")),
+            Asks::Stop(_) if !may => Ok(self.answer("Only people this bot works for can stop it.")),
             Asks::Stranger(_) if !may => Ok(self.answer("Only the owner of this bot decides that.")),
             Asks::Decide { .. } if !may => Ok(self.answer("Only an approver of this bot decides that.")),
             Asks::Decide { approval, choice } => {

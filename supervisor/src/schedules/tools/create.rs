@@ -133,7 +133,7 @@ impl ScheduleTask {
         let (next_at_ms, until_ms) = times(&arguments, &zone, now)?;
         let ScheduleTaskArguments { text, every, times, .. } = arguments;
         if text.trim().is_empty() {
-            return Err(invalid("`text` is empty. Say what is to be done then."));
+            return Err(invalid("`text` is empty. Give the task of that time."));
         }
         self.require_pause(every.as_deref(), next_at_ms - now, origin.as_ref())?;
         let origin = match outside {

@@ -433,7 +433,7 @@ fn not_stored(error: &io::Error) -> ToolError {
 fn no_longer() -> ToolError {
     let message = "What was approved is no longer what would run, or the approval has ended; the call was \
                    not run.";
-    ToolError::new(ErrorCode::ApprovalRequired, message).with_hint("Send the call again to ask anew.")
+    ToolError::new(ErrorCode::ApprovalRequired, message).with_hint("Send the call again to ask again.")
 }
 
 fn too_many(of_session: usize) -> ToolError {
