@@ -2,8 +2,8 @@
 //! failure when there was none.
 //!
 //! The status line, the tags around content and the diff after a change are for models that know what to make
-//! of them. A small one was seen to make a call again as if it had seen no result. Which of the parts makes
-//! it do so, `make small-model` can tell.
+//! of them. A small one was seen to make a call again as if it had seen no result. docs/small-models.md has
+//! the runs with one part changed at a time.
 //!
 //! A heading ends in a colon exactly before a fence, by which [`crate::untrusted`] knows it.
 
