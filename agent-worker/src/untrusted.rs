@@ -223,7 +223,7 @@ mod tests {
             let path = entry.unwrap().path();
             let prompt = std::fs::read_to_string(&path).unwrap();
             assert!(!prompt.contains("<untrusted "), "{path:?} has another form of the mark");
-            assert!(!prompt.contains(toolkit::PLACEHOLDER), "{path:?}: a model copies the placeholder");
+            assert!(!prompt.contains(redaction::PLACEHOLDER), "{path:?}: a model copies the placeholder");
         }
         let system = include_str!("../prompts/system.md");
         assert!(system.contains("`<untrusted-WORD>`") && system.contains("`</untrusted-WORD>`"));

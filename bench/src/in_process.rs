@@ -9,6 +9,7 @@ use std::sync::Arc;
 use process::Variables;
 use protocol::journal::{CallEnded, CallReplayed, CallStarted};
 use protocol::{Envelope, EventId, SessionId};
+use redaction::Redactor;
 use tokio::runtime::Runtime;
 use tool_server::change::{DEFAULT_MAX_UNDO_BYTES, Durability};
 use tool_server::config::Config;
@@ -19,7 +20,7 @@ use tool_server::tool_context::ToolContext;
 use toolkit::policy::Policy;
 use toolkit::runner::CallIds;
 use toolkit::runner::WorkingDirectory;
-use toolkit::{Recorder, Redactor, Registry, Request, Runner, RunnerSettings, arguments};
+use toolkit::{Recorder, Registry, Request, Runner, RunnerSettings, arguments};
 
 use crate::measure::Durations;
 

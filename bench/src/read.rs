@@ -6,9 +6,9 @@ use anyhow::Context as _;
 use protocol::Envelope;
 use protocol::hash::sha256;
 use protocol::journal::OUTPUT_TEXT_BYTES;
+use redaction::Redactor;
 use serde_json::Value;
 use tool_server::change::read_whole;
-use toolkit::Redactor;
 use toolkit::output::head;
 
 use crate::bare::Bare;

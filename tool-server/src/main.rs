@@ -18,6 +18,7 @@ use process::log_queue::{self, LogSink};
 use process::secrets::Divided;
 use process::{Secret, Variables, hardening, logs, secrets, shutdown};
 use protocol::SessionId;
+use redaction::{RedactingWriter, Redactor};
 use sandbox::Depth;
 use tool_server::call_rules;
 use tool_server::change::Durability;
@@ -34,8 +35,8 @@ use tool_server::service_report::ServiceReport;
 use tool_server::startup_resources::StartupResources;
 use tool_server::tool_context::ToolContext;
 use tool_server::tools;
+use toolkit::Registry;
 use toolkit::policy::Caller;
-use toolkit::{RedactingWriter, Redactor, Registry};
 
 /// Runs an agent's tools over HTTP, each call confined by the kernel and answered with one envelope.
 ///

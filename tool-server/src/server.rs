@@ -23,11 +23,12 @@ use process::sign_of_life::Loss;
 use process::workspaces::Division;
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
+use redaction::Redactor;
 use sandbox::{Capabilities, Network, Spawner};
 use tokio::sync::oneshot;
 use toolkit::approvals::Approvals;
 use toolkit::runner::{CallIds, WorkingDirectory};
-use toolkit::{Recorder, Redactor, Registry, Runner, RunnerSettings};
+use toolkit::{Recorder, Registry, Runner, RunnerSettings};
 
 use crate::call_rules;
 use crate::change::{Changer, Durability};

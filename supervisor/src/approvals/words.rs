@@ -1,7 +1,7 @@
 //! Approvals in words: the question with the whole call, and what was decided.
 
 use protocol::approval::{ApprovalDecision, ApprovalScope};
-use toolkit::HIDDEN;
+use redaction::HIDDEN;
 
 use crate::channel::content::{Button, Content, File, FileBody};
 use crate::formatting::{Entity, FormattedText, Style, units};

@@ -15,11 +15,12 @@ use std::{fmt, io};
 
 use protocol::hash::sha256;
 use protocol::{Envelope, ErrorCode, ToolError};
+use redaction::Redactor;
 use tokio_util::sync::CancellationToken;
 use toolkit::approvals::Approvals;
 use toolkit::policy::Policy;
 use toolkit::runner::{WorkingDirectory, refusal};
-use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, Request, Runner, RunnerSettings};
+use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Registry, Request, Runner, RunnerSettings};
 
 use crate::channel::ChannelName;
 use crate::journal::Journal;

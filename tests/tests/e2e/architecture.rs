@@ -11,16 +11,17 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
+    ("redaction", &["protocol"]),
     ("sandbox", &["protocol", "process"]),
-    ("toolkit", &["protocol", "process"]),
+    ("toolkit", &["protocol", "process", "redaction"]),
     ("fetcher", &["protocol", "process"]),
-    ("tool-server", &["protocol", "process", "http-port", "toolkit", "sandbox", "fetcher"]),
-    ("agent-worker", &["protocol", "process", "toolkit"]),
-    ("supervisor", &["protocol", "process", "http-port", "toolkit"]),
+    ("tool-server", &["protocol", "process", "http-port", "redaction", "toolkit", "sandbox", "fetcher"]),
+    ("agent-worker", &["protocol", "process", "redaction", "toolkit"]),
+    ("supervisor", &["protocol", "process", "http-port", "redaction", "toolkit"]),
     (HARNESS, &["protocol"]),
 ];
 

@@ -3,8 +3,8 @@
 use std::io;
 
 use protocol::{ErrorCode, ToolError};
+use redaction::PLACEHOLDER;
 use rustix::io::Errno;
-use toolkit::PLACEHOLDER;
 use toolkit::arguments::{elide, invalid};
 
 /// Why a change was not committed. The old file is untouched.

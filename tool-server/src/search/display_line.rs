@@ -1,7 +1,7 @@
 //! A line of a file as it is displayed: as visible text, cut around its match when it is long.
 
 use protocol::visible;
-use toolkit::PLACEHOLDER;
+use redaction::PLACEHOLDER;
 
 use crate::private_key_lines::cuts_key;
 

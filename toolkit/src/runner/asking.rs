@@ -4,6 +4,7 @@
 //! asked about. The call that a person saw is bound by a digest, which is made again when there is a
 //! decision, and once more just before the call runs.
 
+use redaction::Redactor;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use super::stop::Stop;
 use crate::locks::Locks;
 use crate::policy::{AskingRule, Caller, Decision, Touches, Verdict};
 use crate::registry::AnyTool;
-use crate::{Call, Failure, Redactor, Slot};
+use crate::{Call, Failure, Slot};
 
 /// How long a trial run may take.
 const TRIAL: Duration = Duration::from_secs(10);

@@ -1,5 +1,6 @@
 //! A call between its arrival and its answer.
 
+use redaction::Redactor;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use super::lookup::{find, find_transfer};
 use super::{CallIds, Request, RunnerSettings};
 use crate::policy::Caller;
 use crate::registry::AnyTool;
-use crate::{Attachment, Redactor, Registry, Slot, arguments};
+use crate::{Attachment, Registry, Slot, arguments};
 
 /// The facts of a call. The thread that runs it and the task that answers when it is late share them.
 pub(super) struct CallInfo {

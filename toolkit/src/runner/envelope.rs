@@ -5,13 +5,14 @@
 use protocol::journal::{CallChange, CallEnded, CallFailure, CreatedControlFile, OUTPUT_TEXT_BYTES};
 use protocol::text_form::stderr_of;
 use protocol::{Context, Data, Envelope, EventId, Meta, Risk, Stats, Status, ToolError, visible};
+use redaction::Redactor;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
 use super::call::CallInfo;
 use crate::arguments;
 use crate::output::head;
-use crate::{Failure, Outcome, PartialReason, Redactor, Success};
+use crate::{Failure, Outcome, PartialReason, Success};
 
 /// The notice of an answer in which a secret was replaced.
 const REDACTED: &str =

@@ -33,6 +33,7 @@ mod request;
 mod settings;
 mod stop;
 
+use redaction::Redactor;
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +51,7 @@ use self::quick::SharedQuickCalls;
 use self::stop::Stop;
 use crate::locks::Locks;
 use crate::policy::Caller;
-use crate::{Call, Failure, Outcome, Redactor, Registry, Success};
+use crate::{Call, Failure, Outcome, Registry, Success};
 
 pub use envelope::{answer, refusal};
 pub use guards::{DEFAULT_MAX_COMMANDS, disabled};

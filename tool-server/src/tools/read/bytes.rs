@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use protocol::{ToolError, visible};
+use redaction::{PLACEHOLDER, Redactor};
 use toolkit::arguments::invalid;
 use toolkit::output::Full;
-use toolkit::{Call, PLACEHOLDER, Redactor, Success};
+use toolkit::{Call, Success};
 
 use super::{ReadArguments, ReadData, ReadFile};
 use crate::private_key_lines::{LOOK_BACK_BYTES, length_in_key};

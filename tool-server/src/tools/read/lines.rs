@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use protocol::{ErrorCode, ToolError, visible};
+use redaction::PLACEHOLDER;
 use toolkit::arguments::invalid;
 use toolkit::output::{Full, head_chars};
-use toolkit::{Call, PLACEHOLDER, Page, Success};
+use toolkit::{Call, Page, Success};
 
 use super::{ReadArguments, ReadData, ReadFile};
 use crate::change::io_error;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use http_port::Access;
 use process::confinement::Confinement;
 use protocol::{Envelope, JournalRecord};
+use redaction::Redactor;
 use sandbox::Capabilities;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -28,7 +29,7 @@ use tool_server::tool_context::ToolContext;
 use tool_server::transfers::RawFiles;
 use tool_server::vitals::Vitals;
 use toolkit::runner::WorkingDirectory;
-use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Redactor, Registry, Runner, RunnerSettings};
+use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Registry, Runner, RunnerSettings};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
 pub(crate) const MAX_EDIT_BYTES: u64 = 1 << 20;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{KEEP, Unhidden, millis};
-use crate::HIDDEN;
 use crate::policy::AskingRule;
+use redaction::HIDDEN;
 
 /// For how long a chat can be given a tool at most.
 pub const MAX_UNTIL: Duration = Duration::from_secs(7 * 24 * 3600);

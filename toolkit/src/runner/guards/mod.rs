@@ -21,8 +21,8 @@ use super::RunnerSettings;
 use super::asking::Asking;
 use super::guard::{Check, Guard};
 use super::quick::SharedQuickCalls;
-use crate::Redactor;
 use crate::locks::Locks;
+use redaction::Redactor;
 
 pub(super) use claim::Claim;
 pub use enabled::disabled;

@@ -47,14 +47,14 @@ macro_rules! rules {
         $(redacts $($redacted:literal)+)+
         $(leaves $($($left:literal)+),+)?
     )+) => {
-        &[$($crate::redaction::rule::Rule {
+        &[$($crate::rule::Rule {
             #[cfg(test)]
             name: $name,
             keywords: $keywords,
-            start: $crate::redaction::rule::first!($($($start,)?)? Start::Word),
+            start: $crate::rule::first!($($($start,)?)? Start::Word),
             pattern: $pattern,
-            is_secret: $crate::redaction::rule::first!(
-                $($is_secret,)? $crate::redaction::false_positives::is_not_dummy
+            is_secret: $crate::rule::first!(
+                $($is_secret,)? $crate::false_positives::is_not_dummy
             ),
             #[cfg(test)]
             redacts: &[$(concat!($($redacted),+)),+],

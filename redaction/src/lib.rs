@@ -97,7 +97,7 @@ impl Redactor {
     }
 
     /// Redacts a text in place; true when something was replaced.
-    pub(crate) fn redact_text(&self, text: &mut String) -> bool {
+    pub fn redact_text(&self, text: &mut String) -> bool {
         let Cow::Owned(clean) = self.redact(text) else { return false };
         *text = clean;
         true

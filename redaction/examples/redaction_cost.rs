@@ -1,12 +1,12 @@
 //! The cost of redaction: 50 kB of ordinary text and of hard text, compared with a search for one byte.
 //!
-//! Run it with `cargo run --release -p toolkit --example redaction_cost [file]`; it measures a file too and
+//! Run it with `cargo run --release -p redaction --example redaction_cost [file]`; it measures a file too and
 //! counts what would be redacted in it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use toolkit::{PLACEHOLDER, Redactor};
+use redaction::{PLACEHOLDER, Redactor};
 
 const BYTES: usize = 50_000;
 const ROUNDS: usize = 200;
@@ -16,7 +16,7 @@ fn main() -> std::io::Result<()> {
     let redactor = Redactor::new(["a-token-of-64-characters", "another-secret", "1234567:bot"]);
     black_box(redactor.redact("warm up: the scanner is made by the first text"));
     println!("start: {:?}", since.elapsed());
-    let source = include_str!("../src/runner/mod.rs");
+    let source = include_str!("../src/scanner.rs");
     report("source code", &redactor, &filled(source));
     report(
         "prose",

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD as BASE64, URL_SAFE as BASE64_URL};
 use proptest::prelude::*;
+use redaction::{PLACEHOLDER, Redactor};
 use serde_json::{Value, json};
-use toolkit::{PLACEHOLDER, Redactor};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/data/attacks.jsonl");
 
