@@ -1,6 +1,6 @@
 //! Says who wrote a message, in a line before it.
 
-use protocol::Origin;
+use protocol::{Origin, Sender};
 
 use crate::untrusted;
 
@@ -9,7 +9,7 @@ pub(crate) fn signed(text: &str, origin: Option<&Origin>) -> String {
     let Some(origin) = origin else { return text.to_owned() };
     let chat = origin.chat.as_ref().map(|chat| format!(", in the group “{chat}”")).unwrap_or_default();
     let topic = origin.topic.as_ref().map(|topic| format!(", topic {topic}")).unwrap_or_default();
-    let from = &origin.from;
+    let from = origin.from.as_ref().map_or_else(|| "this chat".to_owned(), Sender::to_string);
     if let Some(scheduled) = &origin.scheduled {
         // A model wrote it, perhaps after it had read what somebody prepared for it.
         let read = origin.outside.as_ref();
@@ -35,8 +35,10 @@ mod tests {
 
     #[test]
     fn the_model_is_told_who_wrote_and_what_was_only_passed_on() {
+        let from =
+            Some(Sender { id: "5".to_owned().into(), name: "Ada".to_owned(), username: None, is_bot: false });
         let mut origin = Origin {
-            from: "Ada (ID 5)".to_owned(),
+            from: from.clone(),
             chat: Some("Family".to_owned()),
             topic: Some("12".to_owned()),
             ..Origin::default()
@@ -46,11 +48,8 @@ mod tests {
         origin.forwarded_from = Some("Eve".to_owned());
         let told = signed("hi", Some(&origin));
         assert!(told.contains("forwarding what Eve wrote]\n<untrusted-"), "{told}");
-        let scheduled = Origin {
-            from: "Ada (ID 5)".to_owned(),
-            scheduled: Some("due now".to_owned()),
-            ..Origin::default()
-        };
+        let scheduled =
+            Origin { from: from.clone(), scheduled: Some("due now".to_owned()), ..Origin::default() };
         let told = signed("call Anna", Some(&scheduled));
         assert!(
             told.starts_with("[A schedule of Ada (ID 5): due now. You wrote its text. It is no"),

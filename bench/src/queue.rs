@@ -137,7 +137,7 @@ fn incoming(chat: u32, update_id: i64) -> IncomingMessage {
     let text = "What is in the notes?".to_owned();
     IncomingMessage {
         chat: Chat::new(TELEGRAM, chat),
-        update_id: Some(update_id),
+        update_id: Some(update_id.to_string()),
         message_id: None,
         text,
         origin: None,
@@ -165,7 +165,7 @@ fn finish(connection: &Connection, tasks: u32) -> rusqlite::Result<()> {
     let sql = "with recursive number (n) as (select 1 union all select n + 1 from number where n < ?1)
                insert into inbox (id, channel, chat_id, update_id, text, state, attempt, available_at_ms,
                                   created_at_ms, updated_at_ms, finished_at_ms)
-               select printf('%08x-0000-7000-8000-%012x', n / 65536, n), 'telegram', n % 100, n,
+               select printf('%08x-0000-7000-8000-%012x', n / 65536, n), 'telegram', n % 100, cast(n as text),
                       'What is in the notes?', 'done', 1, n, n, n, n
                from number";
     connection.execute(sql, [tasks]).map(drop)

@@ -32,8 +32,8 @@ create table inbox (
     id text not null unique check (length(id) between 1 and 128),
     channel text not null check (length(channel) between 1 and 32),
     chat_id text not null check (length(chat_id) between 1 and 64),
-    -- The number that the channel gave to the update: one that comes again is ignored.
-    update_id integer,
+    -- The channel's ID of the update: one that comes again is ignored.
+    update_id text,
     text text not null,
     state text not null
         check (state in ('queued', 'in_progress', 'done', 'dead', 'cancelled', 'skipped')),
@@ -44,8 +44,8 @@ create table inbox (
     created_at_ms integer not null,
     updated_at_ms integer not null,
     finished_at_ms integer,
-    -- The number that the channel gave to the message itself: what a reaction refers to.
-    message_id integer,
+    -- The channel's ID of the message itself: what a reaction refers to.
+    message_id text,
     -- How often the task was put back into the queue after it had ended.
     requeues integer not null default 0 check (requeues >= 0),
     -- The attempt at which it was put back last. Attempts are numbered on, because the number is the fence
@@ -153,7 +153,7 @@ create table attachments (
     seq integer primary key,
     task_id text not null references inbox (id) on delete cascade,
     -- The message that it came with, and what that message says beside it.
-    message_id integer,
+    message_id text,
     said text not null,
     -- What the channel downloads it by.
     source text not null check (length(source) between 1 and 1024),
@@ -210,7 +210,7 @@ create table outbox (
     -- The text of a message or edit, the caption of a file, the emoji of a reaction.
     text text not null,
     -- The message in the chat that is edited or reacted to.
-    target_message_id integer,
+    target_message_id text,
     file_name text,
     -- A file's bytes; gone once it was sent.
     file_id text references outgoing_files (file_id),
@@ -219,8 +219,8 @@ create table outbox (
     available_at_ms integer not null,
     error text,
     event_id text not null,
-    -- The number that the channel gave to it, by which it can be edited.
-    message_id integer,
+    -- The channel's ID of it, by which it can be edited.
+    message_id text,
     created_at_ms integer not null,
     updated_at_ms integer not null,
     finished_at_ms integer,

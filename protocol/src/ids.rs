@@ -4,7 +4,7 @@
 //! are any short word: other agents have their own numbering.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::hash::sha256;
 
@@ -84,6 +84,79 @@ id! {
     SessionId
 }
 
+/// A message's ID in its chat: a string of the channel. In JSON, an ID that is a number is a number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(from = "NumberOrText")]
+pub struct MessageId(String);
+
+/// A person's ID in a channel: a string of the channel.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct PersonId(String);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NumberOrText {
+    Number(i64),
+    Text(String),
+}
+
+macro_rules! string_of_a_channel {
+    ($name:ident) => {
+        impl $name {
+            /// The ID as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+string_of_a_channel!(MessageId);
+string_of_a_channel!(PersonId);
+
+impl From<i64> for MessageId {
+    fn from(number: i64) -> Self {
+        Self(number.to_string())
+    }
+}
+
+impl From<NumberOrText> for MessageId {
+    fn from(id: NumberOrText) -> Self {
+        match id {
+            NumberOrText::Number(number) => number.into(),
+            NumberOrText::Text(text) => Self(text),
+        }
+    }
+}
+
+impl Serialize for MessageId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.parse::<i64>() {
+            Ok(number) if number.to_string() == self.0 => serializer.serialize_i64(number),
+            Ok(_) | Err(_) => serializer.serialize_str(&self.0),
+        }
+    }
+}
+
 impl SessionId {
     /// The session of callers that send none.
     pub fn default_session() -> Self {
@@ -151,6 +224,15 @@ mod tests {
             assert_eq!(bad.parse::<SessionId>(), Err(InvalidId), "{bad:?}");
         }
         assert!("telegram:-100123".parse::<SessionId>().is_ok());
+    }
+
+    #[test]
+    fn a_message_id_is_a_number_in_json_where_it_is_written_as_one() {
+        for (id, json) in [("12", "12"), ("-3", "-3"), ("012", "\"012\""), ("$a:b", "\"$a:b\"")] {
+            let id = MessageId::from(id.to_owned());
+            assert_eq!(serde_json::to_string(&id).unwrap(), json);
+            assert_eq!(serde_json::from_str::<MessageId>(json).unwrap(), id);
+        }
     }
 
     fn directory_name(session: &str) -> String {

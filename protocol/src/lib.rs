@@ -31,12 +31,13 @@ pub use data::Data;
 pub use envelope::{Context, Envelope, FullOutput, Meta, Stats, Status};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Event, EventBody};
-pub use ids::{EventId, SessionId, TaskId};
+pub use ids::{EventId, MessageId, PersonId, SessionId, TaskId};
 pub use journal::JournalRecord;
 pub use parked::{CallState, Parked, ParkedCall, Spent};
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use task::{
-    ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Quota, Role, Task,
+    ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Quota, Role, Sender,
+    Task,
 };
 pub use tool_names::{SUPERVISOR_TOOLS, TOOL_SERVER_TOOLS, WORKER_TOOLS};
 pub use tool_spec::{Annotations, Risk, ToolSpec};

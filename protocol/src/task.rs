@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, Parked, Plan, SessionId, TaskId, ToolSpec};
+use crate::{EventId, Parked, PersonId, Plan, SessionId, TaskId, ToolSpec};
 
 /// What the supervisor gives to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,8 +96,9 @@ pub const SCHEDULED_TASK: &str = "X-Scheduled-Task";
 /// names and those of groups, so they are data and never instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Such as `Ada Lovelace (@ada, ID 4711)`.
-    pub from: String,
+    /// None where the channel has no senders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Sender>,
     /// The group; none in a private chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat: Option<String>,
@@ -113,6 +114,30 @@ pub struct Origin {
     /// What the task that set it had seen by then that its people did not write, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
+}
+
+/// Who wrote a message, in the words of the channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender {
+    pub id: PersonId,
+    /// What they call themselves.
+    pub name: String,
+    /// Without an `@`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub username: Option<String>,
+    #[serde(default)]
+    pub is_bot: bool,
+}
+
+impl std::fmt::Display for Sender {
+    /// Such as `Ada Lovelace (@ada, ID 4711)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { id, name, username, .. } = self;
+        match username {
+            Some(username) => write!(f, "{name} (@{username}, ID {id})"),
+            None => write!(f, "{name} (ID {id})"),
+        }
+    }
 }
 
 /// Tools that belong to the supervisor: the worker calls them by a request to it.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RequestFailed;
-use crate::EventId;
+use crate::{EventId, MessageId};
 
 /// The supervisor started; the root of everything in this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,8 +95,8 @@ pub struct TaskQueued {
     pub channel: String,
     pub chat_id: String,
     pub text: String,
-    /// The channel's number of the message.
-    pub message_id: Option<i64>,
+    /// The message's ID in its chat.
+    pub message_id: Option<MessageId>,
     /// Absent the first time.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub requeued: Option<Requeued>,
@@ -255,7 +255,7 @@ pub struct ReplyQueued {
     pub text: String,
     /// The message that is edited or reacted to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub target_message_id: Option<i64>,
+    pub target_message_id: Option<MessageId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -270,9 +270,9 @@ pub struct ReplyQueued {
 /// A message was delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplySent {
-    /// The channel's number of the message, where it gives one.
+    /// The message's ID in its chat, where the channel gives one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_id: Option<i64>,
+    pub message_id: Option<MessageId>,
 }
 
 /// A message that was given up is queued again.

@@ -164,7 +164,7 @@ impl Channel for Chats {
     }
 
     fn send<'a>(&'a self, _: &'a str, _: &'a Content, _: u32) -> BoxFuture<'a, SendOutcome> {
-        Box::pin(std::future::ready(SendOutcome::Sent { message_id: Some(1) }))
+        Box::pin(std::future::ready(SendOutcome::Sent { message_id: Some(1.into()) }))
     }
 }
 

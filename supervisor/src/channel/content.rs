@@ -1,5 +1,6 @@
 //! The content of an outgoing message: a text, an edit, a file or a reaction.
 
+use protocol::MessageId;
 use serde::{Deserialize, Serialize};
 
 use crate::formatting::{Entity, FormattedText};
@@ -16,16 +17,16 @@ pub enum Content {
         buttons: Vec<Vec<Button>>,
     },
     Edit {
-        /// That message, by its number in the chat.
-        message_id: i64,
+        /// That message.
+        message_id: MessageId,
         text: String,
     },
     Document(File),
     /// A voice message, a file in OGG with Opus.
     Voice(File),
     Reaction {
-        /// That message, by its number in the chat.
-        message_id: i64,
+        /// That message.
+        message_id: MessageId,
         /// An emoji that the channel supports.
         emoji: String,
         /// Whether it is shown with a big animation.
@@ -103,9 +104,9 @@ impl Content {
     }
 
     /// The message it refers to.
-    pub const fn target(&self) -> Option<i64> {
+    pub const fn target(&self) -> Option<&MessageId> {
         match self {
-            Self::Edit { message_id, .. } | Self::Reaction { message_id, .. } => Some(*message_id),
+            Self::Edit { message_id, .. } | Self::Reaction { message_id, .. } => Some(message_id),
             Self::Text(_)
             | Self::Formatted(_)
             | Self::Question { .. }

@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::ReplyFormat;
+use protocol::{MessageId, ReplyFormat};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use chat::{ChannelName, Chat};
@@ -138,8 +138,8 @@ pub enum Audience {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendOutcome {
     Sent {
-        /// The number that the channel gave to it, if any.
-        message_id: Option<i64>,
+        /// Its ID in the chat, if the channel gives one.
+        message_id: Option<MessageId>,
     },
     /// Try again after a pause.
     Retry { error: String, pause: Duration },

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use protocol::TaskId;
+use protocol::{MessageId, TaskId};
 
 use crate::formatting::FormattedText;
 
@@ -16,9 +16,9 @@ pub enum Sign {
     /// A message that tells how far a task is.
     Progress(Progress),
     /// That message, with what it tells now.
-    Update { message_id: i64, progress: Progress },
+    Update { message_id: MessageId, progress: Progress },
     /// That message goes.
-    Remove { message_id: i64 },
+    Remove { message_id: MessageId },
 }
 
 /// What a progress message tells.
@@ -32,8 +32,8 @@ pub struct Progress {
 /// What became of a sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
-    /// It is seen, as the message of this number if it is a new one.
-    Yes { message_id: Option<i64> },
+    /// It is seen, as this message if it is a new one.
+    Yes { message_id: Option<MessageId> },
     /// Not now; none is wanted before the pause is over.
     Later { pause: Duration },
     /// It cannot be.

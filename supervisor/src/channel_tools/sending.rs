@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use protocol::{ErrorCode, ToolError};
+use protocol::{ErrorCode, MessageId, ToolError};
 use reqwest::Method;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
@@ -74,8 +74,8 @@ impl Sending {
         wait(self.store.write(move |tx| outgoing_files::delete(tx, &file.id))).map_err(not_stored)
     }
 
-    /// The number of the message that the call's task is about.
-    pub(crate) fn asked_in(&self, call: &Call) -> Result<Option<i64>, ToolError> {
+    /// The message that the call's task is about.
+    pub(crate) fn asked_in(&self, call: &Call) -> Result<Option<MessageId>, ToolError> {
         let Some(task) = call.task.clone() else { return Ok(None) };
         wait(self.store.write(move |tx| inbox::message_id(tx, &task))).map_err(not_stored)
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{TaskId, now_ms};
+use protocol::{MessageId, TaskId, now_ms};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -72,7 +72,7 @@ struct Signs {
 struct Life {
     chat_id: String,
     /// The message with its progress.
-    message_id: Option<i64>,
+    message_id: Option<MessageId>,
     told: Option<Progress>,
     told_at: Option<Instant>,
     typed_at: Option<Instant>,
@@ -99,7 +99,7 @@ impl Signs {
         match self.store.write(move |tx| kv::beginning_with(tx, &prefix)).await {
             Ok(left) => self.tasks.extend(left.iter().filter_map(|(task, value)| {
                 let (message_id, chat_id) = value.split_once(' ')?;
-                let message_id = Some(message_id.parse().ok()?);
+                let message_id = Some(message_id.to_owned().into());
                 Some((
                     task.parse().ok()?,
                     Life { chat_id: chat_id.to_owned(), message_id, ..Life::default() },
@@ -127,7 +127,7 @@ impl Signs {
         let over: Vec<TaskId> = self.tasks.keys().filter(|task| is_over(task, &running)).cloned().collect();
         for task in over {
             let Some(life) = self.tasks.get(&task) else { continue };
-            match life.message_id {
+            match life.message_id.clone() {
                 _ if life.is_busy || life.muted_until.is_some_and(|until| now < until) => {}
                 Some(message_id) => self.begin(task, Sign::Remove { message_id }, now),
                 None => drop(self.tasks.remove(&task)),
@@ -188,7 +188,7 @@ impl Signs {
                 life.told(progress, now);
                 // A message ends typing.
                 life.typed_at = None;
-                life.message_id = message_id;
+                life.message_id.clone_from(&message_id);
                 let Some(message_id) = message_id else { return };
                 let value = format!("{message_id} {}", life.chat_id);
                 self.note(move |tx| kv::set(tx, &key, &value)).await;
@@ -213,7 +213,7 @@ impl Signs {
             }
             let now = Instant::now();
             let messages =
-                self.tasks.iter().filter_map(|(task, life)| Some((task.clone(), life.message_id?)));
+                self.tasks.iter().filter_map(|(task, life)| Some((task.clone(), life.message_id.clone()?)));
             for (task, message_id) in messages.collect::<Vec<_>>() {
                 self.begin(task, Sign::Remove { message_id }, now);
             }
@@ -245,7 +245,7 @@ fn due(life: &Life, activity: &Activity, now: Instant, now_ms: i64) -> Option<Si
     let elapsed = Duration::from_millis(u64::try_from(now_ms - activity.since_ms).unwrap_or(0));
     if elapsed >= FIRST_PROGRESS && is_after(life.told_at, BETWEEN_EDITS) {
         let progress = describe(activity, elapsed);
-        return match life.message_id {
+        return match life.message_id.clone() {
             None => Some(Sign::Progress(progress)),
             Some(_) if life.told.as_ref() == Some(&progress) => None,
             Some(message_id) => Some(Sign::Update { message_id, progress }),
@@ -382,7 +382,7 @@ mod tests {
                 }
                 Some(Sign::Progress(progress)) => {
                     life.told(progress, now);
-                    life.message_id = Some(1);
+                    life.message_id = Some(1.into());
                     seen.push(("new", tenth));
                 }
                 Some(Sign::Update { progress, .. }) => {

@@ -155,7 +155,7 @@ async fn send(channel: &dyn Channel, store: &Store, seq: i64) -> Result<bool, St
     }
     // Until it succeeds: a message that was sent but not marked, on a full disk, must not be sent again.
     let marked = store.write_until_done(move |tx| match &outcome {
-        SendOutcome::Sent { message_id } => delivery::mark_sent(tx, &message, *message_id),
+        SendOutcome::Sent { message_id } => delivery::mark_sent(tx, &message, message_id.as_ref()),
         SendOutcome::Retry { error, pause } => delivery::put_off(tx, &message, error, *pause),
         SendOutcome::Moved { chat_id } => chats::move_to(tx, &message.chat, chat_id, Some(&message.event)),
         SendOutcome::GiveUp { error } => delivery::give_up(tx, &message, error),

@@ -120,9 +120,10 @@ pub(crate) async fn post_resend(
 fn validate(wanted: OutboxRequest) -> Result<(String, Content), ControlError> {
     match wanted {
         OutboxRequest::Text { chat, text } => Ok((chat, Content::Text(filled("text", text)?))),
-        OutboxRequest::Edit { chat, message_id, text } => {
-            Ok((chat, Content::Edit { message_id: message_id.into(), text: filled("text", text)? }))
-        }
+        OutboxRequest::Edit { chat, message_id, text } => Ok((
+            chat,
+            Content::Edit { message_id: i64::from(message_id).into(), text: filled("text", text)? },
+        )),
         OutboxRequest::Document { chat, file_name, content_base64, caption } => {
             let name = filled("file_name", file_name)?;
             Ok((chat, Content::Document(file(name, &content_base64, caption)?)))
@@ -135,7 +136,7 @@ fn validate(wanted: OutboxRequest) -> Result<(String, Content), ControlError> {
             if emoji.len() > MAX_EMOJI_BYTES {
                 return Err(invalid("`emoji` is not a single emoji", HINT));
             }
-            Ok((chat, Content::Reaction { message_id: message_id.into(), emoji, is_big }))
+            Ok((chat, Content::Reaction { message_id: i64::from(message_id).into(), emoji, is_big }))
         }
     }
 }

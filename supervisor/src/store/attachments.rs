@@ -3,7 +3,7 @@
 //! A task is held in the queue, at its place, until each of its files is stored or has failed. Then its text
 //! gets a list of them, and it is due.
 
-use protocol::{TaskId, now_ms};
+use protocol::{MessageId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::StoreError;
@@ -23,7 +23,7 @@ const IMAGES: &str = "'image/jpeg', 'image/png', 'image/gif', 'image/webp'";
 /// The message that files came with.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin<'a> {
-    pub(crate) message_id: Option<i64>,
+    pub(crate) message_id: Option<&'a MessageId>,
     /// What the message says beside them.
     pub(crate) said: &'a str,
     /// Messages with one name belong together.
@@ -75,7 +75,7 @@ pub(crate) fn add(
     for (number, file) in files.iter().enumerate() {
         insert.execute(params![
             task.as_str(),
-            origin.message_id,
+            origin.message_id.map(MessageId::as_str),
             origin.said,
             file.source,
             file.kind,
@@ -94,7 +94,7 @@ pub(crate) fn add(
 
 /// An unpredictable name.
 fn path_of(origin: &Origin<'_>, number: usize, file: &Attachment) -> String {
-    let (directory, message) = (origin.directory, origin.message_id.unwrap_or(0));
+    let (directory, message) = (origin.directory, origin.message_id.map_or("0", MessageId::as_str));
     let unique = TaskId::new();
     let unique = &unique.as_str()[unique.as_str().len() - 8..];
     format!("{directory}/{message}-{}-{unique}.{}", number + 1, file.ending())
@@ -187,11 +187,12 @@ pub(crate) fn release(connection: &Connection, task: &TaskId) -> Result<(), Stor
 pub(crate) fn replace_said(
     connection: &Connection,
     task: &TaskId,
-    message_id: i64,
+    message_id: &MessageId,
     said: &str,
 ) -> Result<bool, StoreError> {
     let sql = "update attachments set said = ?3 where task_id = ?1 and message_id = ?2";
-    let changed = connection.prepare_cached(sql)?.execute(params![task.as_str(), message_id, said])?;
+    let changed =
+        connection.prepare_cached(sql)?.execute(params![task.as_str(), message_id.as_str(), said])?;
     release(connection, task)?;
     Ok(changed > 0)
 }
@@ -216,8 +217,8 @@ fn text_of(connection: &Connection, task: &TaskId) -> Result<String, StoreError>
     let mut rows = query.query([task.as_str()])?;
     let (mut said, mut list, mut last) = (Vec::<String>::new(), String::new(), None);
     while let Some(row) = rows.next()? {
-        let (message, words): (Option<i64>, String) = (row.get(0)?, row.get(1)?);
-        if last != Some(message) && !words.trim().is_empty() {
+        let (message, words): (Option<String>, String) = (row.get(0)?, row.get(1)?);
+        if last.as_ref() != Some(&message) && !words.trim().is_empty() {
             said.push(words);
         }
         last = Some(message);
@@ -266,15 +267,18 @@ mod tests {
         }
     }
 
-    fn origin<'a>(said: &'a str, album: Option<&'a str>) -> Origin<'a> {
-        Origin { message_id: Some(12), said, album, directory: "/state/inbox/test-1" }
+    fn add(database: &TestDatabase, task: &TaskId, said: &str, album: Option<&str>, files: &[Attachment]) {
+        let message_id = &12.into();
+        let directory = "/state/inbox/test-1";
+        let origin = Origin { message_id: Some(message_id), said, album, directory };
+        super::add(database, task, &origin, files).unwrap();
     }
 
     #[test]
     fn a_task_waits_for_all_of_its_files_and_keeps_its_place() {
         let database = TestDatabase::new();
         let task = database.enqueue(test_chat(1), "look");
-        add(&database, &task, &origin("look", None), &[photo("a"), photo("b")]).unwrap();
+        add(&database, &task, "look", None, &[photo("a"), photo("b")]);
         database.enqueue(test_chat(1), "later");
         assert!(matches!(database.try_claim(), Claim::Nothing { until_ms: Some(_) }));
         let [first, second] = due(&database, 9).unwrap().try_into().unwrap();
@@ -299,7 +303,7 @@ mod tests {
     fn an_album_is_one_task_until_it_begins() {
         let database = TestDatabase::new();
         let task = database.enqueue(test_chat(1), "");
-        add(&database, &task, &origin("all of us", Some("g")), &[photo("a")]).unwrap();
+        add(&database, &task, "all of us", Some("g"), &[photo("a")]);
         assert_eq!(open_album(&database, &test_chat(1), "g").unwrap(), Some(task));
         assert_eq!(open_album(&database, &test_chat(2), "g").unwrap(), None);
         assert_eq!(open_album(&database, &test_chat(1), "h").unwrap(), None);
@@ -312,7 +316,7 @@ mod tests {
     fn a_correction_replaces_what_was_said_and_a_file_can_be_tried_again() {
         let database = TestDatabase::new();
         let task = database.enqueue(test_chat(1), "look");
-        add(&database, &task, &origin("look", None), &[photo("a")]).unwrap();
+        add(&database, &task, "look", None, &[photo("a")]);
         let [file] = due(&database, 9).unwrap().try_into().unwrap();
         settle(&database, &file, &Fetched::Later { at_ms: now_ms() + 60_000 }).unwrap();
         assert!(due(&database, 9).unwrap().is_empty() && next_due(&database).unwrap().is_some());
@@ -321,7 +325,7 @@ mod tests {
         assert_eq!(file.attempt, 1);
         let transcript = Some(Ok("hello".to_owned()));
         settle(&database, &file, &Fetched::Stored { size_bytes: 8, transcript }).unwrap();
-        assert!(replace_said(&database, &task, 12, "look here").unwrap());
+        assert!(replace_said(&database, &task, &12.into(), "look here").unwrap());
         let text = database.claim().text;
         assert!(text.starts_with("look here\n\n") && text.contains("It says: \"hello\""), "{text}");
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::str::FromStr;
 
-use protocol::TaskId;
+use protocol::{MessageId, TaskId};
 use rusqlite::Row;
 use serde::de::DeserializeOwned;
 
@@ -13,6 +13,11 @@ use crate::formatting::{Entity, FormattedText};
 
 pub(super) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
     parsed(row, column)
+}
+
+/// Reads a message's ID from a column that may be null.
+pub(super) fn message_id(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<MessageId>> {
+    Ok(row.get::<_, Option<String>>(column)?.map(MessageId::from))
 }
 
 /// Reads a chat from a column with its channel and the next one with its ID.
@@ -31,13 +36,12 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
         let body = FileBody::Stored(StoredFile { id: row.get(first + 4)?, size_bytes });
         Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, body })
     };
+    let target = || row.get::<_, String>(first + 2).map(MessageId::from);
     Ok(match kind.as_str() {
-        "edit" => Content::Edit { message_id: row.get(first + 2)?, text },
+        "edit" => Content::Edit { message_id: target()?, text },
         "document" => Content::Document(file(text)?),
         "voice" => Content::Voice(file(text)?),
-        "reaction" => {
-            Content::Reaction { message_id: row.get(first + 2)?, emoji: text, is_big: row.get(first + 6)? }
-        }
+        "reaction" => Content::Reaction { message_id: target()?, emoji: text, is_big: row.get(first + 6)? },
         _ => match entities(row, first + 5)? {
             entities if row.get_ref(first + 8)? != rusqlite::types::ValueRef::Null => {
                 let text = FormattedText { text, entities: entities.unwrap_or_default() };

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use protocol::event::{AttemptFailed, ReplySent, RetryExhausted, RetryScheduled};
-use protocol::{Event, EventBody, EventId, TaskId, millis, now_ms};
+use protocol::{Event, EventBody, EventId, MessageId, TaskId, millis, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::claim::after;
@@ -67,17 +67,22 @@ pub(crate) fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingM
     Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
 }
 
-/// Marks a message as sent, with the number that the channel gave it; a file's bytes are not needed any more.
+/// Marks a message as sent, with the ID that the channel gave it; a file's bytes are not needed any more.
 pub(crate) fn mark_sent(
     connection: &Connection,
     message: &OutgoingMessage,
-    message_id: Option<i64>,
+    message_id: Option<&MessageId>,
 ) -> Result<(), StoreError> {
     let sql = "update outbox set state = 'sent', message_id = ?3, file_id = null, updated_at_ms = ?2,
                                  finished_at_ms = ?2
                where seq = ?1 and state = 'queued'";
-    if connection.prepare_cached(sql)?.execute(params![message.seq, now_ms(), message_id])? == 1 {
-        record(connection, ReplySent { message_id }, message)?;
+    if connection.prepare_cached(sql)?.execute(params![
+        message.seq,
+        now_ms(),
+        message_id.map(MessageId::as_str)
+    ])? == 1
+    {
+        record(connection, ReplySent { message_id: message_id.cloned() }, message)?;
     }
     Ok(())
 }
@@ -178,7 +183,7 @@ mod tests {
         put_off(&database, &first, "flood", MINUTE).unwrap();
         let other = next_message(&database).unwrap();
         assert_eq!(other.content.text(), "other");
-        mark_sent(&database, &other, Some(1)).unwrap();
+        mark_sent(&database, &other, Some(&1.into())).unwrap();
         assert!(next_message(&database).is_none());
     }
 
@@ -209,7 +214,7 @@ mod tests {
         let database = with_texts(&[(1, "hello")]);
         let message = next_message(&database).unwrap();
         for number in [41, 42] {
-            mark_sent(&database, &message, Some(number)).unwrap();
+            mark_sent(&database, &message, Some(&number.into())).unwrap();
         }
         let sent = "select payload ->> 'message_id' from events where type = 'reply.sent'";
         assert_eq!(database.column::<i64>(sent), [41]);
@@ -241,11 +246,11 @@ mod tests {
             Content::Text("hello".to_owned()),
             Content::Formatted(formatted()),
             Content::Question { text: formatted(), buttons: vec![vec![Button::new("Yes", "y".to_owned())]] },
-            Content::Edit { message_id: 7, text: "better".to_owned() },
+            Content::Edit { message_id: 7.into(), text: "better".to_owned() },
             Content::Document(file(formatted())),
             Content::Voice(file(FormattedText::plain("hello"))),
             Content::Voice(file(FormattedText::plain(""))),
-            Content::Reaction { message_id: 7, emoji: "👀".to_owned(), is_big: true },
+            Content::Reaction { message_id: 7.into(), emoji: "👀".to_owned(), is_big: true },
         ] {
             queue(&database, 1, content.clone());
             let message = next_message(&database).unwrap();

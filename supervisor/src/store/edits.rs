@@ -1,7 +1,7 @@
 //! Messages that their senders change after they were stored.
 
-use protocol::TaskId;
 use protocol::event::TaskEdited;
+use protocol::{MessageId, TaskId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::columns::task_id;
@@ -20,13 +20,13 @@ pub(crate) struct Edited {
 pub(crate) fn task_of(
     connection: &Connection,
     chat: &Chat,
-    message_id: i64,
+    message_id: &MessageId,
 ) -> Result<Option<Edited>, StoreError> {
     let sql = "select id, state <> 'queued' or attempt > 0 from inbox
                where channel = ?1 and chat_id = ?2 and message_id = ?3 and state <> 'skipped'
                order by seq desc limit 1";
     let mut query = connection.prepare_cached(sql)?;
-    let found = query.query_row(params![chat.channel.as_str(), chat.id, message_id], |row| {
+    let found = query.query_row(params![chat.channel.as_str(), chat.id, message_id.as_str()], |row| {
         Ok(Edited { task: task_id(row, 0)?, has_begun: row.get(1)? })
     });
     Ok(found.optional()?)

@@ -1,11 +1,11 @@
 //! Incoming messages: each becomes one row, whether it is run or not.
 
 use protocol::event::{TaskQueued, TaskSkipped};
-use protocol::{EventId, Origin, TaskId, now_ms};
+use protocol::{EventId, MessageId, Origin, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::columns::json;
+use super::columns::{self, json};
 use super::{StoreError, events, outbox};
 use crate::channel::{ChannelName, Chat};
 
@@ -14,10 +14,10 @@ use crate::channel::{ChannelName, Chat};
 pub struct IncomingMessage {
     /// Where it came from.
     pub chat: Chat,
-    /// The number that the channel gave to the update.
-    pub update_id: Option<i64>,
-    /// The message's number in its chat.
-    pub message_id: Option<i64>,
+    /// The channel's ID of the update: one that comes again is ignored.
+    pub update_id: Option<String>,
+    /// Its ID in its chat.
+    pub message_id: Option<MessageId>,
     /// Its text.
     pub text: String,
     /// Who wrote it, and where, if its channel tells.
@@ -52,7 +52,7 @@ pub fn enqueue(
         channel: incoming.chat.channel.as_str().to_owned(),
         chat_id: incoming.chat.id.clone(),
         text: incoming.text.clone(),
-        message_id: incoming.message_id,
+        message_id: incoming.message_id.clone(),
         requeued: None,
     };
     events::record(connection, queued, Some(run), &task)?;
@@ -76,10 +76,10 @@ pub(crate) fn store_skipped(
     Ok(Some(task))
 }
 
-/// The number of a task's message in its chat.
-pub(crate) fn message_id(connection: &Connection, task: &TaskId) -> Result<Option<i64>, StoreError> {
+/// A task's message in its chat.
+pub(crate) fn message_id(connection: &Connection, task: &TaskId) -> Result<Option<MessageId>, StoreError> {
     let mut query = connection.prepare_cached("select message_id from inbox where id = ?1")?;
-    Ok(query.query_row([task.as_str()], |row| row.get(0)).optional()?.flatten())
+    Ok(query.query_row([task.as_str()], |row| columns::message_id(row, 0)).optional()?.flatten())
 }
 
 /// Who wrote a task's message, if its channel knows.
@@ -122,7 +122,7 @@ fn insert(
         error,
         now,
         ended,
-        incoming.message_id,
+        incoming.message_id.as_ref().map(MessageId::as_str),
         origin,
         incoming.origin.as_ref().and_then(|origin| user_id(&incoming.chat.channel, origin)),
     ])?;
@@ -132,14 +132,12 @@ fn insert(
     Ok((added == 1).then_some(task))
 }
 
-/// Who wrote a message, as `<channel>:<ID>`: an origin ends with the ID, which no sender chooses.
+/// Whose limits a message counts for, as `<channel>:<ID>`.
 pub(crate) fn user_id(channel: &ChannelName, origin: &Origin) -> Option<String> {
-    let (_, id) = origin.from.strip_suffix(')')?.rsplit_once("ID ")?;
-    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
-    is_id.then(|| format!("{channel}:{id}"))
+    origin.from.as_ref().map(|sender| format!("{channel}:{}", sender.id))
 }
 
-/// A number that comes with another message than before would lose that message in silence.
+/// An ID that comes with another message than before would lose that message in silence.
 fn report_reuse(connection: &Connection, incoming: &IncomingMessage) -> Result<(), StoreError> {
     let sql = "select id from inbox where channel = ?1 and update_id = ?2
                and (chat_id <> ?3 or message_id is not ?4 or (text <> ?5 and text <> '' and ?5 <> ''))";
@@ -148,17 +146,17 @@ fn report_reuse(connection: &Connection, incoming: &IncomingMessage) -> Result<(
             incoming.chat.channel.as_str(),
             incoming.update_id,
             incoming.chat.id,
-            incoming.message_id,
+            incoming.message_id.as_ref().map(MessageId::as_str),
             incoming.text
         ],
         |row| row.get::<_, String>(0),
     );
     if let Some(stored_task) = other.optional()? {
         let (channel, chat_id) = (&incoming.chat.channel, &incoming.chat.id);
-        let (update_id, message_id) = (incoming.update_id, incoming.message_id);
+        let (update_id, message_id) = (&incoming.update_id, &incoming.message_id);
         tracing::error!(
-            %channel, chat_id, update_id, message_id, stored_task,
-            "an update's number came again with another message, which is taken for a repetition and not run"
+            %channel, chat_id, ?update_id, ?message_id, stored_task,
+            "an update's ID came again with another message, which is taken for a repetition and not run"
         );
     }
     Ok(())

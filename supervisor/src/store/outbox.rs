@@ -3,11 +3,11 @@
 //! A row is added in the transaction of its cause; [`super::delivery`] sends it afterwards.
 
 use protocol::event::{ReplyQueued, ReplySent};
-use protocol::{Event, EventId, ReplyFormat, TaskId, now_ms};
+use protocol::{Event, EventId, MessageId, ReplyFormat, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
-use super::{StoreError, events, outgoing_files};
+use super::{StoreError, columns, events, outgoing_files};
 use crate::channel::{Channels, Chat, Content, Delivery};
 
 /// Sent in place of an empty reply: no channel accepts an empty message.
@@ -27,9 +27,9 @@ pub(crate) struct OutboxRow {
     /// Why it failed the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Its number in the chat, once it was sent.
+    /// Its ID in the chat, once it was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message_id: Option<i64>,
+    pub message_id: Option<MessageId>,
 }
 
 /// What a task's user reads.
@@ -95,7 +95,7 @@ pub(crate) fn row(connection: &Connection, outbox_id: i64) -> Result<Option<Outb
             status: row.get(2)?,
             failures: row.get(3)?,
             error: row.get(4)?,
-            message_id: row.get(5)?,
+            message_id: columns::message_id(row, 5)?,
         })
     });
     Ok(found.optional()?)
@@ -135,7 +135,7 @@ impl NewRow<'_> {
         ReplyQueued {
             kind: content.kind().to_owned(),
             text: content.text().to_owned(),
-            target_message_id: content.target(),
+            target_message_id: content.target().cloned(),
             file_name: file.map(|file| file.name.clone()),
             size_bytes: file.map(|file| usize::try_from(file.body.size_bytes()).unwrap_or(usize::MAX)),
             channel: chat.channel.as_str().to_owned(),
@@ -175,7 +175,7 @@ fn insert(
         chat.id,
         content.kind(),
         content.text(),
-        content.target(),
+        content.target().map(MessageId::as_str),
         file.map(|file| file.name.as_str()),
         file_id,
         state,
@@ -215,7 +215,7 @@ mod tests {
     fn a_pulled_channel_takes_nothing_but_the_texts_of_a_reply() {
         let (database, task) = replied(&test_chat(1), "answer");
         let text = Content::Text("a".to_owned());
-        let reaction = Content::Reaction { message_id: 7, emoji: "👀".to_owned(), is_big: false };
+        let reaction = Content::Reaction { message_id: 7.into(), emoji: "👀".to_owned(), is_big: false };
         for (task, content, expected) in
             [(Some(&task), text.clone(), true), (None, text, false), (Some(&task), reaction, false)]
         {
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn an_invalid_row_cannot_be_stored() {
         let database = TestDatabase::new();
-        let edit = vec![Content::Edit { message_id: 7, text: "better".to_owned() }];
+        let edit = vec![Content::Edit { message_id: 7.into(), text: "better".to_owned() }];
         queue(&database, None, &test_chat(1), edit, Delivery::Push, Some(&database.run)).unwrap();
         database.refuses(&[
             "update outbox set kind = 'telepathy'",

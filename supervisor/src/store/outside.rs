@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(seen_in(&database, &test_chat(1)).unwrap(), None, "it is no part of the conversation");
         super::super::history::keep(&database, &test_chat(1), &earlier, "read it", "done").unwrap();
         assert_eq!(seen_in(&database, &test_chat(1)).unwrap().as_deref(), Some("the web (a search)"));
-        let origin = json!({"from": "Ada", "scheduled": "due", "outside": "the web (eve.example)"});
+        let origin = json!({"scheduled": "due", "outside": "the web (eve.example)"});
         database
             .execute("update inbox set origin = ?1 where state = 'in_progress'", [origin.to_string()])
             .unwrap();

@@ -75,7 +75,7 @@ impl World {
         let (database, run) = (&self.database, &self.run);
         match step {
             Step::Message { chat, update } => {
-                let (chat, update_id) = (fixture::test_chat(chat), update.map(i64::from));
+                let (chat, update_id) = (fixture::test_chat(chat), update.map(|update| update.to_string()));
                 let incoming = IncomingMessage {
                     chat,
                     update_id,

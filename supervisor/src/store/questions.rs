@@ -4,7 +4,7 @@
 use protocol::EventId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::columns::chat;
+use super::columns::{chat, message_id};
 use super::{StoreError, outbox};
 use crate::channel::{Chat, Content, Delivery};
 
@@ -65,8 +65,8 @@ pub(crate) fn close(
 ) -> Result<(), StoreError> {
     for question in open(connection)?.into_iter().filter(|question| question.approval == *approval) {
         let sql = "select message_id from outbox where seq = ?1";
-        let sent: Option<Option<i64>> =
-            connection.prepare_cached(sql)?.query_row([question.outbox], |row| row.get(0)).optional()?;
+        let mut query = connection.prepare_cached(sql)?;
+        let sent = query.query_row([question.outbox], |row| message_id(row, 0)).optional()?;
         let content = match sent.flatten() {
             Some(message_id) => Content::Edit { message_id, text: text.to_owned() },
             None => {

@@ -220,7 +220,7 @@ fn used(connection: &Connection, of: &Of<'_>, task: &str, now_ms: i64) -> Result
 #[cfg(test)]
 mod tests {
     use protocol::event::TurnCompleted;
-    use protocol::{Origin, now_ms};
+    use protocol::{Origin, Sender, now_ms};
 
     use super::*;
     use crate::store::claim::{Claim, Claimed, claim_within};
@@ -246,9 +246,12 @@ mod tests {
         }
     }
 
+    fn ada() -> Sender {
+        Sender { id: "7".to_owned().into(), name: "Ada".to_owned(), username: None, is_bot: false }
+    }
+
     fn from_ada(database: &TestDatabase, chat: i64) {
-        let from = "Ada (@ada, ID 7)".to_owned();
-        let origin = Some(Origin { from, ..Origin::default() });
+        let origin = Some(Origin { from: Some(ada()), ..Origin::default() });
         let (chat, text) = (test_chat(chat), "hello".to_owned());
         let message = IncomingMessage { chat, update_id: None, message_id: None, text, origin };
         enqueue(database, &message, &database.run).unwrap();

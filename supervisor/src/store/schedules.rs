@@ -277,9 +277,7 @@ fn queue(
         ..=1 => String::new(),
         minutes => format!(", {minutes} minutes late because nothing ran then"),
     };
-    let from = schedule.origin.as_ref().map_or_else(|| "this chat".to_owned(), |origin| origin.from.clone());
     let origin = Origin {
-        from,
         scheduled: Some(format!("set on {set_at}, due on {due_at}{late}")),
         ..schedule.origin.clone().unwrap_or_default()
     };

@@ -68,7 +68,7 @@ pub(super) fn checked(database: &Path) -> Result<Connection, String> {
 }
 
 fn stored_updates(connection: &Connection) -> rusqlite::Result<BTreeSet<i64>> {
-    let mut query = connection.prepare("select update_id from inbox where update_id is not null")?;
+    let mut query = connection.prepare("select cast(update_id as integer) from inbox where update_id is not null")?;
     query.query_map([], |row| row.get(0))?.collect()
 }
 
@@ -82,7 +82,7 @@ mod tests {
         let database = dir.path().join(DATABASE);
         let connection = Connection::open(&database).unwrap();
         connection
-            .execute_batch("create table inbox (update_id integer); insert into inbox values (7);")
+            .execute_batch("create table inbox (update_id text); insert into inbox values (7);")
             .unwrap();
         assert_eq!(look(&database, &BTreeSet::from([7])), Ok(()));
         assert!(look(&database, &BTreeSet::from([7, 8])).unwrap_err().contains("[8]"));

@@ -84,8 +84,8 @@ impl Batch {
         let run = &self.run;
         let incoming = |text: &str| IncomingMessage {
             chat: update.chat.clone(),
-            update_id: Some(update.update_id),
-            message_id: update.message_id,
+            update_id: Some(update.update_id.clone()),
+            message_id: update.message_id.clone(),
             text: text.to_owned(),
             origin: update.origin.clone(),
         };

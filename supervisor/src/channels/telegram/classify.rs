@@ -2,7 +2,7 @@
 //!
 //! Every kind of update gets an action and a row, so that none is fetched forever.
 
-use protocol::Origin;
+use protocol::{MessageId, Origin};
 use teloxide::types::{Message, MessageKind, UpdateKind};
 
 use super::NAME;
@@ -19,9 +19,9 @@ use crate::commands::{self, Command, Parsed};
 /// An update, and what to do with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ClassifiedUpdate {
-    pub(super) update_id: i64,
-    /// The number of the message in its chat, if it is one.
-    pub(super) message_id: Option<i64>,
+    pub(super) update_id: String,
+    /// Its ID in its chat, if it is a message.
+    pub(super) message_id: Option<MessageId>,
     pub(super) chat: Chat,
     /// Who wrote it, and where, if it may become a task.
     pub(super) origin: Option<Origin>,
@@ -83,13 +83,13 @@ pub(super) fn classify(received: &Received, rules: &Rules<'_>) -> ClassifiedUpda
     let action = match update.as_ref().map(|update| &update.kind) {
         None => UpdateAction::Skip("the update could not be read"),
         Some(UpdateKind::Message(message)) => {
-            message_id = Some(i64::from(message.id.0));
+            message_id = Some(i64::from(message.id.0).into());
             origin = message.from.as_ref().map(|user| origin::of(message, user));
             classify_message(message, &incoming, rules)
         }
         Some(UpdateKind::CallbackQuery(_)) => UpdateAction::Skip("a button, answered on receipt"),
         Some(UpdateKind::EditedMessage(message)) => {
-            message_id = Some(i64::from(message.id.0));
+            message_id = Some(i64::from(message.id.0).into());
             origin = message.from.as_ref().map(|user| origin::of(message, user));
             match classify_message(message, &incoming, rules) {
                 UpdateAction::Run(text) => UpdateAction::Edited(text),
@@ -107,7 +107,15 @@ pub(super) fn classify(received: &Received, rules: &Rules<'_>) -> ClassifiedUpda
     }
     let is_run = matches!(action, UpdateAction::Run(_));
     let files = if is_run { incoming.files } else { Vec::new() };
-    ClassifiedUpdate { update_id: *update_id, message_id, chat, origin, action, files, album: incoming.album }
+    ClassifiedUpdate {
+        update_id: update_id.to_string(),
+        message_id,
+        chat,
+        origin,
+        action,
+        files,
+        album: incoming.album,
+    }
 }
 
 fn classify_message(message: &Message, incoming: &Incoming, rules: &Rules<'_>) -> UpdateAction {
@@ -218,7 +226,7 @@ mod tests {
         let rules =
             Rules { bot: &bot, permissions: &permissions, administrators: &administrators, not_before };
         let classified = classify(&received, &rules);
-        assert_eq!(classified.update_id, ID);
+        assert_eq!(classified.update_id, ID.to_string());
         classified.action
     }
 

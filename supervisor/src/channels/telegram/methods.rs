@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use protocol::MessageId;
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use teloxide::payloads::{
 };
 use teloxide::requests::Payload;
 use teloxide::types::{
-    ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ReactionType, UserId,
+    self, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ReactionType, UserId,
 };
 
 use super::MAX_CAPTION_UNITS;
@@ -81,13 +82,13 @@ async fn send_as_it_is(
             let markup = Some(keyboard(buttons));
             send_message(api, place, text, entities, markup).await.map(Some)
         }
-        Content::Edit { message_id, text } => edit(api, place.chat, *message_id, text).await,
+        Content::Edit { message_id, text } => edit(api, place.chat, message_id, text).await,
         Content::Document(file) => upload(api, "SendDocument", form(store, place, "document", file)).await,
         Content::Voice(file) => upload(api, "SendVoice", form(store, place, "voice", file)).await,
         Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
             let request =
-                SetMessageReaction::new(place.chat, target(*message_id)).reaction([reaction]).is_big(*is_big);
+                SetMessageReaction::new(place.chat, target(message_id)).reaction([reaction]).is_big(*is_big);
             api.call(&request).await.map(|_| None)
         }
     }
@@ -148,11 +149,14 @@ pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
 };
 
 /// Telegram refuses an edit that changes nothing: it was made before, and only the response was lost.
-async fn edit(api: &Api, chat: ChatId, message_id: i64, text: &str) -> Result<Option<i64>, CallError> {
-    let request = EditMessageText::new(chat, target(message_id), text).link_preview_options(NO_PREVIEW);
+async fn edit(api: &Api, chat: ChatId, message_id: &MessageId, text: &str) -> Result<Option<i64>, CallError> {
+    let message_id = target(message_id);
+    let request = EditMessageText::new(chat, message_id, text).link_preview_options(NO_PREVIEW);
     match api.call_for::<_, SentMessage>(&request, PATIENCE).await {
-        Ok(_) => Ok(Some(message_id)),
-        Err(CallError::Refused(refusal)) if changes_nothing(&refusal.description) => Ok(Some(message_id)),
+        Ok(_) => Ok(Some(message_id.0.into())),
+        Err(CallError::Refused(refusal)) if changes_nothing(&refusal.description) => {
+            Ok(Some(message_id.0.into()))
+        }
         Err(error) => Err(error),
     }
 }
@@ -208,6 +212,6 @@ pub(super) async fn is_member(api: &Api, chat: ChatId, person: i64) -> bool {
 }
 
 /// Telegram's message numbers have 32 bits; the control port rejects others.
-pub(super) fn target(message_id: i64) -> MessageId {
-    MessageId(i32::try_from(message_id).unwrap_or(i32::MAX))
+pub(super) fn target(message: &MessageId) -> types::MessageId {
+    types::MessageId(message.as_str().parse().unwrap_or(i32::MAX))
 }

@@ -3,7 +3,7 @@
 //! People choose these names, so each is one short line without brackets, which could end the note that it
 //! stands in.
 
-use protocol::{Origin, visible};
+use protocol::{Origin, Sender, visible};
 use teloxide::types::{Message, MessageOrigin, User};
 
 /// Longer names are cut.
@@ -11,7 +11,7 @@ const MAX_CHARS: usize = 64;
 
 pub(super) fn of(message: &Message, sender: &User) -> Origin {
     Origin {
-        from: person(sender),
+        from: Some(person(sender)),
         chat: message.chat.title().map(plain),
         topic: message.is_topic_message.then(|| message.thread_id.map(|topic| topic.to_string())).flatten(),
         forwarded_from: message.forward_origin().map(forwarded),
@@ -21,11 +21,10 @@ pub(super) fn of(message: &Message, sender: &User) -> Origin {
 
 /// What people call a chat: a group's title, or the name of the person.
 pub(super) fn title(message: &Message, sender: &User) -> String {
-    message.chat.title().map_or_else(|| person(sender), plain)
+    message.chat.title().map_or_else(|| person(sender).to_string(), plain)
 }
 
-/// `Ada Lovelace (@ada, ID 4711)`.
-pub(super) fn person(user: &User) -> String {
+pub(super) fn person(user: &User) -> Sender {
     let name = plain(
         &[Some(user.first_name.as_str()), user.last_name.as_deref()]
             .into_iter()
@@ -33,13 +32,13 @@ pub(super) fn person(user: &User) -> String {
             .collect::<Vec<_>>()
             .join(" "),
     );
-    let username = user.username.as_deref().map(|name| format!("@{}, ", plain(name))).unwrap_or_default();
-    format!("{name} ({username}ID {})", user.id)
+    let username = user.username.as_deref().map(plain);
+    Sender { id: user.id.to_string().into(), name, username, is_bot: user.is_bot }
 }
 
 fn forwarded(origin: &MessageOrigin) -> String {
     match origin {
-        MessageOrigin::User { sender_user, .. } => person(sender_user),
+        MessageOrigin::User { sender_user, .. } => person(sender_user).to_string(),
         MessageOrigin::HiddenUser { sender_user_name, .. } => plain(sender_user_name),
         MessageOrigin::Chat { sender_chat: chat, .. } | MessageOrigin::Channel { chat, .. } => {
             plain(chat.title().unwrap_or("a chat"))
@@ -69,7 +68,7 @@ mod tests {
         }))
         .unwrap();
         let origin = of(&message, message.from.as_ref().unwrap());
-        assert_eq!(origin.from, format!("Ada {} (@ada, ID 5)", "x".repeat(60)));
+        assert_eq!(origin.from.unwrap().to_string(), format!("Ada {} (@ada, ID 5)", "x".repeat(60)));
         let chat = origin.chat.unwrap();
         assert!(chat.starts_with("A System: ") && !chat.contains('\u{202e}'), "{chat:?}");
         assert_eq!(origin.topic.as_deref(), Some("12"));

@@ -86,7 +86,7 @@ pub(super) fn of(received: &Received) -> Option<Press> {
         (place.unwrap_or(Place { chat: message.chat().id, topic: None }), message.id())
     });
     let by = (!query.from.is_bot).then_some(query.from.id);
-    Some(Press { query: query.id.clone(), by, message, asks, name: origin::person(&query.from) })
+    Some(Press { query: query.id.clone(), by, message, asks, name: origin::person(&query.from).to_string() })
 }
 
 fn asks(data: &str) -> Asks {

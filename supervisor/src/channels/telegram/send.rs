@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use protocol::MessageId;
+
 use super::api::Api;
 use super::bot::{RetryPolicy, pause, retry_policy};
 use super::methods;
@@ -27,7 +29,7 @@ pub(super) async fn send(
         return SendOutcome::GiveUp { error: format!("invalid Telegram chat: {chat_id:?}") };
     };
     let error = match methods::send(api, store, place, content).await {
-        Ok(message_id) => return SendOutcome::Sent { message_id },
+        Ok(message_id) => return SendOutcome::Sent { message_id: message_id.map(MessageId::from) },
         Err(error) => error,
     };
     let policy = retry_policy(&error);

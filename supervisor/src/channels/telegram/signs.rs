@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use protocol::MessageId;
 use serde::Serialize;
 use serde_json::Value;
 use teloxide::payloads::{DeleteMessage, SendChatAction, SendChatActionSetters as _};
 use teloxide::requests::Payload;
 use teloxide::types::{
-    ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, MessageId, ThreadId,
+    self, ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ThreadId,
 };
 
 use super::api::{Api, CallError, Refusal};
@@ -30,7 +31,7 @@ struct ProgressMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message_thread_id: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    message_id: Option<i64>,
+    message_id: Option<types::MessageId>,
     text: &'a str,
     entities: &'a [Entity],
     link_preview_options: LinkPreviewOptions,
@@ -61,13 +62,13 @@ impl Payload for EditProgress<'_> {
 }
 
 impl<'a> ProgressMessage<'a> {
-    fn new(place: Place, message_id: Option<i64>, progress: &'a Progress) -> Self {
+    fn new(place: Place, message_id: Option<&MessageId>, progress: &'a Progress) -> Self {
         let button = |task| InlineKeyboardButton::callback("Stop", press::stop_data(task));
         Self {
             chat_id: place.chat,
             // An edited message stays where it is.
             message_thread_id: place.topic.filter(|_| message_id.is_none()),
-            message_id,
+            message_id: message_id.map(target),
             text: &progress.text.text,
             entities: &progress.text.entities,
             link_preview_options: NO_PREVIEW,
@@ -81,7 +82,7 @@ pub(super) async fn show(api: &Api, place: Place, sign: &Sign) -> Shown {
     let done = match sign {
         Sign::Typing => {
             let typing = SendChatAction::new(place.chat, ChatAction::Typing);
-            match place.topic.map(|topic| ThreadId(MessageId(topic))) {
+            match place.topic.map(|topic| ThreadId(types::MessageId(topic))) {
                 Some(topic) => call(api, &typing.message_thread_id(topic)).await,
                 None => call(api, &typing).await,
             }
@@ -89,12 +90,12 @@ pub(super) async fn show(api: &Api, place: Place, sign: &Sign) -> Shown {
         Sign::Progress(progress) => {
             let request = SendProgress(ProgressMessage::new(place, None, progress));
             let sent = api.call_for::<_, SentMessage>(&request, PATIENCE).await;
-            sent.map(|sent| Some(sent.message_id))
+            sent.map(|sent| Some(sent.message_id.into()))
         }
         Sign::Update { message_id, progress } => {
-            call(api, &EditProgress(ProgressMessage::new(place, Some(*message_id), progress))).await
+            call(api, &EditProgress(ProgressMessage::new(place, Some(message_id), progress))).await
         }
-        Sign::Remove { message_id } => call(api, &DeleteMessage::new(place.chat, target(*message_id))).await,
+        Sign::Remove { message_id } => call(api, &DeleteMessage::new(place.chat, target(message_id))).await,
     };
     match done {
         Ok(message_id) => Shown::Yes { message_id },
@@ -102,7 +103,7 @@ pub(super) async fn show(api: &Api, place: Place, sign: &Sign) -> Shown {
     }
 }
 
-async fn call<P: Payload + Serialize>(api: &Api, request: &P) -> Result<Option<i64>, CallError> {
+async fn call<P: Payload + Serialize>(api: &Api, request: &P) -> Result<Option<MessageId>, CallError> {
     api.call_for::<_, Value>(request, PATIENCE).await.map(|_| None)
 }
 

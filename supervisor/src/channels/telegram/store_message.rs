@@ -32,7 +32,7 @@ pub(super) fn store_message(
     };
     let Some(task) = task else { return Ok(()) };
     let directory = inbox.inbox_of(&chat.session());
-    let (message_id, said) = (update.message_id, incoming.text.as_str());
+    let (message_id, said) = (update.message_id.as_ref(), incoming.text.as_str());
     let origin = Origin { message_id, said, album, directory: &directory };
     attachments::add(tx, &task, &origin, &update.files)
 }
@@ -45,7 +45,7 @@ pub(super) fn store_edited(
     incoming: IncomingMessage,
     run: &EventId,
 ) -> Result<(), StoreError> {
-    let Some(message_id) = update.message_id else { return Ok(()) };
+    let Some(message_id) = &update.message_id else { return Ok(()) };
     match edits::task_of(tx, &update.chat, message_id)? {
         None => store_skipped(tx, &incoming, "an edit of a message that is not a task", run).map(|_| ()),
         Some(edits::Edited { has_begun: true, .. }) => {

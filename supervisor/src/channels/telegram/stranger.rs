@@ -83,6 +83,6 @@ fn replace(
     text: &str,
     run: &EventId,
 ) -> Result<(), StoreError> {
-    let edit = Content::Edit { message_id: message.0.into(), text: text.to_owned() };
+    let edit = Content::Edit { message_id: i64::from(message.0).into(), text: text.to_owned() };
     outbox::queue(tx, None, &Chat::new(NAME, place), vec![edit], Delivery::Push, Some(run)).map(drop)
 }

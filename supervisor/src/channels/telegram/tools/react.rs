@@ -76,10 +76,10 @@ impl Tool for React {
         let is_elsewhere = chat_id.is_some();
         let chat_id = chat_of(call, chat_id)?;
         let asked_in = if is_elsewhere { None } else { self.0.asked_in(call)? };
-        let Some(message_id) = message_id.or(asked_in) else {
+        let Some(message_id) = message_id.or(asked_in.and_then(|id| id.as_str().parse().ok())) else {
             return Err(invalid("`message_id` is missing, and no message of this chat asked.").into());
         };
-        let content = Content::Reaction { message_id, emoji: emoji.clone(), is_big };
+        let content = Content::Reaction { message_id: message_id.into(), emoji: emoji.clone(), is_big };
         let outbox_id = self.0.queue(call, &NAME, &chat_id, content)?;
         let stdout = format!("{emoji} is on its way to message {message_id}.\n");
         let data = ReactData { outbox_id, chat_id, message_id, emoji };
