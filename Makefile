@@ -111,4 +111,4 @@ openapi: ## Regenerate openapi/tool-server.json
 .PHONY: docs
 docs: ## Regenerate the generated parts of docs/
 	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p e2e --test e2e docs::
-	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p tool-server --test server command_policy::
+	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p command-policy

@@ -17,7 +17,6 @@ pub mod http;
 pub mod journal;
 pub mod obstacle;
 pub mod output_store;
-pub mod policy;
 mod private_key_lines;
 mod raw_files;
 pub mod roots;

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use command_policy::{Policy, PolicySettings};
 use fetcher::Fetcher;
 use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
@@ -38,7 +39,6 @@ use crate::control_files::{ControlGuard, Recovered};
 use crate::http::{self, AppState, Catalogue, api_document};
 use crate::journal::Journal;
 use crate::output_store::OutputStore;
-use crate::policy::{Policy, PolicySettings};
 use crate::roots::{Roots, Workspaces};
 use crate::search::SearchLimits;
 use crate::self_check;

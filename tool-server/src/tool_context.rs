@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use command_policy::{Policy, PolicySettings};
 use protocol::{SessionId, ToolError};
 use serde_json::Value;
 use toolkit::Call;
@@ -14,7 +15,6 @@ use crate::change::{Changer, Durability, FileHashes, UndoStore, hash_file};
 use crate::command::{Commands, Environment};
 use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
 use crate::output_store::OutputStore;
-use crate::policy::{Policy, PolicySettings};
 use crate::raw_files::RawFiles;
 use crate::roots::{UNDO_DIRECTORY, Workspaces};
 use crate::search::SearchLimits;

@@ -11,15 +11,19 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
     ("redaction", &["protocol"]),
     ("sandbox", &["protocol", "process"]),
     ("toolkit", &["protocol", "process", "redaction"]),
+    ("command-policy", &["protocol", "toolkit"]),
     ("fetcher", &["protocol", "process"]),
-    ("tool-server", &["protocol", "process", "http-port", "redaction", "toolkit", "sandbox", "fetcher"]),
+    (
+        "tool-server",
+        &["protocol", "process", "http-port", "redaction", "toolkit", "command-policy", "sandbox", "fetcher"],
+    ),
     ("agent-worker", &["protocol", "process", "redaction", "toolkit"]),
     ("supervisor", &["protocol", "process", "http-port", "redaction", "toolkit"]),
     (HARNESS, &["protocol"]),

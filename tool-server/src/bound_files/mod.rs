@@ -9,10 +9,10 @@ mod tree_state;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use command_policy::{Mentioned, mentioned};
 use protocol::ToolError;
 use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
 
-use crate::policy::{Mentioned, mentioned};
 use crate::roots::{Roots, names};
 pub(crate) use tree_state::tree_state;
 

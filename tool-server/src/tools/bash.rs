@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use command_policy::{expand_aliases, programs, simple_commands};
 use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +17,6 @@ use toolkit::{Call, Outcome, Slot, Tool};
 use crate::bound_files::{self, BoundFiles};
 use crate::command::{CommandData, CommandRequest};
 use crate::control_files::Leaving;
-use crate::policy::{expand_aliases, programs, simple_commands};
 use crate::roots::{CACHE_ALIAS, Roots, STATE_ALIAS, names};
 use crate::tool_context::ToolContext;
 

@@ -15,7 +15,7 @@ mod read;
 // What holds for several.
 mod catalogue;
 mod check;
-mod command_policy;
+mod command_hints;
 mod guards;
 mod journal;
 mod next_steps;

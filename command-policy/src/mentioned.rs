@@ -22,15 +22,15 @@ const PLAIN: &str = ": [ b2sum base32 base64 basename break cat cd chgrp chmod c
 
 /// The texts of a line that could be paths.
 #[derive(Debug, Default)]
-pub(crate) struct Mentioned {
+pub struct Mentioned {
     /// As a program would get them; patterns are not expanded.
-    pub(crate) texts: BTreeSet<String>,
+    pub texts: BTreeSet<String>,
     /// Whether these are all the files that the line runs or reads.
-    pub(crate) is_complete: bool,
+    pub is_complete: bool,
 }
 
 /// What a command line names.
-pub(crate) fn mentioned(command_line: &str) -> Mentioned {
+pub fn mentioned(command_line: &str) -> Mentioned {
     let Ok(line) = reader::read(command_line) else { return Mentioned::default() };
     let mut mentioned = Mentioned { texts: BTreeSet::new(), is_complete: is_plain(&line) };
     for word in &line.words {

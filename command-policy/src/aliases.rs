@@ -13,7 +13,7 @@ use super::parse::parse;
 ///
 /// # Errors
 /// What `directory` says about an alias that a word has.
-pub(crate) fn expand_aliases<'l, E>(
+pub fn expand_aliases<'l, E>(
     line: &'l str,
     aliases: &[&str],
     directory: impl Fn(&str) -> Result<PathBuf, E>,

@@ -5,7 +5,7 @@ use super::table::{RULES, Rule};
 const PREAMBLE: &str = "# Command policy
 
 What the `bash` tool refuses with `COMMAND_DENIED`, and the hint that it gives.
-`make docs` generates this page from `tool-server/src/policy/table.rs`.
+`make docs` generates this page from `command-policy/src/table.rs`.
 
 The kernel decides what a command can do; these rules only save time.
 The command line is parsed, and its command words are judged wherever they stand: in pipelines, lists and

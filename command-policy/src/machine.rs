@@ -1,13 +1,12 @@
 //! Forms that change the machine, or remove a whole root. Paths are judged by their text; where one really
 //! leads is for the kernel to know.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::arguments::{Arguments, listed};
 use super::command::Command;
 use super::settings::PolicySettings;
 use super::word::{UNKNOWN, Word};
-use crate::roots::lexically_clean;
 
 /// Is on the operator's list, by name or by path.
 pub(super) fn is_denied(command: &Command, settings: &PolicySettings) -> bool {
@@ -80,6 +79,14 @@ fn without_wildcards(text: &str) -> &str {
 fn absolute(text: &str, directory: Option<&str>) -> Option<PathBuf> {
     let is_absolute = text.starts_with(['/', '~']);
     let directory = directory.filter(|directory| !is_absolute && !directory.contains(UNKNOWN));
-    (is_absolute || directory.is_some())
-        .then(|| Path::new("/").join(lexically_clean(&Path::new(directory.unwrap_or("")).join(text))))
+    let directory = if is_absolute { "" } else { directory? };
+    let mut path = PathBuf::from("/");
+    for part in [directory, text].iter().flat_map(|text| text.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(path.pop()),
+            name => path.push(name),
+        }
+    }
+    Some(path)
 }

@@ -7,7 +7,7 @@ use super::reader;
 use super::word::Word;
 
 /// What a command line would start. A line that cannot be read is not understood.
-pub(crate) fn simple_commands(command_line: &str) -> CommandLine {
+pub fn simple_commands(command_line: &str) -> CommandLine {
     let Ok(line) = reader::read(command_line) else { return CommandLine::default() };
     CommandLine {
         commands: line.commands.iter().map(simple).collect(),
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_people_write_is_understood() {
-        let ordinary = include_str!("../../tests/data/ordinary_commands.txt");
+        let ordinary = include_str!("../tests/data/ordinary_commands.txt");
         let lines: Vec<String> = ordinary
             .lines()
             .filter(|line| !line.is_empty() && !line.starts_with('#'))

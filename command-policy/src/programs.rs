@@ -15,7 +15,7 @@ const SHELLS: &str = "shell terminal cmd command exec execute run run_command ru
     run_in_terminal execute_command execute_bash shell_command powershell";
 
 /// What to call instead of a program; none if the name is not of one.
-pub(crate) fn instead_of(name: &str) -> Option<String> {
+pub fn instead_of(name: &str) -> Option<String> {
     let name = name.rsplit('/').next().unwrap_or(name).to_lowercase();
     let has = |words: &str| words.split_whitespace().any(|word| word == name);
     if has(SHELLS) {

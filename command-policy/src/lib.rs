@@ -17,7 +17,7 @@ mod markdown;
 mod mentioned;
 mod network;
 mod parse;
-pub(crate) mod programs;
+pub mod programs;
 mod reader;
 mod reading;
 mod settings;
@@ -34,12 +34,12 @@ use std::path::PathBuf;
 
 use protocol::{ErrorCode, ToolError};
 
-pub(crate) use aliases::expand_aliases;
+pub use aliases::expand_aliases;
 pub use markdown::markdown;
-pub(crate) use mentioned::{Mentioned, mentioned};
+pub use mentioned::{Mentioned, mentioned};
 use reading::Reading;
 pub use settings::PolicySettings;
-pub(crate) use simple_commands::simple_commands;
+pub use simple_commands::simple_commands;
 pub use table::{EXAMPLE_DENIED_WORD, RULES, Rule};
 
 /// Judges command lines.
