@@ -3,14 +3,11 @@
 //! The replies come from a fake model server in this process, so that their reasoning is kept and sent back
 //! as in a task.
 
-use agent_worker::model::anthropic::Anthropic;
 use agent_worker::model::endpoint::Settings;
-use agent_worker::model::gemini::Gemini;
-use agent_worker::model::openai::OpenAi;
-use agent_worker::model::responses::Responses;
-use agent_worker::model::{Message, Model, Reply, Request};
+use agent_worker::model::{Message, Model as _, ModelServer, Reply, Request, providers};
 use axum::http::Uri;
 use axum::{Json, Router};
+use process::models::Provider;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -32,24 +29,14 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
     let base_url = format!("http://{}/v1", listener.local_addr()?);
     runtime.spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
-    let settings = || -> anyhow::Result<Settings> { Ok(Settings::new(base_url.parse()?, None, "m")) };
-    let openai = OpenAi::new(settings()?)?;
-    bound(table, &runtime, "openai", &openai, |request| openai.body(request))?;
-    let responses = Responses::new(settings()?)?;
-    bound(table, &runtime, "openai-responses", &responses, |request| responses.body(request))?;
-    let anthropic = Anthropic::new(settings()?)?;
-    bound(table, &runtime, "anthropic", &anthropic, |request| anthropic.body(request))?;
-    let gemini = Gemini::new(settings()?)?;
-    bound(table, &runtime, "gemini", &gemini, |request| gemini.body(request))
+    for provider in Provider::ALL {
+        let model = providers::server(provider, Settings::new(base_url.parse()?, None, "m"))?;
+        bound(table, &runtime, provider.name(), &model)?;
+    }
+    Ok(())
 }
 
-fn bound(
-    table: &mut Table,
-    runtime: &Runtime,
-    name: &str,
-    model: &impl Model,
-    body: impl Fn(Request<'_>) -> Value,
-) -> anyhow::Result<()> {
+fn bound(table: &mut Table, runtime: &Runtime, name: &str, model: &ModelServer) -> anyhow::Result<()> {
     let question = [Message::User("look around".to_owned())];
     let request = Request { system: "Be brief.", messages: &question, tools: &[], schema: None };
     let Reply { text, calls, reasoning, .. } = runtime.block_on(model.reply(request))?;
@@ -60,9 +47,9 @@ fn bound(
     let messages: Vec<Message> =
         question.iter().cloned().chain(turn.iter().cycle().take(2 * TURNS).cloned()).collect();
     let request = Request { messages: &messages, ..request };
-    let bytes = serde_json::to_vec(&body(request))?.len();
+    let bytes = serde_json::to_vec(&model.body(request))?.len();
     anyhow::ensure!(bytes > TURNS * (REASONING_BYTES + RESULT_BYTES), "{name}: only {bytes} bytes");
-    let durations = Durations::of(TIMES, || serde_json::to_vec(&body(request)))?;
+    let durations = Durations::of(TIMES, || serde_json::to_vec(&model.body(request)))?;
     table.bound(&format!("prompt of {TURNS} turns, {name}, p50"), durations.p50_ms(), TOLERATED_MS, "ms");
     Ok(())
 }

@@ -13,7 +13,6 @@ use crate::model::fallback::{Candidate, Fallback};
 use crate::model::json_protocol::JsonProtocol;
 use crate::model::scripted::{self, Scripted};
 use crate::model::text_calls::TextCalls;
-use crate::model::thoughts::WithoutThoughts;
 use crate::prompt::{PromptForm, default_form};
 use crate::size_probe::SizeProbe;
 use crate::window;
@@ -140,7 +139,6 @@ impl ModelConfig {
 
     pub(super) fn into_model(self, form: PromptForm) -> anyhow::Result<Box<dyn Model>> {
         let with_protocol = |model: Box<dyn Model>| -> Box<dyn Model> {
-            let model: Box<dyn Model> = Box::new(WithoutThoughts::new(model));
             if self.is_json { Box::new(JsonProtocol::new(model, form)) } else { Box::new(TextCalls(model)) }
         };
         let models = match self.provider {

@@ -13,9 +13,8 @@ use serde_json::{Map, Value};
 
 use crate::check::Probe;
 use crate::http::{self, HttpError, Proxy};
-use crate::model::Model;
 use crate::model::endpoint::{Options, Settings, Timeouts};
-use crate::model::vendor::{Vendor, vendor};
+use crate::model::{Model, providers};
 use crate::model_size;
 use crate::prompt::PromptForm;
 use crate::size_probe::SizeProbe;
@@ -144,7 +143,7 @@ fn one_model(variables: &Variables, provider: Provider) -> Result<ModelEntry, Va
     let tokens = u64::try_from(context_tokens(variables)?).unwrap_or(MAX_CONTEXT_TOKENS);
     let most = tokens / 2;
     let output = variables.text(MAX_OUTPUT_TOKENS).map(|_| variables.number(MAX_OUTPUT_TOKENS, 1, 1..=most));
-    let name = variables.text(NAME).unwrap_or(vendor(provider).default_model);
+    let name = variables.text(NAME).unwrap_or(providers::default_model(provider));
     Ok(ModelEntry {
         base_url: own_url.transpose()?,
         context_tokens: tokens,
@@ -255,19 +254,18 @@ impl Remote {
     }
 
     pub(super) fn client(self) -> Result<Box<dyn Model>, HttpError> {
-        (vendor(self.provider).client)(self.settings)
+        Ok(Box::new(providers::server(self.provider, self.settings)?))
     }
 
     /// A request that shows whether the model can be reached: for the list of models at its address.
     pub(super) fn probe(&self) -> anyhow::Result<Probe> {
-        let Vendor { sign, .. } = vendor(self.provider);
         let mut settings = self.settings.clone();
         // Azure lists what it offers beside the deployments, not below each of them.
         let resource = settings.base_url.path().split("/deployments/").next().unwrap_or_default().to_owned();
         let is_deployment = resource.len() < settings.base_url.path().len();
         settings.base_url.set_path(&resource);
         let client = http::model_client(settings.proxy.as_ref())?;
-        let request = sign(client.get(settings.url("models")), &settings);
+        let request = providers::sign(self.provider, client.get(settings.url("models")), &settings);
         let request = request.headers(settings.options.extra_headers.headers().clone()).build()?;
         let mut who = format!("{}, {}", self.provider.name(), settings.model);
         if self.name != settings.model {

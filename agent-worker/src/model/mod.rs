@@ -1,23 +1,19 @@
 //! What a model is to the loop: it reads a conversation and replies with text, calls or both.
 //!
-//! One module per provider, which keeps its wire shapes to itself. The arguments of a call stay the string
+//! Each provider keeps its wire shapes to itself. The arguments of a call stay the string
 //! that the model wrote: the tool server validates them, and its error goes back to the model.
 
-pub mod anthropic;
 pub(crate) mod direct;
 pub mod endpoint;
 mod error;
 pub(crate) mod fallback;
-pub mod gemini;
 mod image;
 pub(crate) mod json_protocol;
-pub mod openai;
+pub mod providers;
 mod reasoning;
-pub mod responses;
 pub(crate) mod scripted;
 pub(crate) mod text_calls;
-pub(crate) mod thoughts;
-pub(crate) mod vendor;
+mod thoughts;
 
 use std::pin::Pin;
 
@@ -27,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::origin;
+pub use endpoint::ModelServer;
 pub use error::{ModelError, ModelErrorClass};
 pub use image::{Image, Picture};
 pub(crate) use reasoning::Origin;
@@ -140,6 +137,14 @@ impl ToolCall {
     pub(crate) fn arguments_object(&self) -> Result<Map<String, Value>, Map<String, Value>> {
         serde_json::from_str(&self.arguments)
             .map_err(|_| Map::from_iter([("invalid_arguments".to_owned(), Value::from(&*self.arguments))]))
+    }
+
+    /// The text of that object; a valid one stays exactly as the model wrote it.
+    pub(crate) fn arguments_as_object(&self) -> String {
+        match self.arguments_object() {
+            Ok(_) => self.arguments.clone(),
+            Err(wrapped) => Value::Object(wrapped).to_string(),
+        }
     }
 }
 

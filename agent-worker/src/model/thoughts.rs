@@ -7,23 +7,20 @@
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Model, Reply, ReplyFuture, Request};
+use super::Reply;
 
 const TAGS: [&str; 2] = ["think", "thinking"];
 
-/// A model, wrapped: its replies have no thoughts in their text.
-pub(crate) struct WithoutThoughts {
-    model: Box<dyn Model>,
+/// Where a model's thoughts stand.
+#[derive(Debug, Default)]
+pub(super) struct Thoughts {
     /// Whether this model's replies begin inside a thought, because its template opens one.
     begins_inside: AtomicBool,
 }
 
-impl WithoutThoughts {
-    pub(crate) fn new(model: Box<dyn Model>) -> Self {
-        Self { model, begins_inside: AtomicBool::new(false) }
-    }
-
-    fn cleaned(&self, reply: Reply) -> Reply {
+impl Thoughts {
+    /// The reply without thoughts in its text.
+    pub(super) fn removed_from(&self, reply: Reply) -> Reply {
         let text = remove(&reply.text);
         if text.begins_inside {
             self.begins_inside.store(true, Ordering::Relaxed);
@@ -32,16 +29,6 @@ impl WithoutThoughts {
         let is_unfinished = reply.cut && !text.had_tags && self.begins_inside.load(Ordering::Relaxed);
         let text = if is_unfinished { String::new() } else { text.rest.into_owned() };
         Reply { text, ..reply }
-    }
-}
-
-impl Model for WithoutThoughts {
-    fn name(&self) -> &str {
-        self.model.name()
-    }
-
-    fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
-        Box::pin(async move { Ok(self.cleaned(self.model.reply(request).await?)) })
     }
 }
 
@@ -174,9 +161,8 @@ mod tests {
 
     #[test]
     fn a_cut_reply_of_a_model_that_begins_inside_a_thought_has_no_text() {
-        use crate::model::scripted::Scripted;
-        let model = WithoutThoughts::new(Box::new(Scripted::new("ok").unwrap()));
-        let cleaned = |text: &str, cut| model.cleaned(Reply { cut, ..Reply::answer(text.to_owned()) }).text;
+        let thoughts = Thoughts::default();
+        let cleaned = |text: &str, cut| thoughts.removed_from(Reply { cut, ..Reply::answer(text) }).text;
         assert_eq!(cleaned("half an answer", true), "half an answer");
         assert_eq!(cleaned("hm</think>An answer", false), "An answer");
         assert_eq!(cleaned("so I think that", true), "");

@@ -2,30 +2,26 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
-mod anthropic;
 mod by_hand;
 mod clumsy;
 mod context;
 mod failures;
-mod gemini;
 mod json_protocol;
 mod limits;
 mod line_protocol;
 mod plans;
-mod responses;
 mod second_model;
 mod settings;
 mod several_calls;
 mod start;
-mod streams;
 mod turns;
+mod wire;
 
 use agent_worker::untrusted::unmarked;
 use harness::fake_model::Usage;
 use harness::worker::{TaskRun, task};
-use harness::{FakeModel, FakeToolServer, ModelReply, StreamFault, Worker};
-use protocol::event::TurnCompleted;
-use serde_json::{Value, json};
+use harness::{FakeModel, FakeToolServer, ModelReply, Worker};
+use serde_json::json;
 
 /// What each reply of a model costs here.
 const USAGE: Usage = Usage { input: 100, cached: 60, output: 20 };
@@ -45,10 +41,6 @@ fn calls(calls: &[(&str, &str)]) -> ModelReply {
 
 fn owned(calls: &[(&str, &str)]) -> Vec<(String, String)> {
     calls.iter().map(|(name, arguments)| ((*name).to_owned(), (*arguments).to_owned())).collect()
-}
-
-fn half_a_stream(fault: StreamFault) -> ModelReply {
-    ModelReply::Faulty("one two three four five six".to_owned(), fault)
 }
 
 fn refuses(status: u16, message: &str) -> ModelReply {
@@ -77,28 +69,6 @@ fn started(
 fn run(replies: Vec<ModelReply>, tools: &FakeToolServer, more: &[(&str, &str)]) -> (TaskRun, FakeModel) {
     let (model, mut worker) = started(replies, tools, more);
     (worker.run(&task("what is here?")), model)
-}
-
-/// A reply with two calls and an answer, in a provider's own protocol: returns the request with the results.
-/// `first` is the body of the first call, as the protocol hands it over.
-fn run_two_calls(provider: &str, first: &str) -> Value {
-    let tools = FakeToolServer::start([]);
-    let two = calls(&[("ls", r#"{"path": "."}"#), ("bash", "")]);
-    let (ended, model) = run(vec![two, says("a.txt")], &tools, &[("AUTONOUS_MODEL_PROVIDER", provider)]);
-    assert_eq!(ended.reply(), "a.txt");
-    let bodies: Vec<_> = tools.calls().iter().map(|call| (call.name.clone(), call.body.clone())).collect();
-    assert_eq!(bodies, [("ls".into(), first.into()), ("bash".into(), "{}".into())]);
-    let (_, turn) = ended.events_of::<TurnCompleted>()[0];
-    assert_eq!((turn.input_tokens, turn.cached_input_tokens, turn.output_tokens), (100, 60, 20));
-    model.requests()[1].clone()
-}
-
-/// Holds that a provider is asked again after each of these failures in a row.
-fn assert_asked_again(provider: &str, failures: Vec<ModelReply>) {
-    let requests = failures.len() + 1;
-    let replies = [failures, vec![says("done")]].concat();
-    let (ended, model) = run(replies, &FakeToolServer::start([]), &[("AUTONOUS_MODEL_PROVIDER", provider)]);
-    assert_eq!((ended.reply(), model.requests().len()), ("done", requests));
 }
 
 /// The results of tools in the last request, in order, without the mark around what came from outside.

@@ -3,7 +3,7 @@
 use process::models::{OWN_KEY, Provider as Server};
 
 use super::*;
-use crate::model::{anthropic, openai};
+use crate::model::providers::default_model;
 
 const NAME: &str = "AUTONOUS_MODEL_NAME";
 
@@ -66,7 +66,7 @@ fn a_local_server_needs_no_key_but_a_vendor_does() {
 fn the_other_models_are_asked_at_the_same_address_with_the_same_key() {
     let models = models([("OPENAI_API_KEY", "k"), (FALLBACK, "small, tiny")]);
     let names: Vec<&str> = models.iter().map(|model| model.settings.model.as_str()).collect();
-    assert_eq!(names, [openai::DEFAULT_MODEL, "small", "tiny"]);
+    assert_eq!(names, [default_model(Server::OpenAi), "small", "tiny"]);
     for model in &models {
         assert_eq!(model.settings.base_url.as_str(), Server::OpenAi.vendor_base_url());
         assert!(model.settings.key.as_ref().unwrap().matches("k"));
@@ -81,7 +81,7 @@ fn the_vendors_variable_names_the_address_unless_ours_does() {
     assert_eq!(url(models([key, theirs])), "http://gateway/v1/messages");
     let ours = ("AUTONOUS_MODEL_BASE_URL", "http://ours/v1/");
     assert_eq!(url(models([key, theirs, ours])), "http://ours/v1/messages");
-    assert_eq!(models([key])[0].settings.model, anthropic::DEFAULT_MODEL);
+    assert_eq!(models([key])[0].settings.model, default_model(Server::Anthropic));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn invalid_settings_stop_the_start_and_say_what_is_expected() {
     let key = ("OPENAI_API_KEY", "k");
     for (pairs, expected) in [
         ([key, (TOOL_PROTOCOL, "xml")], "AUTONOUS_MODEL_TOOL_PROTOCOL=\"xml\": expected native or json"),
-        ([key, (FALLBACK, openai::DEFAULT_MODEL)], "expected another model than the first"),
+        ([key, (FALLBACK, default_model(Server::OpenAi))], "expected another model than the first"),
         ([key, (FALLBACK, "a,a")], "AUTONOUS_MODEL_FALLBACK=\"a\": expected another model"),
         ([(PROVIDER, "direct"), (FALLBACK, "m")], "AUTONOUS_MODEL_FALLBACK=\"m\": expected nothing"),
         ([(PROVIDER, "direct"), (TOOL_PROTOCOL, "json")], "TOOL_PROTOCOL=\"json\": expected native"),

@@ -1,11 +1,12 @@
-//! Sends requests to a provider over HTTP: it waits with timeouts, bounds what arrives, and keeps the key
-//! out of every error.
+//! A model on the network: asks its server over HTTP in the protocol of its provider, waits with timeouts,
+//! bounds what arrives, and keeps the key out of every error.
 //!
 //! A model may think for minutes before the first part of a reply, but never pauses long after it. So
 //! there are two timeouts and none for the whole request: the task's wall time drops it. This module
 //! does not interpret a reply; each provider's [`ReplyBuilder`] does.
 
 mod body_reader;
+mod protocol;
 mod provider_error;
 mod reply_builder;
 mod required_first;
@@ -14,18 +15,20 @@ mod sse;
 
 use std::time::Duration;
 
-use reqwest::{Client, RequestBuilder, Url};
+use reqwest::{Client, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{ModelError, ModelErrorClass, Origin, Reply};
+use super::thoughts::Thoughts;
+use super::{Model, ModelError, ModelErrorClass, Origin, Reply, ReplyFuture, Request};
 use crate::http::{self, HttpError};
 
 use body_reader::{BodyError, BodyReader};
-pub(super) use provider_error::ProviderError;
-#[cfg(test)]
-pub(super) use reply_builder::{MAX_REPLY_BYTES, test_replies};
-pub(super) use reply_builder::{ReplyBuilder, ReplyError, ReplyStage, check_content, check_size};
+pub(super) use protocol::{Protocol, put};
+use provider_error::ProviderError;
+pub(super) use reply_builder::{
+    DONE, Ending, Found, FoundReasoning, ReplyBuilder, ReplyError, ReplyStage, usage,
+};
 use required_first::RequiredFirst;
 pub use settings::{Options, Settings, Timeouts};
 
@@ -36,26 +39,29 @@ const MAX_DETAIL_CHARS: usize = 300;
 /// How long to wait for the end of a stream when the reply itself is complete.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-#[derive(Debug)]
-pub(super) struct Endpoint {
+/// A model and its server.
+pub struct ModelServer {
     client: Client,
     url: Url,
-    sign: fn(RequestBuilder, &Settings) -> RequestBuilder,
+    protocol: Box<dyn Protocol>,
     settings: Settings,
     origin: Origin,
+    thoughts: Thoughts,
 }
 
 /// A successful response whose first bytes were read.
-pub(super) struct Accepted {
+struct Accepted {
     body: BodyReader,
     first: Vec<u8>,
 }
 
+/// Why a request has no response to read.
+#[derive(Debug)]
 pub(super) struct RequestError {
-    pub(super) status: Option<u16>,
+    status: Option<u16>,
     /// The parameter that the server names.
     param: Option<String>,
-    pub(super) error: ModelError,
+    error: ModelError,
 }
 
 impl RequestError {
@@ -68,17 +74,6 @@ impl RequestError {
     pub(super) fn is_for(&self, param: &str) -> bool {
         self.may_be_the_body() && self.param.as_deref() == Some(param)
     }
-
-    /// Adds what to do about it.
-    pub(super) fn with_remedy(mut self, remedy: &str) -> Self {
-        self.error.detail = format!("{}; {remedy}", self.error.detail);
-        self
-    }
-
-    /// The refusal that counts after a second try: this one, unless the server did not respond any more.
-    pub(super) fn unless_unanswered(self, second: Self) -> Self {
-        if second.status.is_some() { self } else { second }
-    }
 }
 
 impl From<ModelError> for RequestError {
@@ -87,41 +82,76 @@ impl From<ModelError> for RequestError {
     }
 }
 
-impl From<RequestError> for ModelError {
-    fn from(error: RequestError) -> Self {
-        error.error
-    }
-}
-
-impl Endpoint {
-    /// The endpoint at a path below the base address. Nothing is sent yet.
-    pub(super) fn new(
-        settings: Settings,
-        path: &str,
-        sign: fn(RequestBuilder, &Settings) -> RequestBuilder,
-    ) -> Result<Self, HttpError> {
-        let client = http::model_client(settings.proxy.as_ref())?;
-        let url = settings.url(path);
-        let origin = Origin::new(url.as_str(), &settings.model);
-        Ok(Self { client, url, sign, settings, origin })
-    }
-
-    pub(super) fn model(&self) -> &str {
+impl Model for ModelServer {
+    fn name(&self) -> &str {
         &self.settings.model
     }
 
-    pub(super) fn settings(&self) -> &Settings {
-        &self.settings
+    fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
+        Box::pin(self.ask(request))
+    }
+}
+
+impl ModelServer {
+    /// A model whose server speaks this protocol. Nothing is sent yet.
+    pub(super) fn new(protocol: Box<dyn Protocol>, mut settings: Settings) -> Result<Self, HttpError> {
+        let client = http::model_client(settings.proxy.as_ref())?;
+        let path = protocol.path(&settings.model);
+        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+        if let Some((name, value)) = query.split_once('=') {
+            settings.base_url.query_pairs_mut().append_pair(name, value);
+        }
+        let url = settings.url(path);
+        let origin = Origin::new(url.as_str(), &settings.model);
+        Ok(Self { client, url, protocol, settings, origin, thoughts: Thoughts::default() })
     }
 
-    /// Where its replies come from.
-    pub(super) fn origin(&self) -> &Origin {
-        &self.origin
+    /// The body of a request, as it is sent first.
+    pub fn body(&self, request: Request<'_>) -> Value {
+        self.protocol.body(&self.settings, &self.origin, request)
+    }
+
+    async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
+        let accepted = self.send_amended(self.body(request)).await?;
+        let reply = self.thoughts.removed_from(self.read(accepted).await?);
+        if let Some(content) = reply.reasoning.as_ref().and_then(|ours| ours.content_for(&self.origin)) {
+            self.protocol.replied(content);
+        }
+        Ok(reply)
+    }
+
+    /// Sends a body until the server takes it or nothing in it is left to change. The first refusal counts,
+    /// unless the server did not respond any more.
+    async fn send_amended(&self, mut body: Value) -> Result<Accepted, ModelError> {
+        let mut first: Option<RequestError> = None;
+        let mut refusals = 0;
+        loop {
+            let refused = match self.send(&body).await {
+                Ok(accepted) => {
+                    self.protocol.accepted(&body, refusals);
+                    return Ok(accepted);
+                }
+                Err(refused) => refused,
+            };
+            refusals += 1;
+            let may_go_on = self.protocol.amend(&refused, &mut body);
+            let counts = match first.take() {
+                Some(first) if refused.status.is_some() => first,
+                _ => refused,
+            };
+            if !may_go_on {
+                let remedy = self.protocol.remedy(&counts, &body);
+                let RequestError { mut error, .. } = counts;
+                remedy.iter().for_each(|remedy| error.detail.push_str(&format!("; {remedy}")));
+                return Err(error);
+            }
+            first = Some(counts);
+        }
     }
 
     /// Sends a request and waits for the first bytes of the response.
-    pub(super) async fn send(&self, body: &Value) -> Result<Accepted, RequestError> {
-        let request = (self.sign)(self.client.post(self.url.clone()), &self.settings);
+    async fn send(&self, body: &Value) -> Result<Accepted, RequestError> {
+        let request = self.protocol.sign(self.client.post(self.url.clone()), &self.settings);
         let body = self.settings.completed(body);
         let request = match self.settings.options.required_first {
             true => request.json(&RequiredFirst(&body)),
@@ -148,17 +178,17 @@ impl Endpoint {
     }
 
     /// Reads a reply to its end, whether it comes as a stream or as one body.
-    pub(super) async fn reply<B: ReplyBuilder>(&self, accepted: Accepted) -> Result<Reply, ModelError> {
+    async fn read(&self, accepted: Accepted) -> Result<Reply, ModelError> {
         let Accepted { mut body, first } = accepted;
-        let mut builder = B::default();
+        let mut builder = self.protocol.reply_builder();
         if first.first() == Some(&b'{') {
             let body = body.rest(first, self.settings.timeouts.idle).await;
             let body = body.map_err(|error| self.body_error(error))?;
-            builder.add_body(&body).map_err(|error| self.reply_error(error))?;
+            reply_builder::add(&mut *builder, &body, true).map_err(|error| self.reply_error(error))?;
         } else {
-            self.stream(body, first, &mut builder).await?;
+            self.stream(body, first, &mut *builder).await?;
         }
-        let reply = builder.finish(&self.origin).map_err(|error| self.reply_error(error))?;
+        let reply = builder.found().reply(&self.origin).map_err(|error| self.reply_error(error))?;
         let cost_micros = self.settings.options.prices.map(|prices| reply.usage.cost_micros(prices));
         Ok(Reply { cost_micros, ..reply })
     }
@@ -167,7 +197,7 @@ impl Endpoint {
         &self,
         mut body: BodyReader,
         first: Vec<u8>,
-        builder: &mut impl ReplyBuilder,
+        builder: &mut dyn ReplyBuilder,
     ) -> Result<(), ModelError> {
         let mut parser = sse::Parser::default();
         let mut bytes = Some(first);
@@ -179,7 +209,7 @@ impl Endpoint {
             }
             while let Some(data) = parser.next() {
                 has_events = true;
-                builder.add_event(&data).map_err(|error| self.reply_error(error))?;
+                reply_builder::add(builder, &data, false).map_err(|error| self.reply_error(error))?;
             }
             match (builder.stage(), bytes.is_none()) {
                 (ReplyStage::Ended, _) | (ReplyStage::Complete, true) => return Ok(()),

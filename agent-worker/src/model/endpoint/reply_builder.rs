@@ -1,24 +1,28 @@
 //! A reply under construction from what a provider sends, event by event or in one body.
 //!
-//! Each provider has its own events; they share when a reply is complete. A reply that broke off never
-//! counts as complete, because its text or its arguments may end anywhere.
+//! Each provider has its own events; they share when a reply is complete, what an error among them is, and
+//! what a reply has to be. One that broke off never counts as complete, because its text or its arguments may
+//! end anywhere.
+
+use serde_json::Value;
 
 use super::ProviderError;
-use crate::model::{Origin, Reply};
+use crate::model::{Origin, Reasoning, Reply, ToolCall, Usage};
 
 /// More than any model writes in one reply; it still fits into a line as a result.
-pub(in crate::model) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
+const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
 
-pub(in crate::model) trait ReplyBuilder: Default {
-    fn add_event(&mut self, data: &[u8]) -> Result<(), ReplyError>;
+/// The mark at the end of some streams, which is no JSON. Builders get it as a text.
+pub(in crate::model) const DONE: &str = "[DONE]";
 
-    /// Adds a body that holds the whole reply: not every server streams.
-    fn add_body(&mut self, body: &[u8]) -> Result<(), ReplyError>;
+pub(in crate::model) trait ReplyBuilder: Send {
+    /// Adds an event. Not every server streams: a body that has the whole reply `is_whole`.
+    fn add(&mut self, event: Value, is_whole: bool) -> Result<(), ReplyError>;
 
     fn stage(&self) -> ReplyStage;
 
-    /// The reply; only called when it is complete. Its reasoning will be for `origin`.
-    fn finish(self, origin: &Origin) -> Result<Reply, ReplyError>;
+    /// What arrived; only called when it is complete.
+    fn found(self: Box<Self>) -> Found;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,19 +36,79 @@ pub(in crate::model) enum ReplyStage {
     Ended,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(in crate::model) enum ReplyError {
     Invalid(String),
     Provider(ProviderError),
 }
 
+/// A whole reply as it arrived.
+#[derive(Debug, Default)]
+pub(in crate::model) struct Found {
+    pub(in crate::model) text: String,
+    /// With IDs and arguments that may be empty.
+    pub(in crate::model) calls: Vec<ToolCall>,
+    pub(in crate::model) ending: Ending,
+    pub(in crate::model) usage: Usage,
+    pub(in crate::model) reasoning: FoundReasoning,
+}
+
+/// How the model came to the end of its reply.
+#[derive(Debug, Default)]
+pub(in crate::model) enum Ending {
+    #[default]
+    Whole,
+    Cut,
+    /// The provider's content filter ended it, perhaps in the middle of a call.
+    Filtered,
+    Failed(String),
+}
+
+/// What has to go back with a reply.
+#[derive(Debug, Default)]
+pub(in crate::model) enum FoundReasoning {
+    #[default]
+    None,
+    /// Beside its text and calls.
+    Beside(Value),
+    /// Instead of its text and calls, which it contains.
+    Around(Value),
+}
+
+/// Adds the data of an event, or a whole body.
+pub(super) fn add(builder: &mut dyn ReplyBuilder, data: &[u8], is_whole: bool) -> Result<(), ReplyError> {
+    let data = data.trim_ascii();
+    if data == DONE.as_bytes() {
+        return builder.add(Value::from(DONE), is_whole);
+    }
+    let event: Value = serde_json::from_slice(data).map_err(ReplyError::invalid)?;
+    match error_in(&event) {
+        Some(error) => Err(ReplyError::Provider(ProviderError::in_reply(error))),
+        None => builder.add(event, is_whole),
+    }
+}
+
+/// The error object in an event, wherever a provider puts it.
+fn error_in(event: &Value) -> Option<&Value> {
+    let inside = [&event["error"], &event["response"]["error"]].into_iter().find(|error| !error.is_null());
+    inside.or((event["type"] == "error").then_some(event))
+}
+
+/// Some counts of a usage report, by their places in it.
+pub(in crate::model) fn usage(report: &Value, input: &[&str], cached: &str, output: &[&str]) -> Usage {
+    // A malformed count must not fail the reply.
+    let count = |place: &&str| report.pointer(place).and_then(Value::as_u64).unwrap_or(0);
+    let sum = |places: &[&str]| places.iter().map(count).fold(0, u64::saturating_add);
+    Usage { input_tokens: sum(input), cached_input_tokens: count(&cached), output_tokens: sum(output) }
+}
+
 impl ReplyStage {
-    pub(in crate::model) fn of(bytes: usize, is_complete: bool, is_ended: bool) -> Self {
-        match (is_ended, is_complete, bytes) {
+    pub(in crate::model) fn of(has_begun: bool, is_complete: bool, is_ended: bool) -> Self {
+        match (is_ended, is_complete, has_begun) {
             (true, _, _) => Self::Ended,
             (false, true, _) => Self::Complete,
-            (false, false, 0) => Self::Pending,
-            (false, false, _) => Self::Started,
+            (false, false, false) => Self::Pending,
+            (false, false, true) => Self::Started,
         }
     }
 }
@@ -55,50 +119,54 @@ impl ReplyError {
     }
 }
 
-pub(in crate::model) fn check_size(bytes: usize) -> Result<(), ReplyError> {
-    if bytes > MAX_REPLY_BYTES {
-        return Err(ReplyError::invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
-    }
-    Ok(())
-}
-
-/// Refuses a reply without text and calls, unless it was cut.
-pub(in crate::model) fn check_content(reply: Reply) -> Result<Reply, ReplyError> {
-    if reply.text.trim().is_empty() && reply.calls.is_empty() && !reply.cut {
-        return Err(ReplyError::invalid("the reply has neither text nor tool calls"));
-    }
-    Ok(reply)
-}
-
-#[cfg(test)]
-pub(in crate::model) mod test_replies {
-    use super::*;
-    use serde_json::Value;
-
-    pub(in crate::model) fn origin() -> Origin {
-        Origin::new("https://example.com/v1/test", "m")
-    }
-
-    pub(in crate::model) fn streamed<B: ReplyBuilder>(events: &[Value]) -> Result<Reply, ReplyError> {
-        let mut builder = B::default();
-        events.iter().try_for_each(|event| builder.add_event(event.to_string().as_bytes()))?;
-        builder.finish(&origin())
-    }
-
-    pub(in crate::model) fn whole<B: ReplyBuilder>(body: &Value) -> Result<Reply, ReplyError> {
-        let mut builder = B::default();
-        builder.add_body(body.to_string().as_bytes())?;
-        builder.finish(&origin())
-    }
-
-    /// Checks the stages around four events: without text, with text, complete, ended.
-    pub(in crate::model) fn check_stages<B: ReplyBuilder>(events: [String; 4]) {
-        use ReplyStage::{Complete, Ended, Pending, Started};
-        let mut builder = B::default();
-        assert_eq!(builder.stage(), Pending);
-        for (event, expected) in events.iter().zip([Pending, Started, Complete, Ended]) {
-            builder.add_event(event.as_bytes()).unwrap();
-            assert_eq!(builder.stage(), expected, "{event}");
+impl Found {
+    /// The reply, whose reasoning will be for `origin`.
+    pub(super) fn reply(self, origin: &Origin) -> Result<Reply, ReplyError> {
+        let Self { text, calls, ending, usage, reasoning } = self;
+        let mut reply = match ending {
+            Ending::Whole => Reply { text, calls: usable(calls)?, ..Reply::default() },
+            Ending::Cut => Reply { text, calls: usable(calls)?, cut: true, ..Reply::default() },
+            Ending::Filtered => Reply::filtered(text),
+            Ending::Failed(reason) => {
+                return Err(ReplyError::Invalid(format!("the reply ended with {reason}")));
+            }
+        };
+        reply.reasoning = match reasoning {
+            FoundReasoning::None => None,
+            FoundReasoning::Beside(content) => Some(Reasoning::beside(origin, content)),
+            FoundReasoning::Around(content) => Some(Reasoning::around(&reply, origin, content)),
+        };
+        if size(&reply) > MAX_REPLY_BYTES {
+            return Err(ReplyError::Invalid(format!("the reply is longer than {MAX_REPLY_BYTES} bytes")));
         }
+        if reply.text.trim().is_empty() && reply.calls.is_empty() && !reply.cut {
+            return Err(ReplyError::invalid("the reply has neither text nor tool calls"));
+        }
+        Ok(Reply { usage, ..reply })
     }
+}
+
+/// The calls, each with a name, an ID of its own and arguments.
+fn usable(found: Vec<ToolCall>) -> Result<Vec<ToolCall>, ReplyError> {
+    let mut calls: Vec<ToolCall> = Vec::with_capacity(found.len());
+    for mut call in found {
+        if call.name.trim_matches(['.', ' ']).is_empty() {
+            return Err(ReplyError::Invalid(format!("a tool call has no usable name: {:?}", call.name)));
+        }
+        // The ID alone says which call a result belongs to.
+        if call.id.is_empty() || calls.iter().any(|other| other.id == call.id) {
+            call.id = format!("call_{}", calls.len());
+        }
+        // Several servers send this when there are no arguments.
+        if call.arguments.trim().is_empty() {
+            call.arguments = "{}".to_owned();
+        }
+        calls.push(call);
+    }
+    Ok(calls)
+}
+
+fn size(reply: &Reply) -> usize {
+    let calls = reply.calls.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len());
+    reply.text.len() + calls.sum::<usize>() + reply.reasoning.as_ref().map_or(0, Reasoning::bytes)
 }
