@@ -1,33 +1,57 @@
-//! The loop over a task: prepare, take turns, finalise.
+//! The loop over a task: prepare, take turns, finalise. A turn asks the model, runs the calls of its reply,
+//! and adds the results to the conversation.
 //!
 //! The work is one future. The wall time limit or a cancel drops it together with the running request or
-//! tool call; [`TaskProgress`] keeps what was done until then. Every exit leads through
-//! [`Agent::finalise`], so there is always an outcome with its events.
+//! tool call; [`TaskProgress`] keeps what was done until then. Every exit leads through [`Agent::finalise`],
+//! so there is always an outcome with its events. A failed tool is a result for the model and never ends the
+//! task. The calls of a reply that was cut at the length limit never run: their arguments may be incomplete.
 
 use protocol::event::{
-    AgentCompleted, AgentFailed, AgentStarted, AgentTotals, ContextAssembled, InitialContext,
+    AgentCompleted, AgentFailed, AgentStarted, AgentTotals, ContextAssembled, InitialContext, TurnCompleted,
+    TurnStarted,
 };
-use protocol::{EventBody, Outcome, Task, millis};
+use protocol::{EventBody, EventId, Outcome, Parked, Task, millis};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Agent, Agents, TaskRun};
 use crate::attached_images;
-use crate::budget::Limit;
+use crate::budget::{Limit, TaskUsage};
 use crate::compaction::compact;
 use crate::compaction_note::calls_of;
 use crate::conversation::Conversation;
 use crate::event_sink::EventSink;
-use crate::model::Message;
+use crate::model::{Message, ModelErrorClass, Reply, ToolCall};
+use crate::model_request;
+use crate::parked_turn::{CallEnd, CallTurn, known_result};
 use crate::partial_answer;
+use crate::past;
+use crate::picture;
 use crate::plans::TaskPlan;
-use crate::repetition::{LoopStatus, RepetitionDetector, WARNING};
+use crate::repetition::{LoopStatus, RepetitionDetector, WARNING, fingerprint};
 use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
 use crate::supervisor_tools::SupervisorTools;
 use crate::task_progress::TaskProgress;
+use crate::tool_calls;
+use crate::tool_client::CallContext;
 use crate::transcript::Transcript;
-use crate::turn::{self, TurnOutcome};
 use crate::wall_clock::WallClock;
+
+/// What the model reads when nothing in its cut reply is usable.
+const TRUNCATED_REPLY: &str = "[Your reply was cut at the length limit, so none of its tool calls were run. \
+     Write a shorter reply: one call at a time, with smaller arguments.]";
+
+/// What the user reads below a cut answer.
+const TRUNCATED_ANSWER: &str = "\n\n(The model's answer was cut at its length limit.)";
+
+#[derive(Debug)]
+enum TurnOutcome {
+    Answered(String),
+    Continue {
+        /// Equal for turns with equal calls and results.
+        fingerprint: u64,
+    },
+}
 
 impl Agents {
     /// Works on a task with the agent of its model, as [`Agent::run`].
@@ -78,7 +102,7 @@ impl Agent {
         let mut conversation = self.prepare(run, progress).await?;
         let tools = conversation.request().tools;
         match &run.task.parked {
-            Some(parked) => turn::resume(run, &mut conversation, progress, parked).await?,
+            Some(parked) => resume(run, &mut conversation, progress, parked).await?,
             None => {
                 if let Some(answer) = self.model.answer_to_retry(&run.task.earlier, tools) {
                     return Ok(answer);
@@ -92,7 +116,7 @@ impl Agent {
                 return Err(StopReason::Limit(limit));
             }
             compact(run, &mut conversation, progress).await?;
-            let fingerprint = match turn::take(run, &mut conversation, progress).await? {
+            let fingerprint = match take_turn(run, &mut conversation, progress).await? {
                 TurnOutcome::Answered(answer) => return Ok(answer),
                 TurnOutcome::Continue { fingerprint } => fingerprint,
             };
@@ -117,7 +141,7 @@ impl Agent {
                 Conversation::resume(run.task, transcript, &tools, &self.limits, self.prompt_form)
             }
             None => {
-                let message = self.model.message(run.task);
+                let message = past::message(run.task, !self.model.is_language_model());
                 let mut begun =
                     Conversation::assemble(run.task, message, &tools, &self.limits, self.prompt_form);
                 attached_images::show(run, &mut begun).await?;
@@ -159,6 +183,147 @@ impl Agent {
         run.events.record(last, &run.agent_id).await;
         partial_answer::bounded(end.outcome)
     }
+}
+
+async fn take_turn(
+    run: &TaskRun<'_>,
+    conversation: &mut Conversation,
+    progress: &mut TaskProgress,
+) -> Result<TurnOutcome, StopReason> {
+    progress.usage.turns += 1;
+    let model_name = run.agent.model.name();
+    let turn_started = TurnStarted { turn: progress.usage.turns, model_name: model_name.to_owned() };
+    let turn_id = run.events.record(turn_started, &run.agent_id).await;
+    if run.agent.tools.has_new_tools() || run.plan.has_changed() {
+        conversation.replace_tools(&run.catalogue().await?);
+    }
+    let asked = Instant::now();
+    let reply = send_within_window(run, &turn_id, conversation, progress).await?;
+    let turn_completed = TurnCompleted {
+        model_name: reply.model_name.as_deref().unwrap_or(model_name).to_owned(),
+        latency_ms: millis(asked.elapsed()),
+        input_tokens: reply.usage.input_tokens,
+        cached_input_tokens: reply.usage.cached_input_tokens,
+        output_tokens: reply.usage.output_tokens,
+        tool_calls: reply.calls.len(),
+        cut: reply.cut,
+        cost_micros: reply.cost_micros,
+    };
+    progress.usage += TaskUsage::of(&reply);
+    let end = act_on(run, &turn_id, conversation, progress, reply).await;
+    if matches!(end, Ok(_) | Err(StopReason::Parked(_))) {
+        run.events.record(turn_completed, &turn_id).await;
+    }
+    end
+}
+
+/// Continues the turn in which an earlier attempt waited for a person.
+async fn resume(
+    run: &TaskRun<'_>,
+    conversation: &mut Conversation,
+    progress: &mut TaskProgress,
+    parked: &Parked,
+) -> Result<(), StopReason> {
+    run_calls(run, &run.agent_id, conversation, progress, CallTurn::of(parked)).await?;
+    if parked.conversation.is_some() {
+        let told = past::attempts_after_a_wait(run.task);
+        conversation.messages.extend(told.map(Message::User));
+    }
+    Ok(())
+}
+
+/// Asks the model; once per task, compacts a conversation that the provider finds too long.
+async fn send_within_window(
+    run: &TaskRun<'_>,
+    turn_id: &EventId,
+    conversation: &mut Conversation,
+    progress: &mut TaskProgress,
+) -> Result<Reply, StopReason> {
+    loop {
+        match model_request::send(run, turn_id, conversation.request()).await {
+            Err(StopReason::Model(error))
+                if error.class == ModelErrorClass::ContextTooLong && conversation.shrink() =>
+            {
+                compact(run, conversation, progress).await?;
+            }
+            end => return end,
+        }
+    }
+}
+
+async fn act_on(
+    run: &TaskRun<'_>,
+    turn_id: &EventId,
+    conversation: &mut Conversation,
+    progress: &mut TaskProgress,
+    reply: Reply,
+) -> Result<TurnOutcome, StopReason> {
+    if !reply.cut && !reply.calls.is_empty() {
+        return run_calls(run, turn_id, conversation, progress, CallTurn::new(reply)).await;
+    }
+    let Reply { text, calls, reasoning, cut, .. } = reply;
+    if cut && (text.is_empty() || !calls.is_empty()) {
+        conversation.messages.push(Message::User(TRUNCATED_REPLY.to_owned()));
+        return Ok(TurnOutcome::Continue { fingerprint: fingerprint(TRUNCATED_REPLY) });
+    }
+    let Some(doubt) = conversation.doubt(progress) else {
+        return Ok(TurnOutcome::Answered(if cut { text + TRUNCATED_ANSWER } else { text }));
+    };
+    conversation.messages.push(Message::Assistant { text, calls, reasoning });
+    conversation.messages.push(Message::User(doubt.to_owned()));
+    Ok(TurnOutcome::Continue { fingerprint: fingerprint(doubt) })
+}
+
+async fn run_calls(
+    run: &TaskRun<'_>,
+    turn_id: &EventId,
+    conversation: &mut Conversation,
+    progress: &mut TaskProgress,
+    turn: CallTurn,
+) -> Result<TurnOutcome, StopReason> {
+    progress.last_note.clone_from(&turn.text);
+    let caller = CallContext { task: run.task, turn_id };
+    let ends = tool_calls::run_all(run, caller, conversation, &turn.calls, progress).await?;
+    if ends.iter().any(CallEnd::waits) {
+        return Err(StopReason::Parked(Box::new(turn.park(ends, conversation, &progress.usage, run.clock))));
+    }
+    let CallTurn { text, calls, reasoning } = turn;
+    let calls: Vec<ToolCall> = calls.into_iter().map(|(call, _)| call).collect();
+    let fingerprint = fingerprint_of(&calls, &ends);
+    let has_succeeded = ends.iter().all(CallEnd::has_succeeded);
+    let ids: Vec<String> = calls.iter().map(|call| call.id.clone()).collect();
+    conversation.messages.push(Message::Assistant { text, calls, reasoning });
+    let mut images = Vec::new();
+    for (id, end) in ids.into_iter().zip(ends) {
+        let text = match end {
+            CallEnd::Open(state) => known_result(state),
+            CallEnd::Answered(envelope) => {
+                let mut text = conversation.result_text(&envelope);
+                match picture::find(envelope, run.agent.sees).await {
+                    None => {}
+                    Some(Ok(image)) => images.push(image),
+                    Some(Err(why)) => text.push_str(&format!("\n[The image is not shown: {why}.]")),
+                }
+                text
+            }
+        };
+        conversation.push_result(id, &text);
+    }
+    if has_succeeded {
+        conversation.end_results();
+    }
+    // No message may stand between the results of a turn.
+    images.into_iter().for_each(|image| conversation.push_image(image));
+    Ok(TurnOutcome::Continue { fingerprint })
+}
+
+fn fingerprint_of(calls: &[ToolCall], ends: &[CallEnd]) -> u64 {
+    let asked = calls.iter().map(|call| (&call.name, &call.arguments));
+    let found = ends.iter().map(|end| match end {
+        CallEnd::Answered(envelope) => Some((envelope.exit_code, &envelope.stdout, &envelope.stderr)),
+        CallEnd::Open(_) => None,
+    });
+    fingerprint((asked.collect::<Vec<_>>(), found.collect::<Vec<_>>()))
 }
 
 /// What an earlier attempt had seen and written when it began to wait for a person, if that was kept.

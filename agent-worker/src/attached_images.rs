@@ -7,11 +7,10 @@ use serde_json::json;
 
 use crate::agent::TaskRun;
 use crate::conversation::Conversation;
-use crate::decision_wait::Waited;
 use crate::model::{Message, ToolCall};
 use crate::picture;
 use crate::stop_reason::StopReason;
-use crate::tool_client::CallContext;
+use crate::tool_client::{CallContext, Waited};
 
 /// The most that are shown at the beginning; a model can read the others itself.
 const MAX_SHOWN: usize = 10;

@@ -136,14 +136,6 @@ mod tests {
     }
 
     #[test]
-    fn five_failures_in_a_row_pause_the_provider_for_half_a_minute() {
-        let start = Instant::now();
-        let mut breaker = opened(start);
-        let later = start + Duration::from_secs(10);
-        assert_eq!(breaker.admit(later), Err(Paused { class: CLASS, wait: Duration::from_secs(20) }));
-    }
-
-    #[test]
     fn a_probe_decides_whatever_the_class_of_its_error() {
         let start = Instant::now();
         let over = start + OPEN_FOR;

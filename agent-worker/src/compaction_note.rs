@@ -95,18 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn it_contains_the_summary_and_later_calls() {
-        let note = CompactionNote::new("I found the bug.".to_owned()).with(&turn("1", "a"));
-        let Message::User(text) = note.message(10_000) else { panic!("no message of the user") };
-        assert_eq!(
-            text,
-            "[To save room, your earlier steps of this task were removed or shortened.\n\
-             Your summary of them:\nI found the bug.\nCalls that you made in removed steps:\n\
-             - ls {\"path\":\"a\"}: exit 0\nContinue from there.]"
-        );
-    }
-
-    #[test]
     fn it_lists_the_newest_calls_within_its_bound() {
         let note = (0..60)
             .fold(CompactionNote::default(), |note, number| note.with(&turn("same", &number.to_string())));

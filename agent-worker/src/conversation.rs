@@ -10,15 +10,13 @@ use protocol::{Envelope, Task, ToolSpec};
 use crate::budget::Limits;
 use crate::compaction_note::CompactionNote;
 use crate::model::{Image, Message, Request};
-use crate::prior_context;
+use crate::past;
 use crate::prompt::{self, PromptForm};
-use crate::shown_tools::shown;
 use crate::small_result;
 use crate::task_progress::TaskProgress;
 use crate::transcript::Transcript;
 use crate::untrusted;
 use crate::window::{self, WindowBounds};
-use crate::work_record;
 
 /// The share of the window that is reserved for a reply of unknown length, as a divisor, and its maximum.
 const REPLY_SHARE: usize = 8;
@@ -58,13 +56,13 @@ impl Conversation {
         limits: &Limits,
         form: PromptForm,
     ) -> Self {
-        let mut messages: Vec<Message> = task.history.iter().map(prior_context::history_message).collect();
-        messages.extend(work_record::of(&task.history, limits.context_tokens).map(Message::User));
+        let mut messages: Vec<Message> = task.history.iter().map(past::history_message).collect();
+        messages.extend(past::work_record(&task.history, limits.context_tokens).map(Message::User));
         let start = messages.len();
-        messages.extend(prior_context::earlier_attempts(task).map(Message::User));
+        messages.extend(past::earlier_attempts(task).map(Message::User));
         messages.push(Message::User(message));
         let pinned = start..messages.len();
-        let (system, tools) = (prompt::system(task, form), shown(tools, form));
+        let (system, tools) = (prompt::system(task, form), prompt::shown(tools, form));
         let fixed_tokens = window::fixed_tokens(&system, &tools);
         let (window, max_output) = (limits.context_tokens, limits.max_output_tokens);
         let (note, has_shrunk) = (None, false);
@@ -91,7 +89,7 @@ impl Conversation {
 
     /// Replaces the tools after the tool server was restarted with other ones.
     pub(crate) fn replace_tools(&mut self, tools: &[ToolSpec]) {
-        self.tools = shown(tools, self.form);
+        self.tools = prompt::shown(tools, self.form);
         self.fixed_tokens = window::fixed_tokens(&self.system, &self.tools);
     }
 

@@ -5,7 +5,7 @@
 //! worker keeps nothing of a task for the next one, so it can be killed at any instant.
 //!
 //! The journey of a task: [`serve`] reads it from a line, [`agent_loop`] takes turns within the [`budget`],
-//! each [`turn`] asks the model through [`model_request`] and runs the calls of the reply through
+//! each of which asks the model through [`model_request`] and runs the calls of the reply through
 //! [`tool_calls`], results are marked as [`untrusted`], [`compaction`] shortens a [`conversation`] that
 //! outgrows the window, and [`partial_answer`] words the reply when a limit or a person ended the task early.
 
@@ -14,45 +14,35 @@ mod agent_loop;
 mod attached_images;
 mod breaker;
 mod budget;
-mod catalogue;
 pub mod check;
 mod compaction;
 mod compaction_note;
 pub mod config;
 mod conversation;
-mod decision_wait;
 mod event_sink;
 mod http;
-mod json_lines;
 pub mod model;
 mod model_request;
 mod model_size;
 pub mod once;
-mod origin;
 mod parked_turn;
 mod partial_answer;
+mod past;
 mod picture;
 mod plan_calls;
 mod plans;
-mod prior_context;
 mod prompt;
-mod question;
 mod repetition;
 mod retry;
 pub mod serve;
-mod shown_tools;
-mod size_probe;
 mod small_result;
 mod small_tools;
 mod stop_reason;
-mod summary;
 mod supervisor_tools;
 mod task_progress;
 mod tool_calls;
 mod tool_client;
 mod transcript;
-mod turn;
 pub mod untrusted;
 mod wall_clock;
 pub mod window;
-mod work_record;

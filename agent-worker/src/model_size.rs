@@ -2,12 +2,24 @@
 //!
 //! Local servers name a model after its file or its tag, and both have the size in them:
 //! `qwen2.5-coder:1.5b`, `Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf`, `smollm2-360m`.
-//! Vendors name no size, and nothing is guessed.
+//! Vendors name no size, and nothing is guessed. A server is asked when a task begins, because it may have
+//! started after the worker. Its answer is kept, whether it says a size or not; without one the next task
+//! asks again.
+
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use crate::check::{MAX_LIST_BYTES, Probe};
+use crate::http;
 
 /// What the names of vendors' models begin with. None of those is small, also behind a proxy.
 const VENDORS: [&str; 5] = ["gpt-", "chatgpt-", "claude-", "gemini-", "grok-"];
+
+/// A server that works on another request may be late, and the task begins without its answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Whether a name is that of a vendor's model, such as `gpt-4.1-mini` or `anthropic/claude-sonnet-4-5`.
 pub(crate) fn is_vendors(name: &str) -> bool {
@@ -24,7 +36,7 @@ pub(crate) fn of_name(name: &str) -> Option<f64> {
 }
 
 /// The billions of parameters of a model in its server's list. A server with one model answers to any name.
-pub(crate) fn of_list(list: &[u8], model: &str) -> Option<f64> {
+fn of_list(list: &[u8], model: &str) -> Option<f64> {
     let list: Value = serde_json::from_slice(list).ok()?;
     let listed = list["data"].as_array()?;
     let entry = match listed.as_slice() {
@@ -52,6 +64,43 @@ fn positive(digits: &str) -> Option<f64> {
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     digits.parse().ok().filter(|number: &f64| is_number && *number > 0.0)
 }
+
+/// A question for the list of models of a server that calls the model by this name.
+pub(crate) struct SizeProbe {
+    probe: Probe,
+    model: String,
+    /// The billions of parameters; none if the server does not say them.
+    billions: OnceCell<Option<f64>>,
+}
+
+impl SizeProbe {
+    /// A question for the list of models of a server that calls the model by this name.
+    pub(crate) fn new(probe: Probe, model: String) -> Self {
+        Self { probe, model, billions: OnceCell::new() }
+    }
+
+    /// The model's size in billions of parameters, as far as it is known.
+    pub(crate) async fn billions(&self) -> Option<f64> {
+        self.billions.get_or_try_init(|| self.ask()).await.ok().copied().flatten()
+    }
+
+    async fn ask(&self) -> Result<Option<f64>, NoAnswer> {
+        let Some((client, request)) = &self.probe.request else { return Ok(None) };
+        let request = request.try_clone().ok_or(NoAnswer)?;
+        let list = timeout(TIMEOUT, http::send(client, request, MAX_LIST_BYTES)).await;
+        let list = list.ok().and_then(Result::ok).ok_or(NoAnswer)?;
+        // A server that still loads its model does not know it yet.
+        if list.status.is_server_error() {
+            return Err(NoAnswer);
+        }
+        let billions = of_list(&list.body, &self.model).filter(|_| list.status.is_success());
+        tracing::info!(model = self.model, ?billions, "the size of the model, as its server says");
+        Ok(billions)
+    }
+}
+
+/// The server did not answer in time.
+struct NoAnswer;
 
 #[cfg(test)]
 mod tests {

@@ -111,26 +111,6 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_names_what_was_done_what_was_running_and_what_is_open() {
-        let calls = vec![call("{}", Some("exit 0")), call(r#"{"path":"a"}"#, None)];
-        let progress = TaskProgress {
-            calls,
-            last_note: "nearly".to_owned(),
-            tools_answered: true,
-            ..TaskProgress::default()
-        };
-        assert_eq!(
-            at_limit(&LIMITS, Limit::Turns, &progress),
-            "I had to stop at the limit of 2 turns (AUTONOUS_CONTROL_MAX_TURNS).\n\n\
-             Done so far:\n- ls {}: exit 0\n\
-             - ls {\"path\":\"a\"}: was running, its outcome is unknown\n\n\
-             The last thing I noted: nearly\n\n\
-             Open: there is no final answer to your message yet. \
-             Ask again with a smaller step, or raise the limit."
-        );
-    }
-
-    #[test]
     fn a_silent_tool_server_is_named() {
         let text = at_limit(&LIMITS, Limit::WallTime, &TaskProgress::default());
         assert!(text.contains("9 seconds") && text.contains("The tool server did not answer"), "{text}");

@@ -1,13 +1,21 @@
 //! Answers the calls of `plan_create` and `plan_update`, with an event below the turn for each change.
+//!
+//! A plan that another model writes is a question whose answer has to be a JSON object of one form: asked,
+//! repaired once, then given up.
+
+use std::time::Instant;
 
 use protocol::{Envelope, ErrorCode, EventId, Plan, ToolError};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use toolkit::{Outcome, runner};
 
-use crate::agent::TaskRun;
+use crate::agent::{Agent, TaskRun};
 use crate::budget::TaskUsage;
-use crate::model::ToolCall;
+use crate::model::{Message, ModelErrorClass, Reply, ReplySchema, Request, ToolCall};
+use crate::model_request::{self, completed};
 use crate::plans::{Asking, PlanCall};
-use crate::question::Question;
+use crate::stop_reason::StopReason;
 
 /// Answers a call of the turn `turn_id`.
 pub(crate) async fn answer(run: &TaskRun<'_>, call: &ToolCall, turn_id: &EventId) -> Envelope {
@@ -56,4 +64,130 @@ fn no_such_model(run: &TaskRun<'_>, name: &str) -> ToolError {
     let names = run.agents.names().join(", ");
     ToolError::new(ErrorCode::InvalidArgument, message)
         .with_hint(format!("Give `steps` instead, or name one of: {names}."))
+}
+
+/// A question to the model of an agent.
+struct Question<'a> {
+    run: &'a TaskRun<'a>,
+    agent: &'a Agent,
+    /// The function that asks.
+    purpose: &'static str,
+    /// The turn that its events hang below.
+    turn_id: &'a EventId,
+    /// What the model is to do.
+    system: &'static str,
+    /// What it is to do it with.
+    text: &'a str,
+    schema: &'a ReplySchema,
+}
+
+impl Question<'_> {
+    /// Asks until `accept` takes the answer, at most twice; adds what that took to `spent`. `accept` names
+    /// the fault of an answer.
+    async fn ask<T: DeserializeOwned, U>(
+        &self,
+        spent: &mut TaskUsage,
+        accept: impl Fn(T) -> Result<U, String>,
+    ) -> Result<U, ToolError> {
+        // A provider may take no schema, so the model reads it as well.
+        let system = format!("{}\n{}\n", self.system.trim_end(), self.schema.schema);
+        let mut messages = vec![Message::User(self.text.to_owned())];
+        let mut mistake = String::new();
+        for _ in 0..2 {
+            let asked = Instant::now();
+            let reply = self.reply(&system, &messages).await.map_err(|stop| unanswered(&stop))?;
+            *spent += TaskUsage::of(&reply);
+            let event = completed(self.agent, self.purpose, &reply, asked);
+            self.run.events.record(event, self.turn_id).await;
+            mistake = match parsed(&reply.text).and_then(&accept) {
+                Ok(accepted) => return Ok(accepted),
+                Err(mistake) => mistake,
+            };
+            // Some providers refuse an empty message.
+            let said = if reply.text.trim().is_empty() { "{}".to_owned() } else { reply.text };
+            messages.push(Message::assistant(said, Vec::new()));
+            messages.push(Message::User(format!(
+                "[That cannot be used: {mistake}. Reply with the corrected JSON object and nothing else.]"
+            )));
+        }
+        let message = format!("invalid {} response: {mistake}", self.schema.name);
+        Err(ToolError::new(ErrorCode::IoError, message).with_hint("Call again with `steps` of your own."))
+    }
+
+    /// The model's reply. One that takes no schema is asked without.
+    async fn reply(&self, system: &str, messages: &[Message]) -> Result<Reply, StopReason> {
+        match self.send(system, messages, Some(self.schema)).await {
+            Err(StopReason::Model(error)) if error.class == ModelErrorClass::BadRequest => {
+                tracing::info!(detail = error.detail, "asking the model without a schema");
+                self.send(system, messages, None).await
+            }
+            end => end,
+        }
+    }
+
+    async fn send(
+        &self,
+        system: &str,
+        messages: &[Message],
+        schema: Option<&ReplySchema>,
+    ) -> Result<Reply, StopReason> {
+        let request = Request { system, messages, tools: &[], schema };
+        model_request::send_to(self.agent, self.run, self.turn_id, request).await
+    }
+}
+
+/// Why the model gave no answer, for a caller who may ask again.
+fn unanswered(stop: &StopReason) -> ToolError {
+    let (message, retryable) = match stop {
+        StopReason::Model(error) => (error.to_string(), error.class.is_transient()),
+        StopReason::Paused(paused) => (paused.class.user_message().to_owned(), true),
+        StopReason::Limit(_)
+        | StopReason::Stalled(_)
+        | StopReason::Cancelled
+        | StopReason::Tools(_)
+        | StopReason::Parked(_) => ("the task ended".to_owned(), false),
+    };
+    let error = ToolError::new(ErrorCode::IoError, format!("The model gave no answer: {message}."));
+    ToolError { retryable, ..error.with_hint("Call again with `steps` of your own, or later.") }
+}
+
+/// The object in a text, which some models put into a fence or between words.
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let (Some(start), Some(end)) = (text.find('{'), text.rfind('}')) else {
+        return Err("it has no JSON object".to_owned());
+    };
+    let object = text.get(start..=end).ok_or("it has no JSON object")?;
+    let value: Value = serde_json::from_str(object).map_err(|error| format!("it is no JSON: {error}"))?;
+    serde_json::from_value(value).map_err(|error| format!("it does not fit the schema: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Answer {
+        a: u32,
+    }
+
+    #[test]
+    fn an_object_is_found_in_what_models_write_around_it() {
+        for (text, expected) in [
+            ("{\"a\":1}", Ok(1)),
+            ("```json\n{\"a\": 2}\n```", Ok(2)),
+            ("Here it is: {\"a\":3, \"more\": {}} Good luck!", Ok(3)),
+            ("", Err("it has no JSON object")),
+            ("} {", Err("it has no JSON object")),
+            ("{\"a\": }", Err("it is no JSON")),
+            ("{\"b\": 1}", Err("it does not fit the schema: missing field `a`")),
+        ] {
+            match (parsed::<Answer>(text), expected) {
+                (Ok(answer), Ok(a)) => assert_eq!(answer, Answer { a }, "{text}"),
+                (Err(error), Err(part)) => assert!(error.starts_with(part), "{text}: {error}"),
+                (end, _) => panic!("{text}: {end:?}"),
+            }
+        }
+    }
 }

@@ -2,14 +2,16 @@
 //!
 //! The first heartbeat says that the worker is ready, the others that it is alive, also while a task runs.
 //! An idle worker that can no longer resolve names exits, to be started again.
-//! A result is sent after all events of its task. A protocol violation by the supervisor, like a second task
-//! beside the first, ends the process, which is then restarted clean.
+//! Lines are bounded, and read and written by tasks of their own, so that a cancel is seen while a result is
+//! being written. A result is sent after all events of its task. A protocol violation by the supervisor, like
+//! a second task beside the first, ends the process, which is then restarted clean.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use process::confinement::lost_resolver;
-use protocol::{FromWorker, Outcome, Task, TaskId, TaskResult, ToWorker};
+use protocol::{FromWorker, MAX_LINE_BYTES, Outcome, Task, TaskId, TaskResult, ToWorker};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
@@ -17,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agents;
 use crate::event_sink::EventSink;
-use crate::json_lines::{self, LineError};
 use crate::supervisor_tools::SupervisorTools;
 use crate::wall_clock::WallClock;
 
@@ -26,6 +27,9 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 
 /// How long a person who decides about a call may hold the worker.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many lines are buffered before the writer waits.
+const WAITING_LINES: usize = 64;
 
 /// Why the worker stops before stdin ends.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +45,20 @@ pub enum ServeError {
     StdoutClosed,
 }
 
+/// Why stdin cannot be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// A line is no message.
+    #[error("a line on stdin is not a valid message to a worker: {0}")]
+    Malformed(#[source] serde_json::Error),
+    /// A line is too long.
+    #[error("a line on stdin is longer than {MAX_LINE_BYTES} bytes")]
+    TooLong,
+    /// Reading fails.
+    #[error("cannot read stdin: {0}")]
+    Unreadable(#[source] std::io::Error),
+}
+
 struct Running {
     task_id: TaskId,
     attempt: u32,
@@ -52,8 +70,8 @@ struct Running {
 /// Works on tasks from stdin until it ends.
 pub async fn run(agents: Agents) -> Result<(), ServeError> {
     let mut model = Some(agents.first.model.name().to_owned());
-    let mut incoming = json_lines::incoming(tokio::io::stdin());
-    let outgoing = json_lines::outgoing(tokio::io::stdout());
+    let mut messages = incoming(tokio::io::stdin());
+    let outgoing = outgoing(tokio::io::stdout());
     let supervisor = SupervisorTools::new(outgoing.clone());
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -71,7 +89,7 @@ pub async fn run(agents: Agents) -> Result<(), ServeError> {
                 let beat = FromWorker::Heartbeat { task_id, model: model.take(), waits_for_person };
                 send(&outgoing, beat).await?;
             }
-            message = incoming.recv() => match message {
+            message = messages.recv() => match message {
                 None => return Ok(()),
                 Some(message) => handle(message?, &agents, (&outgoing, &supervisor), &mut running)?,
             },
@@ -136,4 +154,66 @@ async fn ended(running: &mut Option<Running>) -> TaskResult {
 
 async fn send(outgoing: &mpsc::Sender<FromWorker>, message: FromWorker) -> Result<(), ServeError> {
     outgoing.send(message).await.map_err(|_| ServeError::StdoutClosed)
+}
+
+/// The messages that arrive. The channel ends with the input or after the first error.
+fn incoming(input: impl AsyncRead + Unpin + Send + 'static) -> mpsc::Receiver<Result<ToWorker, LineError>> {
+    let (sender, receiver) = mpsc::channel(WAITING_LINES);
+    tokio::spawn(async move {
+        let mut input = BufReader::new(input);
+        while let Some(message) = next(&mut input).await.transpose() {
+            let last = message.is_err();
+            if sender.send(message).await.is_err() || last {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// Writes messages in the order in which they are sent. The channel closes when its reader has gone.
+fn outgoing(mut output: impl AsyncWrite + Unpin + Send + 'static) -> mpsc::Sender<FromWorker> {
+    let (sender, mut receiver) = mpsc::channel(WAITING_LINES);
+    tokio::spawn(async move {
+        while let Some(message) = receiver.recv().await {
+            if let Err(error) = write(&mut output, &message).await {
+                tracing::error!(%error, "cannot write to stdout");
+                break;
+            }
+        }
+    });
+    sender
+}
+
+/// The next message; none at the end of the input. A last line without a newline was cut off when the
+/// supervisor died, and counts as the end.
+async fn next(input: &mut (impl AsyncBufReadExt + Unpin)) -> Result<Option<ToWorker>, LineError> {
+    let limit = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
+    let mut line = Vec::new();
+    input.take(limit).read_until(b'\n', &mut line).await.map_err(LineError::Unreadable)?;
+    if line.last() != Some(&b'\n') {
+        return if line.len() < MAX_LINE_BYTES { Ok(None) } else { Err(LineError::TooLong) };
+    }
+    serde_json::from_slice(&line).map(Some).map_err(LineError::Malformed)
+}
+
+async fn write(output: &mut (impl AsyncWrite + Unpin), message: &FromWorker) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_endless_line_is_refused_and_one_that_was_cut_off_is_the_end() {
+        let mut messages = incoming(tokio::io::repeat(b' '));
+        assert!(matches!(messages.recv().await, Some(Err(LineError::TooLong))));
+        let mut messages = incoming(&b"{\"type\":\"cancel\",\"task_id\":\"a\"}\n{\"type\":\"canc"[..]);
+        assert!(matches!(messages.recv().await, Some(Ok(ToWorker::Cancel { .. }))));
+        assert!(messages.recv().await.is_none());
+    }
 }

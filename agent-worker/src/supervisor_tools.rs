@@ -10,9 +10,8 @@ use std::time::Duration;
 use protocol::{Envelope, EventId, FromWorker, ToolRequest};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::decision_wait::{Waited, until_decided};
 use crate::model::ToolCall;
-use crate::tool_client::CallContext;
+use crate::tool_client::{CallContext, Waited, until_decided};
 use crate::wall_clock::WallClock;
 
 #[derive(Debug, Clone)]

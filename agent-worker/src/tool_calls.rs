@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::agent::TaskRun;
 use crate::conversation::Conversation;
-use crate::decision_wait::Waited;
 use crate::model::ToolCall;
 use crate::parked_turn::CallEnd;
 use crate::plan_calls;
@@ -20,7 +19,7 @@ use crate::plans::PlanFunctions;
 use crate::prompt::PromptForm;
 use crate::stop_reason::StopReason;
 use crate::task_progress::{CallRecord, TaskProgress};
-use crate::tool_client::{CallContext, ToolServerError};
+use crate::tool_client::{CallContext, ToolServerError, Waited};
 use crate::untrusted;
 
 const MAX_CONCURRENT: usize = 8;
@@ -164,28 +163,6 @@ fn in_words(end: &CallEnd) -> String {
         CallEnd::Open(CallState::Expired) => "not run: nobody decided in time".to_owned(),
         CallEnd::Open(CallState::Waits { .. } | CallState::NotBegun { .. }) => {
             "waits for a decision".to_owned()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn consecutive_reads_run_together_and_everything_else_alone() {
-        for (names, expected) in [
-            ("", &[][..]),
-            ("rrr", &["rrr"]),
-            ("rrwrr", &["rr", "w", "rr"]),
-            ("wwr", &["w", "w", "r"]),
-            ("rw", &["r", "w"]),
-        ] {
-            let calls: Vec<ToolCall> = names.chars().map(|name| ToolCall::new("", name, "")).collect();
-            let batches: Vec<String> = batches(&calls, |call| call.name == "r")
-                .map(|batch| batch.iter().map(|call| call.name.as_str()).collect())
-                .collect();
-            assert_eq!(batches, expected, "{names}");
         }
     }
 }

@@ -3,19 +3,20 @@
 //! A call that fails on the wire is repeated with the same key, so the server runs it at most once. Such
 //! failures never reach the model, which only sees what a tool answered. Retries go on until the caller
 //! drops the future.
+//!
+//! A quick decision of a person reaches the call that waits. One that takes longer does not hold the worker:
+//! the call is given up, and a later attempt sends it again.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use process::Secret;
 use protocol::task::SCHEDULED_TASK;
-use protocol::{Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec};
-use reqwest::header::{CONTENT_TYPE, IF_NONE_MATCH};
+use protocol::{CallState, Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec, now_ms};
+use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
-use crate::catalogue::CatalogueCache;
-use crate::decision_wait::{Waited, until_decided};
 use crate::http::{self, HttpError, HttpResponse};
 use crate::model::ToolCall;
 use crate::retry;
@@ -28,6 +29,12 @@ const CATALOGUE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server bounds a result itself; this is a safety net.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+/// The header of an answer to a call that carries the tag.
+const TAG_HEADER: &str = "x-catalogue-tag";
+
+/// How long one request waits for a person when no other task can use the worker meanwhile.
+const DECISION_WAIT: Duration = Duration::from_secs(600);
 
 #[derive(Debug)]
 pub(crate) struct ToolClient {
@@ -186,7 +193,99 @@ fn transient_reason(answer: &HttpResponse) -> Option<String> {
         Err(_) => (answer.status != StatusCode::CONFLICT).then(|| format!("HTTP {}", answer.status.as_u16())),
     }
 }
+
 /// An idempotency key that no call has had.
 pub(crate) fn new_key() -> String {
     uuid::Uuid::now_v7().to_string()
+}
+
+/// An answer, or the state of a call that has no decision yet.
+#[expect(clippy::large_enum_variant, reason = "most are answered")]
+pub(crate) enum Waited {
+    Answered(Envelope),
+    Undecided(CallState),
+}
+
+/// Makes a call with this key. One that a person must approve is sent once more and waits for the decision,
+/// and so long the clock stands still. `send` gets how long to wait.
+pub(crate) async fn until_decided<E, Answer: Future<Output = Result<Envelope, E>>>(
+    clock: &WallClock,
+    key: &str,
+    send: impl Fn(Option<Duration>) -> Answer,
+) -> Result<Waited, E> {
+    let patience = clock.patience();
+    let mut envelope = send(None).await?;
+    if undecided(&envelope, key).is_none() {
+        return Ok(Waited::Answered(envelope));
+    }
+    let pause = clock.pause();
+    loop {
+        envelope = send(Some(patience.unwrap_or(DECISION_WAIT))).await?;
+        match undecided(&envelope, key) {
+            None => break,
+            Some(state) if patience.is_some() => return Ok(Waited::Undecided(state)),
+            Some(_) => {}
+        }
+    }
+    pause.end(Duration::from_millis(envelope.meta.stats.time_ms));
+    Ok(Waited::Answered(envelope))
+}
+
+/// Which approval the call waits for, if a person can still decide.
+fn undecided(envelope: &Envelope, key: &str) -> Option<CallState> {
+    let is_asked =
+        envelope.meta.error.as_ref().is_some_and(|error| error.code == ErrorCode::ApprovalRequired);
+    let data = &envelope.meta.data;
+    let approval_id = data["approval_id"].as_str().filter(|_| is_asked && data["state"] == "pending")?;
+    Some(CallState::Waits {
+        approval_id: approval_id.parse().ok()?,
+        expires_at_ms: data["expires_at_ms"].as_i64().unwrap_or_else(now_ms),
+        key: key.to_owned(),
+    })
+}
+
+/// The catalogue that came last, and whether it may have changed. The server tags it, repeats the tag with
+/// every answer to a call, and sends it only to a caller with another tag. So the model sees the same bytes
+/// for as long as the tools stay the same, and new tools are noticed with the next call.
+#[derive(Debug, Default)]
+struct CatalogueCache(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    known: Option<(String, Arc<Vec<ToolSpec>>)>,
+    latest_tag: Option<String>,
+}
+
+impl CatalogueCache {
+    fn known(&self) -> Option<(String, Arc<Vec<ToolSpec>>)> {
+        self.state().known.clone()
+    }
+
+    /// Stores tools that came with these headers, sorted by name.
+    fn store(&self, mut tools: Vec<ToolSpec>, headers: &HeaderMap) -> Arc<Vec<ToolSpec>> {
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        let tools = Arc::new(tools);
+        let tag = headers.get(ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+        let mut state = self.state();
+        state.latest_tag.clone_from(&tag);
+        state.known = tag.map(|tag| (tag, Arc::clone(&tools)));
+        tools
+    }
+
+    fn note(&self, headers: &HeaderMap) {
+        if let Some(tag) = headers.get(TAG_HEADER).and_then(|tag| tag.to_str().ok()) {
+            self.state().latest_tag = Some(tag.to_owned());
+        }
+    }
+
+    /// Whether the last answer came from a server with other tools than the known ones.
+    fn is_outdated(&self) -> bool {
+        let state = self.state();
+        let known = state.known.as_ref().map(|(tag, _)| tag);
+        state.latest_tag.is_some() && state.latest_tag.as_ref() != known
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -39,7 +39,7 @@ pub mod wait;
 pub mod worker;
 
 pub use database::Database;
-pub use fake_model::{FakeModel, ModelReply, StreamFault};
+pub use fake_model::{FakeModel, ModelReply};
 pub use fake_proxy::FakeProxy;
 pub use fake_telegram::{FakeTelegram, Fault};
 pub use fake_tool_server::{FakeToolServer, ToolReply};

@@ -13,8 +13,8 @@ use crate::model::fallback::{Candidate, Fallback};
 use crate::model::json_protocol::JsonProtocol;
 use crate::model::scripted::{self, Scripted};
 use crate::model::text_calls::TextCalls;
+use crate::model_size::SizeProbe;
 use crate::prompt::{PromptForm, default_form};
-use crate::size_probe::SizeProbe;
 use crate::window;
 
 const TOOL_PROTOCOL: &str = "AUTONOUS_MODEL_TOOL_PROTOCOL";

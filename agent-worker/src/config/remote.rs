@@ -15,9 +15,8 @@ use crate::check::Probe;
 use crate::http::{self, HttpError, Proxy};
 use crate::model::endpoint::{Options, Settings, Timeouts};
 use crate::model::{Model, providers};
-use crate::model_size;
+use crate::model_size::{self, SizeProbe};
 use crate::prompt::PromptForm;
-use crate::size_probe::SizeProbe;
 
 pub(super) const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
 pub(super) const FALLBACK: &str = "AUTONOUS_MODEL_FALLBACK";

@@ -7,11 +7,11 @@
 
 use std::fmt::Write as _;
 
-use protocol::{EarlierAttempts, PastCall, PastCallStatus, ReplyFormat, Task, ToolSpec};
+use protocol::{EarlierAttempts, PastCall, PastCallStatus, ReplyFormat, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::{Message, Model, Reply, ReplyFuture, Request, ToolCall};
-use crate::{origin, untrusted};
+use crate::untrusted;
 
 #[derive(Debug)]
 pub(crate) struct Direct;
@@ -35,17 +35,6 @@ impl Model for Direct {
             tools.iter().any(|tool| tool.name == call.tool_name && tool.annotations.read_only)
         };
         earlier.calls.iter().rfind(|call| !reads(call)).map(told)
-    }
-
-    /// A call is run as it was written; one that somebody else wrote is not.
-    fn message(&self, task: &Task) -> String {
-        match &task.origin {
-            // What others wrote, or what was written after reading it, is no command.
-            Some(origin) if origin.forwarded_from.is_some() || origin.outside.is_some() => {
-                origin::signed(&task.text, Some(origin))
-            }
-            Some(_) | None => task.text.clone(),
-        }
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
@@ -317,12 +306,5 @@ mod tests {
     #[test]
     fn an_example_shows_the_required_arguments() {
         assert_eq!(example(&tools()[0]), "grep pattern=…");
-    }
-
-    #[test]
-    fn the_result_of_the_call_is_the_answer() {
-        let messages = [Message::ToolResult { call_id: "call_1".into(), text: "exit 0\na".into() }];
-        let answer = reply(Request { system: "", messages: &messages, tools: &[], schema: None });
-        assert_eq!(answer, Reply::answer("exit 0\na"));
     }
 }

@@ -18,11 +18,10 @@ mod thoughts;
 use std::pin::Pin;
 
 use process::models::Prices;
-use protocol::{EarlierAttempts, ReplyFormat, Task, ToolSpec};
+use protocol::{EarlierAttempts, ReplyFormat, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::origin;
 pub use endpoint::ModelServer;
 pub use error::{ModelError, ModelErrorClass};
 pub use image::{Image, Picture};
@@ -47,11 +46,6 @@ pub trait Model: Send + Sync {
     /// The answer instead of working on a task that an earlier attempt began; none to work on it.
     fn answer_to_retry(&self, _earlier: &EarlierAttempts, _tools: &[ToolSpec]) -> Option<String> {
         None
-    }
-
-    /// A task's message as this model reads it.
-    fn message(&self, task: &Task) -> String {
-        origin::signed(&task.text, task.origin.as_ref())
     }
 
     /// The next reply to a conversation. Dropping the future ends the request.

@@ -189,24 +189,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn names(functions: &PlanFunctions, plan: Option<Plan>) -> Vec<String> {
-        let mut task = Task::new("x");
-        task.earlier.plan = plan;
-        TaskPlan::new(functions, &task).offered().map(|spec| spec.name.clone()).collect()
-    }
-
-    #[test]
-    fn a_task_is_offered_what_is_on_and_useful() {
-        let functions = |disabled: &[&str], is_offered| {
-            PlanFunctions::new(disabled.iter().map(|name| (*name).to_owned()).collect(), is_offered).unwrap()
-        };
-        let plan = || Some(Plan::default());
-        assert_eq!(names(&functions(&[], true), plan()), protocol::WORKER_TOOLS);
-        assert_eq!(names(&functions(&[], true), None), ["plan_create"]);
-        assert_eq!(names(&functions(&["plan_create", "bash"], true), plan()), ["plan_update"]);
-        assert_eq!(names(&functions(&[], false), plan()), [""; 0]);
-    }
-
     #[test]
     fn each_function_is_described_as_all_tools_of_all_programs_are() {
         let functions = PlanFunctions::new(BTreeSet::new(), true).unwrap();

@@ -1,6 +1,5 @@
 //! A weak model: it writes calls and thoughts into its text, and goes round in circles.
 
-use harness::fake_model::{End, Stream, chunk};
 use harness::{FakeToolServer, ModelReply};
 use protocol::event::ProgressStalled;
 use serde_json::{Value, json};
@@ -56,11 +55,6 @@ fn thoughts_never_reach_a_person() {
         let (ended, _) = run(vec![says(text)], &tools, &[]);
         assert_eq!(ended.reply(), "a.txt", "{text}");
     }
-    let pieces = ["<thi", "nk>SEC", "RET</th", "ink>\n\na.t", "xt"];
-    let mut events = pieces.map(|piece| chunk(&json!({"content": piece}), &Value::Null)).to_vec();
-    events.push(chunk(&json!({}), &json!("stop")));
-    let (ended, _) = run(vec![ModelReply::Stream(Stream::events(&events, End::Close))], &tools, &[]);
-    assert_eq!(ended.reply(), "a.txt");
 }
 
 #[test]

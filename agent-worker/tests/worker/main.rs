@@ -10,7 +10,6 @@ mod json_protocol;
 mod limits;
 mod line_protocol;
 mod plans;
-mod second_model;
 mod settings;
 mod several_calls;
 mod start;

@@ -135,25 +135,6 @@ fn an_unusable_plan_is_repaired_once_and_then_the_call_fails() {
 }
 
 #[test]
-fn every_provider_is_told_the_schema_in_its_own_words() {
-    for (provider, at) in [
-        ("openai", "/response_format/json_schema/schema"),
-        ("openai-responses", "/text/format/schema"),
-        ("anthropic", "/output_config/format/schema"),
-        ("gemini", "/generationConfig/responseJsonSchema"),
-    ] {
-        let provider = [("AUTONOUS_MODEL_PROVIDER", provider)];
-        let (ended, model) =
-            run(vec![plan_it(), two_steps(), says("ok")], &FakeToolServer::start([]), &provider);
-        assert_eq!((ended.reply(), ended.events_of::<PlanCreated>().len()), ("ok", 1), "{provider:?}");
-        let requests = model.requests();
-        let schema = requests[1].pointer(at).unwrap_or_else(|| panic!("{provider:?}: {}", requests[1]));
-        assert_eq!(schema["properties"]["summary"]["type"], "string");
-        assert!(requests[0].pointer(at).is_none() && requests[2].pointer(at).is_none());
-    }
-}
-
-#[test]
 fn a_server_that_takes_no_schema_is_asked_without_one() {
     let takes_none = |request: &Value| match (&request["response_format"], request["messages"].as_array()) {
         (Value::Object(_), _) => refuses(400, "unknown parameter: response_format"),

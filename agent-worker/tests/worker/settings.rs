@@ -7,9 +7,9 @@ use std::net::TcpListener;
 
 use harness::fake_model::{KEY, NAME};
 use harness::worker::{TaskRun, command, task};
-use harness::{FakeModel, FakeProxy, FakeToolServer, ModelReply, StreamFault, TestDir, Worker};
+use harness::{FakeModel, FakeProxy, FakeToolServer, ModelReply, TestDir, Worker};
 use protocol::event::TurnCompleted;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{model, refuses, run, says, with};
 
@@ -39,31 +39,14 @@ fn effort_temperature_and_length_are_in_the_request_and_the_extra_fields_come_la
         ),
         ("AUTONOUS_MODEL_EXTRA_HEADERS", r#"{"X-Title":"Autonous"}"#),
     ];
-    for (provider, effort) in [("openai", "/reasoning_effort"), ("anthropic", "/output_config/effort")] {
-        let settings = [&settings[..], &[("AUTONOUS_MODEL_PROVIDER", provider)]].concat();
-        let (ended, model) = run(vec![says("hello")], &FakeToolServer::start([]), &settings);
-        assert_eq!(ended.reply(), "hello");
-        let request = &model.requests()[0];
-        assert_eq!(request.pointer(effort), Some(&json!("high")), "{request}");
-        assert_eq!(
-            (&request["max_tokens"], &request["temperature"]),
-            (&json!(777), &json!(0.25)),
-            "{request}"
-        );
-        assert_eq!((&request["service_tier"], &request["stream_options"]["x"]), (&json!("flex"), &json!(1)));
-        assert_eq!(model.headers()[0]["x-title"], "Autonous");
-        if provider == "openai" {
-            assert_eq!(request["stream_options"]["include_usage"], true, "merged, not replaced: {request}");
-        }
-    }
-}
-
-#[test]
-fn without_settings_no_request_has_what_they_would_add() {
-    let (_, model) = run(vec![says("hello")], &FakeToolServer::start([]), &[]);
-    for name in ["reasoning_effort", "temperature", "max_tokens", "max_completion_tokens", "service_tier"] {
-        assert_eq!(model.requests()[0][name], Value::Null);
-    }
+    let (ended, model) = run(vec![says("hello")], &FakeToolServer::start([]), &settings);
+    assert_eq!(ended.reply(), "hello");
+    let request = &model.requests()[0];
+    assert_eq!((&request["reasoning_effort"], &request["max_tokens"]), (&json!("high"), &json!(777)));
+    assert_eq!((&request["temperature"], &request["service_tier"]), (&json!(0.25), &json!("flex")));
+    let options = json!({"include_usage": true, "x": 1});
+    assert_eq!(request["stream_options"], options, "merged, not replaced");
+    assert_eq!(model.headers()[0]["x-title"], "Autonous");
 }
 
 #[test]
@@ -132,10 +115,7 @@ fn a_server_that_is_silent_too_long_is_given_up() {
     let tools = FakeToolServer::start([]);
     for (reply, variable) in [
         (ModelReply::Silent, "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS"),
-        (
-            ModelReply::Faulty("a long answer that stops".into(), StreamFault::Stalled),
-            "AUTONOUS_MODEL_IDLE_SECONDS",
-        ),
+        (ModelReply::Stalled("a long answer that stops".into()), "AUTONOUS_MODEL_IDLE_SECONDS"),
     ] {
         let (ended, _) = run(vec![reply], &tools, &[(variable, "1"), ("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
         let (error, _) = ended.failure();

@@ -118,26 +118,6 @@ fn a_prompt_that_the_task_brings_replaces_ours() {
 }
 
 #[test]
-fn broken_arguments_reach_the_server_as_they_are_and_its_error_reaches_the_model() {
-    let tools = FakeToolServer::start([]);
-    let (ended, model) = run(vec![calls(&[("ls", "{\"path\": ")]), says("sorry")], &tools, &[]);
-    assert_eq!(ended.reply(), "sorry");
-    assert_eq!(tools.calls()[0].body, "{\"path\": ");
-    let told = "exit 2 · error INVALID_ARGUMENT\nINVALID_ARGUMENT: the body is no JSON object\n";
-    assert!(tool_results(&model)[0].starts_with(told), "{}", tool_results(&model)[0]);
-}
-
-#[test]
-fn an_unknown_tool_is_answered_with_those_that_exist() {
-    let tools = FakeToolServer::start([]);
-    let (ended, model) = run(vec![calls(&[("functions.ls/../x", "{}")]), says("sorry")], &tools, &[]);
-    assert_eq!(ended.reply(), "sorry");
-    assert_eq!(tools.calls()[0].name, "functions.ls/../x");
-    let result = last_messages(&model)[2]["content"].as_str().unwrap().to_owned();
-    assert!(result.starts_with("exit 2 · error UNKNOWN_TOOL") && result.contains("bash, ls"), "{result}");
-}
-
-#[test]
 fn a_tool_that_fails_does_not_fail_the_task() {
     let open = failure(ErrorCode::CircuitOpen, "ls is paused");
     let tools = FakeToolServer::start([ToolReply::Envelope(Box::new(open), Some(300))]);
@@ -157,4 +137,7 @@ fn a_reply_that_was_cut_never_runs_its_calls() {
     assert!(tools.calls().is_empty());
     let told = last_messages(&model)[1]["content"].as_str().unwrap().to_owned();
     assert!(told.contains("cut at the length limit"), "{told}");
+    let half = json!({"choices": [{"message": {"content": "half"}, "finish_reason": "length"}]});
+    let (ended, _) = run(vec![ModelReply::Whole(half)], &tools, &[]);
+    assert_eq!(ended.reply(), "half\n\n(The model's answer was cut at its length limit.)");
 }

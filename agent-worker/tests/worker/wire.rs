@@ -1,5 +1,5 @@
-//! The wire of each provider: what its server is sent, and what each of its replies means. The cases are data,
-//! one file for each provider in `tests/data/wire/`.
+//! The wire of each provider: what its server is sent, and what each of its replies means. The cases are
+//! data, one file for each provider in `tests/data/wire/`.
 
 use std::fs;
 use std::path::Path;
@@ -308,14 +308,16 @@ async fn a_refusal_has_its_class_and_its_wait_and_never_the_key() {
 
 #[tokio::test]
 async fn what_is_no_reply_is_invalid_and_one_that_breaks_off_is_a_fault_of_the_network() {
-    for (text, expected) in [
-        ("<html><body>Welcome to the hotel</body></html>", ModelErrorClass::InvalidReply),
-        ("{\"choices\": [{", ModelErrorClass::InvalidReply),
-        ("", ModelErrorClass::InvalidReply),
-        (": keep-alive\r\n\r\ndata: {}\r\n\r\n", ModelErrorClass::Network),
+    let half = "data: {}\r\n\r\n";
+    for (kind, text, expected) in [
+        ("text/html", "<html><body>Welcome to the hotel</body></html>", ModelErrorClass::InvalidReply),
+        ("application/json", "{\"choices\": [{", ModelErrorClass::InvalidReply),
+        ("text/event-stream", "", ModelErrorClass::InvalidReply),
+        ("text/event-stream", half, ModelErrorClass::Network),
+        ("text/event-stream\r\ncontent-length: 999", half, ModelErrorClass::Network),
     ] {
         for provider in Provider::ALL {
-            let (base_url, _serving) = serve(response(200, "text/plain", text), false).await;
+            let (base_url, _serving) = serve(response(200, kind, text), false).await;
             let error = ask(&server(provider, &base_url, "m", Options::default())).await.unwrap_err();
             assert_eq!(error.class, expected, "{}, {text}: {error}", provider.name());
         }

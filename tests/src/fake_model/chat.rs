@@ -180,7 +180,7 @@ fn is_as_it_was(message: &Value, request: &Value, memory: &Memory) -> bool {
     said.is_none_or(|said| reasoning(said).iter().all(|(name, value)| message[name] == *value))
 }
 
-pub fn chunk(delta: &Value, finish_reason: &Value) -> Value {
+fn chunk(delta: &Value, finish_reason: &Value) -> Value {
     let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null});
     completion("chat.completion.chunk", &json!([choice]), Value::Null)
 }

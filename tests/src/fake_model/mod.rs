@@ -2,7 +2,7 @@
 //! and Gemini's content, by route.
 //!
 //! A script is a list of replies, or a closure that sees exactly what was sent. Replies are streamed if the
-//! request asks for it, and streams can break in all the usual ways. A model that thinks wants its reasoning
+//! request asks for it. A model that thinks wants its reasoning
 //! back by the rules of its [`House`], and refuses a request that breaks them as the real one does.
 
 mod azure;
@@ -25,9 +25,8 @@ use serde_json::{Value, json};
 
 use crate::serving::Serving;
 
-pub use chat::chunk;
 use memory::{Memory, Refusal};
-pub use stream::{End, Stream};
+use stream::Stream;
 
 pub const KEY: &str = "sk-FAKE-key-of-a-fake-model";
 
@@ -47,13 +46,10 @@ pub enum ModelReply {
     Refused(u16, Value),
     /// 500.
     Broken,
-    /// This text in one body, even if a stream was requested.
-    Unstreamed(String),
     /// This body, even if a stream was requested.
     Whole(Value),
-    /// A stream of this text that fails before its end.
-    Faulty(String, StreamFault),
-    Stream(Stream),
+    /// A stream of this text that stops in its middle.
+    Stalled(String),
     Silent,
     /// A reply after this thought.
     Thinking(String, Box<ModelReply>),
@@ -98,31 +94,16 @@ impl ModelReply {
     /// Its text, its calls, and whether it was cut.
     fn said(&self) -> (&str, &[(String, String)], bool) {
         match self {
-            Self::Text(text) | Self::Unstreamed(text) | Self::Faulty(text, _) => (text, &[], false),
+            Self::Text(text) | Self::Stalled(text) => (text, &[], false),
             Self::Calls(calls) => ("", calls, false),
             Self::CutCalls(calls) => ("", calls, true),
             Self::TextAndCalls(text, calls) => (text, calls, false),
-            Self::RateLimited(_)
-            | Self::Refused(..)
-            | Self::Broken
-            | Self::Whole(_)
-            | Self::Stream(_)
-            | Self::Silent => ("", &[], false),
+            Self::RateLimited(_) | Self::Refused(..) | Self::Broken | Self::Whole(_) | Self::Silent => {
+                ("", &[], false)
+            }
             Self::Thinking(_, reply) => reply.said(),
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamFault {
-    /// It ends early, but the connection closes normally.
-    Torn,
-    Broken,
-    Stalled,
-    /// One of its events is not JSON.
-    Malformed,
-    /// One of its events is the error `overloaded_error`.
-    Overloaded,
 }
 
 /// The reported cost of a reply, in tokens.
@@ -348,19 +329,12 @@ async fn answer(reply: &ModelReply, said: &Said, dialect: &Dialect, is_streamed:
         ModelReply::Text(_)
         | ModelReply::Calls(_)
         | ModelReply::TextAndCalls(..)
-        | ModelReply::CutCalls(_)
-            if is_streamed =>
-        {
-            Stream::of(dialect, said).into_response()
-        }
-        ModelReply::Text(_)
-        | ModelReply::Calls(_)
-        | ModelReply::TextAndCalls(..)
-        | ModelReply::CutCalls(_)
-        | ModelReply::Unstreamed(_) => axum::Json((dialect.whole)(said)).into_response(),
+        | ModelReply::CutCalls(_) => match is_streamed {
+            true => Stream::of(dialect, said).into_response(),
+            false => axum::Json((dialect.whole)(said)).into_response(),
+        },
         ModelReply::Whole(body) => axum::Json(body).into_response(),
-        ModelReply::Faulty(_, fault) => Stream::of(dialect, said).broken_by(*fault).into_response(),
-        ModelReply::Stream(stream) => stream.clone().into_response(),
+        ModelReply::Stalled(_) => Stream::of(dialect, said).stalled().into_response(),
         ModelReply::RateLimited(seconds) => {
             let refusal = failure(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded", "Rate limit reached");
             ([(RETRY_AFTER, seconds.to_string())], refusal).into_response()

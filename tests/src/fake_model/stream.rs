@@ -1,4 +1,4 @@
-//! A reply as a stream of events, complete or broken.
+//! A reply as a stream of events, which may stop in its middle.
 
 use std::io;
 
@@ -6,68 +6,38 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Dialect, Said, StreamFault};
+use super::{Dialect, Said};
 
-/// Bytes to write, and what happens to the connection afterwards.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stream {
+/// Bytes to write, and whether the connection stays open afterwards.
+pub(super) struct Stream {
     pieces: Vec<Vec<u8>>,
-    end: End,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    Close,
-    Break,
-    Hang,
+    hangs: bool,
 }
 
 impl Stream {
-    pub fn raw(pieces: &[&[u8]], end: End) -> Self {
-        Self { pieces: pieces.iter().map(|piece| piece.to_vec()).collect(), end }
-    }
-
-    pub fn events(values: &[Value], end: End) -> Self {
-        Self { pieces: values.iter().map(event).collect(), end }
-    }
-
     /// All events of a reply, and the end mark.
     pub(super) fn of(dialect: &Dialect, said: &Said) -> Self {
-        let mut stream = Self::events(&(dialect.events)(said), End::Close);
-        stream.pieces.push(dialect.end.into());
-        stream
+        let mut pieces: Vec<Vec<u8>> = (dialect.events)(said).iter().map(event).collect();
+        pieces.push(dialect.end.into());
+        Self { pieces, hangs: false }
     }
 
-    /// The first half of the events, then the fault.
-    pub(super) fn broken_by(mut self, fault: StreamFault) -> Self {
+    /// The first half of the events, then silence.
+    pub(super) fn stalled(mut self) -> Self {
         self.pieces.truncate((self.pieces.len() - 1) / 2);
-        match fault {
-            StreamFault::Torn => {}
-            StreamFault::Broken => self.end = End::Break,
-            StreamFault::Stalled => self.end = End::Hang,
-            StreamFault::Malformed => self.pieces.push(b"data: {\"choices\": [{\n\n".to_vec()),
-            StreamFault::Overloaded => {
-                let error = json!({"type": "overloaded_error", "message": "Overloaded"});
-                self.pieces.push(event(&json!({"type": "error", "error": error})));
-            }
-        }
+        self.hangs = true;
         self
     }
 }
 
 impl IntoResponse for Stream {
     fn into_response(self) -> Response {
-        let pieces = stream::iter(self.pieces).map(Ok);
-        let body = match self.end {
-            End::Close => Body::from_stream(pieces.chain(stream::empty::<io::Result<Vec<u8>>>())),
-            End::Hang => Body::from_stream(pieces.chain(stream::pending::<io::Result<Vec<u8>>>())),
-            End::Break => Body::from_stream(pieces.chain(stream::once(async {
-                // Yielding lets the server flush what it has.
-                tokio::task::yield_now().await;
-                Err(io::Error::other("broken"))
-            }))),
+        let pieces = stream::iter(self.pieces).map(io::Result::Ok);
+        let body = match self.hangs {
+            true => Body::from_stream(pieces.chain(stream::pending())),
+            false => Body::from_stream(pieces),
         };
         ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
     }

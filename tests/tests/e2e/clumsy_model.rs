@@ -82,16 +82,3 @@ fn a_model_that_only_writes_garbage_fails_with_a_clear_reply() {
     assert_eq!(model.requests().len(), 4);
     assert!(model.requests()[1]["messages"].to_string().contains("exactly one JSON object"));
 }
-
-#[test]
-fn a_model_that_never_calls_a_real_tool_ends_at_a_limit_with_what_was_tried() {
-    let mut number = 0;
-    let model = FakeModel::start(move |_| {
-        number += 1;
-        call(&format!("tool_{number}"), "{}")
-    });
-    let system = System::builder().model(&model).variable("AUTONOUS_CONTROL_MAX_TURNS", "4").start();
-    let reply = system.reply(&system.say("which file is here?"));
-    assert!(reply.contains("4 turns") && reply.contains("tool_4"), "{reply}");
-    assert_eq!(system.database().task_states(), ["done"]);
-}

@@ -1,8 +1,8 @@
 //! Limits of the worker's loop through the whole system: the user's answer, the event and the task's state.
 
 use harness::{FakeModel, ModelReply, System, leftovers, wait};
-use protocol::event::{ControlLimitReached, ProgressStalled, RetryExhausted};
-use serde_json::{Value, json};
+use protocol::event::{ControlLimitReached, RetryExhausted};
+use serde_json::json;
 
 use crate::{assert_says, with_model};
 
@@ -17,19 +17,6 @@ fn the_wall_time_ends_a_running_command_and_the_answer_names_it() {
     assert_says(&reply, &["limit of 2 seconds", COMMAND, "was running, its outcome is unknown"]);
     wait::until_true("the command is ended", || leftovers::processes_with(COMMAND).is_empty());
     assert_eq!(system.database().payloads::<ControlLimitReached>()[0].limit, "wall_time");
-    assert_eq!(system.database().task_states(), ["done"]);
-}
-
-#[test]
-fn the_same_calls_with_the_same_results_end_after_a_warning() {
-    let (model, system) = with_model(vec![ModelReply::call("ls", &json!({"path": "."}))]);
-    let reply = system.reply(&system.say("go"));
-    assert_says(&reply, &["the same calls 3 times in a row", "Open:"]);
-    let requests = model.requests();
-    assert_eq!(requests.len(), 3);
-    let warnings = |request: &Value| request.to_string().matches("twice in a row").count();
-    assert_eq!(requests.iter().map(warnings).collect::<Vec<_>>(), [0, 0, 1]);
-    assert_eq!(system.database().payloads::<ProgressStalled>()[0].equal_turns, 3);
     assert_eq!(system.database().task_states(), ["done"]);
 }
 

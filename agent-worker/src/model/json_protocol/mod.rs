@@ -236,15 +236,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unusable_reply_is_requested_once_more() {
-        let empty = r#"{"tool_calls":[],"final_answer":""}"#;
-        assert_eq!(ask(&[empty, r#"{"final_answer":"done"}"#]).await.unwrap().text, "done");
-        let error = ask(&[empty, empty, "too late"]).await.unwrap_err();
-        assert_eq!(error.class, ModelErrorClass::InvalidReply);
-        assert_eq!(ask(&[r#"{"tool_calls":[{"name":"ls"#, "done"]).await.unwrap().text, "done");
-    }
-
-    #[tokio::test]
     async fn a_bare_call_is_made_and_an_example_is_asked_about() {
         let call = r#"{"name":"ls","arguments":{}}"#;
         assert_eq!(ask(&[call]).await.unwrap().calls, [ToolCall::new("call_0", "ls", "{}")]);
@@ -253,30 +244,6 @@ mod tests {
         assert_eq!(ask(&[&example, &example]).await.unwrap().text, example);
         let quoting = json!({"final_answer": call}).to_string();
         assert_eq!(ask(&[&quoting]).await.unwrap(), Reply::answer(call));
-    }
-
-    #[test]
-    fn an_answer_counts_beside_calls_that_were_answered_before() {
-        let calls = vec![ToolCall::new("a", "ls", "{\"path\": \".\"}")];
-        let messages = [
-            Message::User("go".into()),
-            Message::assistant("", calls),
-            Message::ToolResult { call_id: "a".into(), text: "exit 0\na.txt".into() },
-        ];
-        let request = Request { system: "", messages: &messages, tools: &tools(), schema: None };
-        let check = |calls: Value, answer: &str, expected: (&str, usize)| {
-            let text = json!({"tool_calls": calls, "final_answer": answer}).to_string();
-            let Understood::Reply(reply) = understood(Reply::answer(&text), request) else {
-                panic!("{text}")
-            };
-            assert_eq!((reply.text.as_str(), reply.calls.len()), expected, "{text}");
-        };
-        let known = json!({"name": "ls", "arguments": {"path": "."}});
-        let new = json!({"name": "ls", "arguments": {"path": "src"}});
-        check(json!([known]), "a.txt", ("a.txt", 0));
-        check(json!([known]), "", ("", 1));
-        check(json!([new]), "a.txt", ("", 1));
-        check(json!([known, new]), "a.txt", ("", 2));
     }
 
     #[test]
@@ -294,17 +261,6 @@ mod tests {
             };
             assert_eq!((reply.text.as_str(), reply.calls.len(), reply.cut), (left, 0, true), "{text}");
         }
-    }
-
-    #[test]
-    fn the_prompt_contains_the_rules_and_every_tool() {
-        let text = system("Who you are.", &tools());
-        assert!(text.starts_with("Who you are.\n\n## How you call tools"), "{text}");
-        assert!(
-            text.ends_with("### ls\nLists.\nArguments, as JSON Schema: {\"type\":\"object\"}\n"),
-            "{text}"
-        );
-        assert_eq!(system("Who you are.", &[]), "Who you are.");
     }
 
     #[test]

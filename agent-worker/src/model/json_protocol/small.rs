@@ -92,25 +92,6 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_is_a_function_in_a_line_and_how_to_reply_comes_last() {
-        let text = system("Who you are.\n", &tools());
-        let line = json!({"name": "write", "description": "Writes.", "parameters": tools()[0].input_schema});
-        assert_eq!(text, format!("Who you are.\n\n# Tools\n\n{line}\n\n{RULES}"));
-        assert_eq!(system("Who you are.", &[]), "Who you are.");
-    }
-
-    #[test]
-    fn a_reply_is_one_call_or_the_answer() {
-        let ReplySchema { schema, .. } = schema(&tools());
-        let [call, answer] = &schema["anyOf"].as_array().unwrap()[..] else { panic!("{schema}") };
-        assert_eq!(call["properties"]["name"]["enum"], json!(["write"]));
-        assert_eq!(call["properties"]["parameters"]["required"], json!(["path", "mode"]));
-        assert_eq!(answer["required"], json!(["final_answer"]));
-        let text = call.to_string();
-        assert!(text.find("\"name\":") < text.find("\"parameters\":"), "{text}");
-    }
-
-    #[test]
     fn calls_are_written_back_in_the_order_of_their_arguments() {
         let calls = [
             ToolCall::new("a", "write", "{\"content\":\"a\",\"mode\":1,\"path\":\"b\"}"),

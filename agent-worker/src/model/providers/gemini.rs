@@ -147,9 +147,9 @@ impl Contents {
     }
 }
 
-/// Content from the events of a stream or from one body. The parts of all events follow each other. Pieces of
-/// text without a signature are joined; a part with one stays as it came. Thoughts are parts, too, but no part
-/// of the text.
+/// Content from the events of a stream or from one body. The parts of all events follow each other. Pieces
+/// of text without a signature are joined; a part with one stays as it came. Thoughts are parts, too, but no
+/// part of the text.
 #[derive(Default)]
 struct ContentBuilder {
     parts: Vec<Value>,
