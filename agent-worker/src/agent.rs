@@ -13,7 +13,7 @@ use crate::event_sink::EventSink;
 use crate::model::Model;
 use crate::model_size::SizeProbe;
 use crate::plans::{PlanFunctions, TaskPlan};
-use crate::prompt::{PromptForm, default_form};
+use crate::prompt::PromptForm;
 use crate::supervisor_tools::SupervisorTools;
 use crate::tool_client::ToolClient;
 use crate::wall_clock::WallClock;
@@ -42,15 +42,6 @@ pub(crate) struct IfSmall {
     pub(crate) size: SizeProbe,
 }
 
-impl Agent {
-    /// The agent with the form for the size of its model.
-    pub(crate) async fn for_its_size(self: Arc<Self>) -> Arc<Self> {
-        let Some(IfSmall { agent, size }) = &self.if_small else { return self };
-        let form = default_form(self.limits.context_tokens, size.billions().await);
-        if form == PromptForm::Small { Arc::clone(agent) } else { self }
-    }
-}
-
 /// The agents of a worker: one for each model that a chat can choose.
 #[derive(Clone)]
 pub struct Agents {
@@ -60,13 +51,6 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// The agent with the model that the task's chat has chosen. A model that is not there any more leaves
-    /// its tasks to the first one.
-    pub(crate) fn of(&self, task: &Task) -> Arc<Agent> {
-        let chosen = task.model.as_ref().and_then(|name| self.by_name.get(name));
-        Arc::clone(chosen.unwrap_or(&self.first))
-    }
-
     /// The agent with the model of this name.
     pub(crate) fn named(&self, name: &str) -> Option<&Agent> {
         let first = (self.first.model.name() == name).then_some(&self.first);

@@ -6,15 +6,17 @@
 //! so there is always an outcome with its events. A failed tool is a result for the model and never ends the
 //! task. The calls of a reply that was cut at the length limit never run: their arguments may be incomplete.
 
+use std::sync::Arc;
+
 use protocol::event::{
     AgentCompleted, AgentFailed, AgentStarted, AgentTotals, ContextAssembled, InitialContext, TurnCompleted,
     TurnStarted,
 };
-use protocol::{EventBody, EventId, Outcome, Parked, Task, millis};
+use protocol::{EventBody, EventId, Outcome, Parked, Task, ToolSpec, millis};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, Agents, TaskRun};
+use crate::agent::{Agent, Agents, IfSmall, TaskRun};
 use crate::attached_images;
 use crate::budget::{Limit, TaskUsage};
 use crate::compaction::compact;
@@ -28,11 +30,12 @@ use crate::partial_answer;
 use crate::past;
 use crate::picture;
 use crate::plans::TaskPlan;
+use crate::prompt::{PromptForm, default_form};
 use crate::repetition::{LoopStatus, RepetitionDetector, WARNING, fingerprint};
 use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
 use crate::supervisor_tools::SupervisorTools;
 use crate::task_progress::TaskProgress;
-use crate::tool_calls;
+use crate::tool_calls::{self, Place};
 use crate::tool_client::CallContext;
 use crate::transcript::Transcript;
 use crate::wall_clock::WallClock;
@@ -66,9 +69,23 @@ impl Agents {
         let agent = self.of(task).for_its_size().await;
         agent.run(self, task, events, supervisor, clock, cancel).await
     }
+
+    /// The agent with the model that the task's chat has chosen. A model that is not there any more leaves
+    /// its tasks to the first one.
+    fn of(&self, task: &Task) -> Arc<Agent> {
+        let chosen = task.model.as_ref().and_then(|name| self.by_name.get(name));
+        Arc::clone(chosen.unwrap_or(&self.first))
+    }
 }
 
 impl Agent {
+    /// The agent with the form for the size of its model.
+    async fn for_its_size(self: Arc<Self>) -> Arc<Self> {
+        let Some(IfSmall { agent, size }) = &self.if_small else { return self };
+        let form = default_form(self.limits.context_tokens, size.billions().await);
+        if form == PromptForm::Small { Arc::clone(agent) } else { self }
+    }
+
     /// Works on a task until it is answered, reaches a limit, fails, or is cancelled.
     async fn run(
         &self,
@@ -182,6 +199,23 @@ impl Agent {
         };
         run.events.record(last, &run.agent_id).await;
         partial_answer::bounded(end.outcome)
+    }
+}
+
+impl TaskRun<'_> {
+    /// The tools of the tool server, of this worker and of the task's channel, sorted by name.
+    async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, StopReason> {
+        let tools = self.agent.tools.catalogue().await.map_err(StopReason::Tools)?;
+        let of_channel = &self.task.channel_tools.offered;
+        let mut own = self.plan.offered().peekable();
+        if of_channel.is_empty() && own.peek().is_none() {
+            return Ok(tools);
+        }
+        let of = |place: Place| move |tool: &&ToolSpec| self.place(&tool.name) == place;
+        let others = tools.iter().filter(of(Place::ToolServer)).chain(own.filter(of(Place::Worker)));
+        let mut merged: Vec<ToolSpec> = others.chain(of_channel).cloned().collect();
+        merged.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(Arc::new(merged))
     }
 }
 

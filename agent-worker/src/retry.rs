@@ -83,15 +83,6 @@ mod tests {
     }
 
     #[test]
-    fn only_transient_classes_are_retried() {
-        for class in ModelErrorClass::ALL {
-            let error = ModelError::new(class, "");
-            let again = model_retry_delay(&error, 1, 1, LONG, 0.0).is_some();
-            assert_eq!(again, class.is_transient(), "{}", class.as_str());
-        }
-    }
-
-    #[test]
     fn jitter_adds_at_most_a_quarter() {
         let error = ModelError::new(ModelErrorClass::Network, "");
         assert_eq!(model_retry_delay(&error, 1, 1, LONG, 1.0), Some(Duration::from_millis(1250)));

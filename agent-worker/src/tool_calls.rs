@@ -4,10 +4,8 @@
 //! it. Results keep the order of the calls. A call is recorded as soon as it begins, because the work can be
 //! dropped at any time.
 
-use std::sync::Arc;
-
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use protocol::{CallState, ErrorCode, ToolSpec};
+use protocol::{CallState, ErrorCode};
 use serde_json::{Value, json};
 
 use crate::agent::TaskRun;
@@ -46,28 +44,13 @@ pub(crate) async fn run_all(
 
 /// Who runs a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     ToolServer,
     Worker,
     Supervisor,
 }
 
 impl TaskRun<'_> {
-    /// The tools of the tool server, of this worker and of the task's channel, sorted by name.
-    pub(crate) async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, StopReason> {
-        let tools = self.agent.tools.catalogue().await.map_err(StopReason::Tools)?;
-        let of_channel = &self.task.channel_tools.offered;
-        let mut own = self.plan.offered().peekable();
-        if of_channel.is_empty() && own.peek().is_none() {
-            return Ok(tools);
-        }
-        let of = |place: Place| move |tool: &&ToolSpec| self.place(&tool.name) == place;
-        let others = tools.iter().filter(of(Place::ToolServer)).chain(own.filter(of(Place::Worker)));
-        let mut merged: Vec<ToolSpec> = others.chain(of_channel).cloned().collect();
-        merged.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(Arc::new(merged))
-    }
-
     /// Makes a call where the tool belongs, unless it has ended before.
     async fn call(
         &self,
@@ -101,7 +84,7 @@ impl TaskRun<'_> {
 
     /// Where the tool of this name belongs, whether it is offered or not; an unknown one is the tool
     /// server's to refuse.
-    fn place(&self, tool: &str) -> Place {
+    pub(crate) fn place(&self, tool: &str) -> Place {
         if self.task.channel_tools.has(tool) {
             Place::Supervisor
         } else if PlanFunctions::has(tool) {

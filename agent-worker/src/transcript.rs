@@ -83,6 +83,7 @@ mod tests {
     #[test]
     fn all_of_it_comes_back() {
         let whole = transcript([image("a.png", 10)]);
+        assert!(!format!("{whole:?}").contains("AAAA"), "a picture reaches no log");
         assert_eq!(Transcript::from_stored(&whole.to_stored().unwrap()), Some(whole));
     }
 

@@ -108,26 +108,3 @@ impl Image {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_image_is_shown_to_whom_sees_and_told_to_others() {
-        let picture = Picture { media_type: "image/png", base64: "AAAA".into(), width: 750, height: 10 };
-        assert_eq!((picture.tokens(), picture.data_url().as_str()), (10, "data:image/png;base64,AAAA"));
-        assert!(!format!("{picture:?}").contains("AAAA"));
-        let image = Image { name: "a.png".into(), picture: Some(Arc::new(picture)) };
-        let gone = Image { picture: None, ..image.clone() };
-        assert!(image.shown(true).1.is_some());
-        for (image, sees, expected) in [
-            (&image, true, "The image \"a.png\", 750 × 10 pixels."),
-            (&image, false, "sees no images"),
-            (&gone, true, "no longer shown"),
-        ] {
-            assert!(image.shown(sees).0.contains(expected), "{sees}");
-        }
-        assert_eq!((image.shown(false).1, gone.shown(true).1), (None, None));
-    }
-}

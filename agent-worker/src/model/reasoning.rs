@@ -94,19 +94,6 @@ mod tests {
     use crate::model::ToolCall;
 
     #[test]
-    fn only_the_model_that_it_came_from_gets_it_back() {
-        let origin = Origin::new("https://a/v1/messages", "m");
-        let reasoning = Reasoning::beside(&origin, json!({"reasoning": "secret"}));
-        assert!(reasoning.content_for(&Origin::new("https://a/v1/messages", "m")).is_some());
-        for other in [("https://a/v1/messages", "n"), ("https://b/v1/messages", "m")] {
-            assert!(reasoning.content_for(&Origin::new(other.0, other.1)).is_none(), "{other:?}");
-        }
-        assert_eq!(format!("{reasoning:?}"), "Reasoning(22 bytes)");
-        assert_eq!(Reasoning::from_stored(&reasoning.to_stored()), Some(reasoning));
-        assert_eq!(Reasoning::from_stored(&json!({})), None);
-    }
-
-    #[test]
     fn what_contains_the_reply_counts_without_it() {
         let origin = Origin::new("u", "m");
         let reply = Reply { calls: vec![ToolCall::new("i", "ls", "{}")], ..Reply::answer("hello") };

@@ -216,9 +216,7 @@ fn call(index: usize, value: &Value) -> Option<ToolCall> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{scripted::Scripted, test_tool};
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
+    use crate::model::test_tool;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -306,32 +304,6 @@ mod tests {
             assert!(matches!(with_messages(&other, &[quoted]), Meaning::Calls { .. }));
         }
         assert!(matches!(with_messages(CALL, &[own]), Meaning::Calls { .. }));
-    }
-
-    /// The wrapper's reply if the model says these texts in turn.
-    async fn ask(texts: &[&str]) -> Result<Reply, ModelError> {
-        let script: Vec<String> =
-            texts.iter().map(|text| format!("msgb64:{}", STANDARD.encode(text))).collect();
-        let model = TextCalls(Box::new(Scripted::new(&script.join(",")).unwrap()));
-        let tools = [test_tool("ls", "Lists.", json!({"type": "object"}))];
-        model
-            .ask(Request {
-                system: "s",
-                messages: &[Message::User("go".into())],
-                tools: &tools,
-                schema: None,
-            })
-            .await
-    }
-
-    #[tokio::test]
-    async fn the_model_is_asked_once_what_it_meant() {
-        let example = format!("For example:\n{CALL}");
-        assert_eq!(ask(&[&example, &example]).await.unwrap().text, example);
-        assert_eq!(ask(&[&example, CALL]).await.unwrap().calls.len(), 1);
-        assert_eq!(ask(&["", "three files"]).await.unwrap().text, "three files");
-        assert_eq!(ask(&["three files", CALL]).await.unwrap().text, "three files");
-        assert_eq!(ask(&["", "", "late"]).await.unwrap_err().class, ModelErrorClass::InvalidReply);
     }
 
     proptest! {

@@ -132,14 +132,6 @@ fn reasoning_takes_room_and_leaves_with_its_turn() {
 }
 
 #[test]
-fn a_conversation_that_fits_is_unchanged() {
-    let (messages, pinned) = conversation(3, 10, &[vec![100]]);
-    let limit = tokens(&messages);
-    let fitted = fit(messages.clone(), pinned, WindowBounds { limit }).unwrap();
-    assert_eq!((fitted.messages, fitted.shortened, fitted.dropped_before), (messages, 0, 0));
-}
-
-#[test]
 fn old_results_are_shortened_further_than_needed_before_anything_is_dropped() {
     let (messages, pinned) = conversation(3, 10, &[vec![9000], vec![9000], vec![9000]]);
     let limit = tokens(&messages) - 1;

@@ -119,7 +119,7 @@ fn every_mistake_names_the_file_and_the_line_and_says_what_is_right() {
         (
             "[[model]]\nname = \"m\"\nprovider = \"oracle\"\n".to_owned(),
             "line 3",
-            "expected one of anthropic, gemini, openai, openai-responses",
+            "expected one of anthropic, ",
         ),
         ("[[models]]\nname = \"m\"\n".to_owned(), "line 1", "unknown field `models`"),
         ("[[model]]\nname = \n".to_owned(), "line 2", "string values must be quoted"),
