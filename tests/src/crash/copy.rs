@@ -68,7 +68,8 @@ pub(super) fn checked(database: &Path) -> Result<Connection, String> {
 }
 
 fn stored_updates(connection: &Connection) -> rusqlite::Result<BTreeSet<i64>> {
-    let mut query = connection.prepare("select cast(update_id as integer) from inbox where update_id is not null")?;
+    let mut query =
+        connection.prepare("select cast(update_id as integer) from inbox where update_id is not null")?;
     query.query_map([], |row| row.get(0))?.collect()
 }
 
