@@ -6,18 +6,18 @@ use toolkit::{Registry, RegistryError};
 
 use crate::channel::{Channel, ChannelName, Channels};
 use crate::channel_tools::sending::Sending;
-use crate::channels::inbound::Inbound;
 use crate::channels::local::Local;
 use crate::channels::telegram::{self, Telegram};
 use crate::config::ChannelSettings;
 use crate::contacts::{self, Contacts};
+use crate::reception::Inbound;
 use crate::schedules::{self, Schedules};
 use crate::tool_files::ToolFiles;
 
 /// The channels.
 pub(crate) fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<Channels, reqwest::Error> {
     Ok(Channels::new([
-        Arc::new(Local) as Arc<dyn Channel>,
+        Arc::new(Local::default()) as Arc<dyn Channel>,
         Arc::new(Telegram::new(settings.telegram.as_ref(), inbound)?),
     ]))
 }

@@ -27,7 +27,7 @@ use crate::retention::SHORTEST;
 use crate::schedules::ScheduleLimits;
 use crate::terminal::age::Span;
 
-pub(crate) use telegram::{GroupMembers, GroupTrigger, TelegramSettings};
+pub(crate) use telegram::TelegramSettings;
 
 /// This program's own secrets, and the tokens that it would pass on if it did not generate them.
 const OWN_SECRETS: [&str; 5] = [

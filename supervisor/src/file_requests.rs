@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::channel::content::{File, FileBody};
-use crate::channel::{Channels, Content};
+use crate::channel::{Channels, Content, Delivery};
 use crate::error_chain::error_chain;
 use crate::file_copy::copy;
 use crate::formatting::FormattedText;
@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The pause after the database could not be read.
 const PAUSE: Duration = Duration::from_secs(5);
+
+const TEXT_ALONE: &str = "This chat shows text alone. The file is in the workspace; /files lists it.";
 
 pub(crate) struct FileRequests {
     pub store: Store,
@@ -77,10 +79,13 @@ impl FileRequests {
     fn answering(&self, request: FileRequest) -> impl Future<Output = TaskId> + use<> {
         let (store, channels) = (self.store.clone(), self.channels.clone());
         let (tool_server, undoer) = (self.tool_server.clone(), self.undoer.clone());
+        let channel = channels.get(&request.chat.channel);
+        let takes_files = channel.is_some_and(|channel| channel.delivery() != Delivery::Pull);
         async move {
             let task = request.task.clone();
             let content = match request.kind {
                 Kind::List => list(&tool_server, &request).await,
+                Kind::Send if !takes_files => Err(TEXT_ALONE.to_owned()),
                 Kind::Send => fetch(&tool_server, &store, &request).await,
                 Kind::Undo => undo(&store, &undoer, &request.path).await.map(Content::Text),
             };

@@ -34,6 +34,7 @@ mod long_tasks;
 mod monitor;
 mod ports;
 mod queries;
+mod reception;
 mod retention;
 mod run;
 mod schedules;

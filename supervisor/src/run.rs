@@ -9,7 +9,7 @@ use process::Secret;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use rusqlite::Transaction;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,6 @@ use crate::cancel_signal::CancelSignal;
 use crate::channel::{Channels, Delivery};
 use crate::channel_tools::sending::Sending;
 use crate::channel_tools::{self, ChannelTools, Surroundings};
-use crate::channels::inbound::Inbound;
 use crate::channels::local;
 use crate::channels::pace::SharedPace;
 use crate::channels::{progress, sender};
@@ -48,6 +47,7 @@ use crate::journal::{self, Journal};
 use crate::long_tasks::LongTasks;
 use crate::monitor::Monitor;
 use crate::ports::{Port, PortError};
+use crate::reception::Inbound;
 use crate::schedules::{self, Schedules};
 use crate::startup_resources::StartupResources;
 use crate::store::{Store, StoreError, events, held, kv, outgoing_files, tool_calls};
@@ -243,14 +243,11 @@ struct System {
     channel_tools: ChannelTools,
     schedules: Schedules,
     contacts: Contacts,
-    cancel_signal: CancelSignal,
     queue: Queue,
-    /// Notified when a chat asks for files.
-    file_requests: Arc<Notify>,
+    inbound: Inbound,
     /// The tool server, for what comes in and goes out.
     files: ToolFiles,
     approvals: Approvals,
-    models: Models,
     board: Board,
     stop_by: StopBy,
     rejection: SettingsRejection,
@@ -287,12 +284,10 @@ impl System {
             channel_tools,
             schedules,
             contacts,
-            cancel_signal: inbound.cancel_signal,
             queue: Queue::default(),
-            file_requests: inbound.file_requests,
+            inbound,
             approvals,
             files,
-            models: inbound.models,
             board,
             stop_by: StopBy::default(),
             rejection: SettingsRejection::default(),
@@ -373,11 +368,11 @@ impl System {
             channels: self.channels.clone(),
             settings: self.config.tasks,
             limits: self.config.limits,
-            cancel_signal: self.cancel_signal.clone(),
+            cancel_signal: self.inbound.cancel_signal.clone(),
             approvals_changed: Arc::clone(&self.approvals.changed),
             queue: self.queue.clone(),
             board: self.board.clone(),
-            models: self.models.clone(),
+            models: self.inbound.models.clone(),
             task_template: Arc::new(TaskTemplate {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
@@ -405,9 +400,7 @@ impl System {
                     let pace = SharedPace::new(channel.limits());
                     let (store, stop) = (self.store.clone(), self.stop.clone());
                     let showing = progress::show(channel.clone(), store.clone(), pace.clone(), stop.clone());
-                    if channel.shows_signs() {
-                        self.tasks.spawn(format!("progress in {}", channel.name()), showing);
-                    }
+                    self.tasks.spawn(format!("progress in {}", channel.name()), showing);
                     let sending = sender::send_queued(channel.clone(), store, pace, stop);
                     self.tasks.spawn(format!("sender of {}", channel.name()), sending);
                 }
@@ -428,13 +421,14 @@ impl System {
         let control = Control {
             access: Access::new(Some(self.tokens.control()), address, &self.config.control_hosts),
             store: self.store.clone(),
+            inbound: self.inbound.clone(),
             journal: self.config.data.journal(),
             follower: self.journal.clone(),
             undoer: self.undoer()?,
             run: self.run.clone(),
             monitor,
             settings: self.config.settings(),
-            cancel_signal: self.cancel_signal.clone(),
+            cancel_signal: self.inbound.cancel_signal.clone(),
             channels: self.channels.clone(),
             channel_tools: self.channel_tools.clone(),
             approvals: self.approvals.clone(),
@@ -457,7 +451,7 @@ impl System {
         let requests = FileRequests {
             store: self.store.clone(),
             channels: self.channels.clone(),
-            arrived: Arc::clone(&self.file_requests),
+            arrived: Arc::clone(&self.inbound.file_requests),
             undoer: self.undoer()?,
             tool_server: self.files.clone(),
         };
@@ -470,7 +464,7 @@ impl System {
         let follower = Follower {
             approvals: self.approvals.clone(),
             asker: Asker { store, channels, run },
-            cancel_signal: self.cancel_signal.clone(),
+            cancel_signal: self.inbound.cancel_signal.clone(),
             since_ms: protocol::now_ms(),
         };
         self.tasks.spawn("approvals", follower.follow(self.stop.clone()));

@@ -46,13 +46,16 @@ impl Asker {
         let asks = |channel: &&Arc<dyn Channel>| channel.delivery() == Delivery::Push;
         let own = self.channels.iter().filter(asks).find(|known| known.name().as_str() == channel);
         if let Some(own) = own
-            && own.has_approver(chat).await
+            && has_approver(own.as_ref(), chat).await
         {
             return vec![Chat::new(own.name(), chat)];
         }
         let all = self.channels.iter().filter(asks);
-        all.flat_map(|channel| channel.approvers().into_iter().map(|chat| Chat::new(channel.name(), chat)))
-            .collect()
+        let approvers = |channel: &Arc<dyn Channel>| {
+            let name = channel.name();
+            channel.access().approvers().into_iter().map(move |person| Chat::new(name.clone(), person))
+        };
+        all.flat_map(approvers).collect()
     }
 
     /// Tells all who were asked what became of it, takes their buttons away, and lets the task that waits for
@@ -85,4 +88,18 @@ impl Asker {
     pub(crate) async fn forget(&self, id: EventId) -> Result<(), StoreError> {
         self.end(id, "This is not waited for any more.".to_owned(), WaitEnd::Decided).await
     }
+}
+
+/// Whether somebody who may decide is in a chat.
+async fn has_approver(channel: &dyn Channel, chat: &str) -> bool {
+    let access = channel.access();
+    if !access.is_group(chat) || !access.allows(chat) {
+        return access.may_approve(chat);
+    }
+    for person in access.approvers() {
+        if channel.is_member(chat, &person).await {
+            return true;
+        }
+    }
+    false
 }

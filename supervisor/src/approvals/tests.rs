@@ -22,7 +22,9 @@ use super::follow::Follower;
 use super::pass_on;
 use super::words::Choice;
 use crate::cancel_signal::CancelSignal;
-use crate::channel::{BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Rejection, SendOutcome};
+use crate::channel::{
+    Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
+};
 use crate::channel_tools;
 use crate::store::decisions::{self, Decision};
 use crate::store::fixture::Fixture;
@@ -132,7 +134,7 @@ async fn follow(State(played): State<Arc<Played>>) -> Response {
 }
 
 /// A channel in which chat 7 has an approver and chat 8 none; approvers are 7 and 9.
-struct Chats;
+struct Chats(Access);
 
 impl Channel for Chats {
     fn name(&self) -> ChannelName {
@@ -143,7 +145,7 @@ impl Channel for Chats {
         Delivery::Push
     }
 
-    fn receive(&self, _: CancellationToken) -> BoxFuture<'_, ()> {
+    fn receive(self: Arc<Self>, _: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 
@@ -155,15 +157,11 @@ impl Channel for Chats {
         Ok(vec![content])
     }
 
-    fn approvers(&self) -> Vec<String> {
-        vec!["7".to_owned(), "9".to_owned()]
+    fn access(&self) -> &Access {
+        &self.0
     }
 
-    fn has_approver<'a>(&'a self, chat_id: &'a str) -> BoxFuture<'a, bool> {
-        Box::pin(std::future::ready(chat_id == "7"))
-    }
-
-    fn send<'a>(&'a self, _: &'a str, _: &'a Content, _: u32) -> BoxFuture<'a, SendOutcome> {
+    fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
         Box::pin(std::future::ready(SendOutcome::Sent { message_id: Some(1.into()) }))
     }
 }
@@ -191,7 +189,9 @@ fn pressed(id: &str, choice: Choice, by: &str) -> Decision {
 
 fn following(fixture: &Fixture, url: &str) -> (Approvals, CancellationToken) {
     let approvals = approvals(fixture, url);
-    let channels = Channels::new([Arc::new(Chats) as Arc<dyn Channel>]);
+    let access = Access::without_lists(false);
+    ["7", "9"].iter().for_each(|person| access.set_paired(person, true));
+    let channels = Channels::new([Arc::new(Chats(access)) as Arc<dyn Channel>]);
     let asker = Asker { store: fixture.store.clone(), channels, run: fixture.run.clone() };
     let stop = CancellationToken::new();
     tokio::spawn(follower(&approvals, asker).follow(stop.clone()));

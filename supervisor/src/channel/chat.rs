@@ -61,6 +61,11 @@ impl Chat {
         Self { channel, id: id.to_string() }
     }
 
+    /// The chat that it is a part of, or itself.
+    pub fn whole(&self) -> Self {
+        Self::new(self.channel.clone(), whole(&self.id))
+    }
+
     /// Where it is, in one text: `<channel>:<chat ID>`.
     pub fn address(&self) -> String {
         format!("{}:{}", self.channel, self.id)
@@ -70,6 +75,11 @@ impl Chat {
     pub fn session(&self) -> SessionId {
         self.address().parse().unwrap_or_else(|_| SessionId::default_session())
     }
+}
+
+/// The ID of the chat that a chat is a part of: a part, such as a topic, has the ID `CHAT:PART`.
+pub(crate) fn whole(chat_id: &str) -> &str {
+    chat_id.split(':').next().unwrap_or(chat_id)
 }
 
 const fn is_valid(name: &[u8]) -> bool {

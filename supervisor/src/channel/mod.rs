@@ -2,28 +2,34 @@
 //!
 //! The store, the dispatcher and the control port know channels by this module alone, which imports nothing
 //! of theirs. To add a channel, implement [`Channel`] in a folder of `channels/` and add a line to the list
-//! in `run.rs`.
+//! in `all_channels.rs`.
 
+pub(crate) mod access;
 pub(crate) mod attachment;
 pub(crate) mod chat;
 pub(crate) mod content;
 pub(crate) mod sign;
+pub(crate) mod update;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{MessageId, ReplyFormat};
+use protocol::{MessageId, PersonId, ReplyFormat};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use access::{Access, Audience};
 pub(crate) use chat::{ChannelName, Chat};
 pub(crate) use content::Content;
 use sign::{Shown, Sign};
+use update::PressAnswer;
 
 /// A future behind a pointer, so that channels can be kept in one list.
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// Translates between a service and our types; who may ask for what is decided in `reception/`.
 pub trait Channel: Send + Sync {
     /// Its name in the tables and in session IDs.
     fn name(&self) -> ChannelName;
@@ -31,8 +37,11 @@ pub trait Channel: Send + Sync {
     /// How its replies reach their chats in this run.
     fn delivery(&self) -> Delivery;
 
-    /// Receives messages into the store until `stop`.
-    fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()>;
+    /// Who may use it.
+    fn access(&self) -> &Access;
+
+    /// Receives until `stop`, through a `Reception`.
+    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()>;
 
     /// The messages that a reply is sent as, in order; `format` says how it is written.
     fn decorate(&self, reply: &str, format: ReplyFormat) -> Vec<Content>;
@@ -40,62 +49,42 @@ pub trait Channel: Send + Sync {
     /// Checks a message that somebody wants to send to a chat, and returns the messages that it is sent as.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection>;
 
+    /// Sends one message.
+    fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, SendOutcome>;
+
     /// How fast it takes messages.
     fn limits(&self) -> SendLimits {
         SendLimits::NONE
     }
 
-    /// The chat whose limits a chat shares: itself, unless it is a part of one.
-    fn limited_as<'a>(&self, chat_id: &'a str) -> &'a str {
-        chat_id
-    }
-
-    /// Who a chat is for.
-    fn audience(&self, chat_id: &str) -> Audience {
-        let _ = chat_id;
-        Audience::Person
-    }
-
-    /// A chat has another ID from now on, and the same rights.
-    fn moved(&self, from: &str, to: &str) {
-        let _ = (from, to);
-    }
-
-    /// Whether chats see signs of life.
-    fn shows_signs(&self) -> bool {
-        false
-    }
-
     /// Shows a sign of life, or tries to.
-    fn show<'a>(&'a self, chat_id: &'a str, sign: &'a Sign) -> BoxFuture<'a, Shown> {
-        let _ = (chat_id, sign);
+    fn show<'a>(&'a self, _chat_id: &'a str, _sign: &'a Sign) -> BoxFuture<'a, Shown> {
         Box::pin(std::future::ready(Shown::Never))
     }
 
-    /// The private chats of those who decide about calls that wait for a person.
-    fn approvers(&self) -> Vec<String> {
-        Vec::new()
+    /// Answers a press, so that its button stops waiting.
+    fn answer(&self, _answer: PressAnswer) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
     }
 
-    /// Whether one of them is in a chat.
-    fn has_approver<'a>(&'a self, chat_id: &'a str) -> BoxFuture<'a, bool> {
-        let _ = chat_id;
+    /// The people who administer a group; none if that is not known.
+    fn administrators<'a>(&'a self, _group: &'a str) -> BoxFuture<'a, Option<HashSet<PersonId>>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Whether a person is in a group; not if that is not known.
+    fn is_member<'a>(&'a self, _group: &'a str, _person: &'a PersonId) -> BoxFuture<'a, bool> {
         Box::pin(std::future::ready(false))
     }
+}
 
-    /// From now on a chat is allowed by pairing, or no longer.
-    fn set_paired(&self, chat_id: &str, is_paired: bool) {
-        let _ = (chat_id, is_paired);
-    }
-
-    /// The chats that its settings allow.
-    fn configured_chats(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Sends one message; `attempt` counts from 1.
-    fn send<'a>(&'a self, chat_id: &'a str, content: &'a Content, attempt: u32)
-    -> BoxFuture<'a, SendOutcome>;
+/// A message that leaves.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    pub chat_id: &'a str,
+    pub content: &'a Content,
+    /// Counted from 1.
+    pub attempt: u32,
 }
 
 /// How the replies of a channel reach their chats.
@@ -123,15 +112,6 @@ impl SendLimits {
     /// As fast as messages come.
     pub const NONE: Self =
         Self { per_second: usize::MAX, pause_in_chat: Duration::ZERO, per_minute_in_group: usize::MAX };
-}
-
-/// Who a chat is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    Person,
-    Group,
-    /// A sender that the bot does nothing for: such notices leave after all others.
-    Stranger,
 }
 
 /// What became of an attempt to send a message.

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use protocol::{MessageId, TaskId};
+use protocol::MessageId;
 
+use super::content::Button;
 use crate::formatting::FormattedText;
 
 /// A sign of life in a chat.
@@ -25,8 +26,8 @@ pub enum Sign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     pub text: FormattedText,
-    /// The task that a button stops; none while it is being stopped.
-    pub stops: Option<TaskId>,
+    /// The button that stops the task; none while it is being stopped.
+    pub stop: Option<Button>,
 }
 
 /// What became of a sign.

@@ -1,8 +1,7 @@
 //! The channels, one folder each, and what they share: the list in `run.rs` starts them.
 
 #[cfg(test)]
-mod fake;
-pub(crate) mod inbound;
+mod conformance;
 pub(crate) mod local;
 pub(crate) mod pace;
 pub(crate) mod progress;

@@ -15,9 +15,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
+use crate::channel::chat::whole;
 use crate::channel::sign::{Progress, Shown, Sign};
 use crate::channel::{Channel, ChannelName};
 use crate::formatting::{Entity, FormattedText, Style, units};
+use crate::reception::press::stop_button;
 use crate::store::activity::{self, Activity};
 use crate::store::{Store, StoreError, delivery, kv};
 
@@ -140,11 +142,11 @@ impl Signs {
     fn begin(&mut self, task: TaskId, sign: Sign, now: Instant) {
         let Some(life) = self.tasks.get_mut(&task) else { return };
         let chat_id = life.chat_id.clone();
-        let limited_as = self.channel.limited_as(&chat_id);
+        let limited_as = whole(&chat_id);
         let mut pace = self.pace.lock();
         let is_message = matches!(sign, Sign::Progress(_) | Sign::Update { .. });
         let has_room = match is_message {
-            true => pace.has_room_beside_messages(limited_as, self.channel.audience(&chat_id), now),
+            true => pace.has_room_beside_messages(limited_as, self.channel.access().audience(&chat_id), now),
             false => pace.has_room_aside(now),
         };
         if !has_room || self.under_way.len() >= MOST_AT_ONCE {
@@ -282,8 +284,8 @@ fn describe(activity: &Activity, elapsed: Duration) -> Progress {
         entities.push(Entity { offset: units(&text), length: units(call), style: Style::Code });
         text.push_str(call);
     }
-    let stops = (!activity.is_stopping).then(|| activity.task.clone());
-    Progress { text: FormattedText { text, entities }, stops }
+    let stop = (!activity.is_stopping).then(|| stop_button(&activity.task));
+    Progress { text: FormattedText { text, entities }, stop }
 }
 
 fn short(tokens: i64) -> String {
@@ -350,18 +352,18 @@ mod tests {
     #[test]
     fn progress_tells_time_turn_tokens_and_the_call_in_one_line() {
         let activity = activity();
-        let Progress { text, stops } = describe(&activity, Duration::from_secs(72));
+        let Progress { text, stop } = describe(&activity, Duration::from_secs(72));
         assert_eq!(text.text, "Working · 1 min 12 s · turn 3 · 4.3k tokens\nbash cargo test --workspace");
         let code = Entity { offset: 44, length: 27, style: Style::Code };
-        assert_eq!((text.entities, stops), (vec![code], Some(activity.task.clone())));
+        assert_eq!((text.entities, stop), (vec![code], Some(stop_button(&activity.task))));
         let plan = Some("[2/6] in progress: build it; next: test it".to_owned());
         let planned = describe(&Activity { plan, ..activity.clone() }, Duration::from_secs(9)).text;
         let lines: Vec<&str> = planned.text.lines().collect();
         assert_eq!(lines[1..], ["[2/6] in progress: build it; next: test it", "bash cargo test --workspace"]);
         assert_eq!(planned.entities[0].offset, units(&lines[..2].join("\n")) + 1);
         let stopping = Activity { is_stopping: true, call: None, tokens: 0, ..activity };
-        let Progress { text, stops } = describe(&stopping, Duration::from_secs(9));
-        assert_eq!((text.text.as_str(), stops), ("Stopping · 9 s", None));
+        let Progress { text, stop } = describe(&stopping, Duration::from_secs(9));
+        assert_eq!((text.text.as_str(), stop), ("Stopping · 9 s", None));
         let long = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(500));
         let short = in_short(&long);
         assert!(short.chars().count() == 121 && short.starts_with("content=x") && short.ends_with('…'));

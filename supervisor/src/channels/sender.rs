@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
 use super::room::Room;
-use crate::channel::{Audience, Channel, SendOutcome};
+use crate::channel::chat::whole;
+use crate::channel::{Audience, Channel, Outgoing, SendOutcome};
 use crate::store::chats;
 use crate::store::delivery::{self, Head};
 use crate::store::{Store, StoreError};
@@ -86,7 +87,9 @@ impl Sender {
         self.put_off.retain(|_, until| *until > now);
         heads.retain(|head| !self.room.is_taken_by(&head.chat_id));
         // Chats that the bot works for go first, then those that wait longest.
-        heads.sort_by_key(|head| (self.channel.audience(&head.chat_id) == Audience::Stranger, head.seq));
+        heads.sort_by_key(|head| {
+            (self.channel.access().audience(&head.chat_id) == Audience::Stranger, head.seq)
+        });
         let mut next: Option<Instant> = None;
         for head in heads {
             let ready = self.ready_at(&head, now, now_ms);
@@ -103,13 +106,13 @@ impl Sender {
     fn ready_at(&self, head: &Head, now: Instant, now_ms: i64) -> Option<Instant> {
         let due = u64::try_from(head.available_at_ms - now_ms).ok().filter(|wait| *wait > 0);
         let due = due.map(|wait| now + Duration::from_millis(wait));
-        let limited_as = self.channel.limited_as(&head.chat_id);
-        let paced = self.pace.lock().ready_at(limited_as, self.channel.audience(&head.chat_id));
+        let limited_as = whole(&head.chat_id);
+        let paced = self.pace.lock().ready_at(limited_as, self.channel.access().audience(&head.chat_id));
         due.max(paced).max(self.put_off.get(&head.chat_id).copied())
     }
 
     fn begin(&mut self, head: Head, now: Instant) {
-        self.pace.lock().begin(self.channel.limited_as(&head.chat_id), now);
+        self.pace.lock().begin(whole(&head.chat_id), now);
         self.room.enter(&head.chat_id, now);
         let (channel, store) = (Arc::clone(&self.channel), self.store.clone());
         self.under_way.spawn(async move {
@@ -144,13 +147,15 @@ impl Sender {
 /// Sends one message and stores what became of it; returns whether it was sent.
 async fn send(channel: &dyn Channel, store: &Store, seq: i64) -> Result<bool, StoreError> {
     let Some(message) = store.write(move |tx| delivery::load(tx, seq)).await? else { return Ok(false) };
-    let outcome = channel.send(&message.chat.id, &message.content, message.attempt + 1).await;
+    let attempt = message.attempt + 1;
+    let outgoing = Outgoing { chat_id: &message.chat.id, content: &message.content, attempt };
+    let outcome = channel.send(outgoing).await;
     let is_sent = matches!(outcome, SendOutcome::Sent { .. });
     match &outcome {
         SendOutcome::GiveUp { error } => {
             tracing::error!(error, chat_id = message.chat.id, "could not deliver a message; giving up");
         }
-        SendOutcome::Moved { chat_id } => channel.moved(&message.chat.id, chat_id),
+        SendOutcome::Moved { chat_id } => channel.access().moved(&message.chat.id, chat_id),
         SendOutcome::Sent { .. } | SendOutcome::Retry { .. } => {}
     }
     // Until it succeeds: a message that was sent but not marked, on a full disk, must not be sent again.

@@ -8,12 +8,12 @@ use super::error::CommandError;
 use crate::all_channels::channels;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
-use crate::channels::inbound::Inbound;
 use crate::commands::models::Models;
 use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
 use crate::health::Board;
 use crate::queries;
+use crate::reception::Inbound;
 use crate::store::{Store, events};
 
 /// Who may write to the database.

@@ -5,8 +5,6 @@ use clap::Args;
 use super::control_client::ControlClient;
 use super::error::CommandError;
 use super::queue::CommandOutput;
-use crate::channel::Chat;
-use crate::channels::local;
 use crate::control::undo::UndoRequest;
 use crate::data_dir::DataDir;
 use crate::queries::short_id::resolve;
@@ -35,13 +33,6 @@ pub(super) async fn run(data: &DataDir, arguments: &UndoArguments) -> Result<Com
     let done: Undone = client.send(client.post("/undo").json(&UndoRequest::Id(id))).await?;
     let text = if arguments.json { super::pretty(&serde_json::json!(done)) } else { in_words(&done) };
     Ok(CommandOutput { text, succeeded: done.refused.is_empty() })
-}
-
-/// Undoes the changes of a local chat's last task; returns the report.
-pub(super) async fn last_of_chat(client: &ControlClient, chat: &str) -> Result<String, CommandError> {
-    let request =
-        client.post("/undo").json(&UndoRequest::Session(Chat::new(local::NAME, chat).session().to_string()));
-    Ok(in_words(&client.send::<Undone>(request).await?))
 }
 
 fn in_words(done: &Undone) -> String {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use process::{Secret, VariableError, Variables};
 
 use super::Settings;
+use crate::channel::access::{GroupMembers, GroupTrigger};
 use crate::transcribe::Transcription;
 
 const TOKEN: &str = "AUTONOUS_TELEGRAM_TOKEN";
@@ -43,26 +44,6 @@ pub(crate) struct TelegramSettings {
     pub send_max_attempts: u32,
     /// `AUTONOUS_TRANSCRIBE` (none): how voice messages become text.
     pub transcription: Option<Transcription>,
-}
-
-/// Who may use the bot in an allowed group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GroupMembers {
-    /// The same; if no user is set, the group's administrators, too.
-    Admins,
-    /// The allowed users, those that were paired, and those whose own chat is allowed.
-    Listed,
-    /// Everybody in the group.
-    All,
-}
-
-/// Which messages of a group are tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GroupTrigger {
-    /// Those that mention the bot, answer it, or are commands.
-    Mention,
-    /// All that the bot sees.
-    All,
 }
 
 impl GroupMembers {

@@ -83,7 +83,7 @@ pub(crate) async fn post_pair(
     let paired = summary(&known);
     if let Some(channel) = control.channels.get(&known.chat.channel) {
         // The sender holds back messages for strangers, so the permission comes before the welcome.
-        channel.set_paired(&known.chat.id, true);
+        channel.access().set_paired(&known.chat.id, true);
         let (run, delivery) = (control.run.clone(), channel.delivery());
         control.store.write(move |tx| pairing::welcome(tx, &known, delivery, &run)).await?;
     }
@@ -101,7 +101,7 @@ pub(crate) async fn post_unpair(
     let unpaired = control.store.write(move |tx| pairing::unpair(tx, &id, BY, &run)).await?;
     if let Some(unpaired) = unpaired {
         if let Some(channel) = control.channels.get(&unpaired.channel) {
-            channel.set_paired(&unpaired.id, false);
+            channel.access().set_paired(&unpaired.id, false);
         }
         control.cancel_signal.notify();
         return Ok(Json(UnpairRequest { chat }));
@@ -111,7 +111,8 @@ pub(crate) async fn post_unpair(
 
 /// Why a pairing cannot be taken back.
 pub(crate) fn refusal(channels: &Channels, chat: &str) -> ControlError {
-    let is_configured = channels.iter().any(|channel| channel.configured_chats().iter().any(|id| id == chat));
+    let is_configured =
+        channels.iter().any(|channel| channel.access().configured().iter().any(|id| id == chat));
     if is_configured { ControlError::ChatConfigured } else { ControlError::NoSuchPairing }
 }
 
@@ -132,7 +133,7 @@ pub(crate) fn list(connection: &Connection, channels: &Channels) -> Result<Chats
             since_ms: None,
             code: None,
         };
-        channel.configured_chats().into_iter().map(listed).collect::<Vec<_>>()
+        channel.access().configured().into_iter().map(listed).collect::<Vec<_>>()
     };
     let mut chats: Vec<ListedChat> = channels.iter().flat_map(of_channel).collect();
     let paired = pairing::paired(connection)?.into_iter();

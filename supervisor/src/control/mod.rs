@@ -37,6 +37,7 @@ use crate::channel_tools::ChannelTools;
 use crate::config::Settings;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
+use crate::reception::Inbound;
 use crate::store::Store;
 use crate::undo::Undoer;
 use error::ControlError;
@@ -51,6 +52,8 @@ pub(crate) struct Control {
     /// The token is required by all but the health routes.
     pub access: Access,
     pub store: Store,
+    /// What received messages go through.
+    pub inbound: Inbound,
     /// The tool server's journal.
     pub journal: PathBuf,
     /// What reads it.

@@ -34,7 +34,7 @@ pub(crate) fn local_chat() -> Chat {
 
 /// The local channel alone: replies to other chats are queued whole.
 pub(crate) fn channels() -> Channels {
-    Channels::new([Arc::new(Local) as Arc<dyn Channel>])
+    Channels::new([Arc::new(Local::default()) as Arc<dyn Channel>])
 }
 
 /// A database behind a [`Store`].

@@ -36,6 +36,11 @@ pub(crate) struct MessageStatus {
 }
 
 impl MessageStatus {
+    /// Whether the task is done, or its message was a command and was answered.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.status == "done" || (self.status == "skipped" && self.reply.is_some())
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.status.as_str(), "queued" | "in_progress")
     }
@@ -89,7 +94,10 @@ pub(crate) fn origin(connection: &Connection, task: &TaskId) -> Result<Option<Or
 }
 
 pub(crate) fn status(connection: &Connection, task: &TaskId) -> Result<Option<MessageStatus>, StoreError> {
-    let mut query = connection.prepare_cached("select state from inbox where id = ?1")?;
+    // A command that needs the tool server is answered later.
+    let sql = "select iif(exists (select 1 from file_requests where task_id = ?1), 'in_progress', state)
+               from inbox where id = ?1";
+    let mut query = connection.prepare_cached(sql)?;
     let found = query.query_row([task.as_str()], |row| row.get(0)).optional()?;
     let Some(status) = found else { return Ok(None) };
     let mut status = MessageStatus { task_id: task.clone(), status, reply: None };

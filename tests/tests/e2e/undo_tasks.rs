@@ -151,11 +151,16 @@ fn undo_in_the_terminal_takes_back_what_the_conversation_changed() {
         terminal.type_in("\r");
         terminal.wait_for(reply, before)
     };
-    answer("/undo", "can be undone");
-    answer(r#"/write {"path": "f", "content": "one"}"#, "Created");
-    assert!(system.workspace().join("f").exists());
+    answer("/undo", "nothing to undo");
+    answer(r#"/write {"path": "listed.txt", "content": "one"}"#, "Created");
+    assert!(system.workspace().join("listed.txt").exists());
+    answer("/files", "listed.txt");
     answer("/undo", "Removed: ");
-    assert!(!system.workspace().join("f").exists());
+    assert!(!system.workspace().join("listed.txt").exists());
+    // The other commands of a chat work as well.
+    answer("/status", "Nothing runs.");
+    answer("/get listed.txt", "This chat shows text alone.");
+    answer("/cancel please", "/cancel stops what I am doing");
     terminal.type_in("\u{4}");
     assert!(terminal.end().success());
 }

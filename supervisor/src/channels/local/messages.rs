@@ -7,16 +7,18 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
-use protocol::TaskId;
+use protocol::{TaskId, now_ms};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep_until};
 
 use super::{NAME, is_chat_name};
 use crate::channel::Chat;
+use crate::channel::update::{Incoming, Kind, Update};
 use crate::control::Control;
 use crate::control::body::{self, Body, invalid};
 use crate::control::error::ControlError;
-use crate::store::inbox::{self, IncomingMessage, MessageStatus};
+use crate::reception::Reception;
+use crate::store::inbox::{self, MessageStatus};
 
 /// The longest that a request may wait for a reply.
 const MAX_WAIT_SECONDS: u64 = 600;
@@ -48,12 +50,14 @@ pub(crate) async fn post_message(
 ) -> Result<(StatusCode, Json<MessageStatus>), ControlError> {
     let message = validate(body::parse(&headers, body, HINT)?)?;
     let chat = Chat::new(NAME, &message.chat);
-    let incoming =
-        IncomingMessage { chat, update_id: None, message_id: None, text: message.text, origin: None };
-    let run = control.run.clone();
-    let task = control.store.write(move |tx| inbox::enqueue(tx, &incoming, &run)).await?;
-    let task_id = task.ok_or(ControlError::NoSuchTask)?;
-    Ok((StatusCode::ACCEPTED, Json(MessageStatus { task_id, status: "queued".to_owned(), reply: None })))
+    let kind = Kind::Message(Box::new(Incoming::text(&message.text, now_ms() / 1000)));
+    let update = Update { id: None, chat, message_id: None, kind };
+    let channel = control.channels.get(&NAME).ok_or(ControlError::NoSuchRoute)?;
+    let mut reception = Reception::new(Arc::clone(channel), control.inbound.clone());
+    let task = reception.receive(vec![update], None, false).await?.pop();
+    let task = task.ok_or(ControlError::NoSuchTask)?;
+    let status = control.store.write(move |tx| inbox::status(tx, &task)).await?;
+    Ok((StatusCode::ACCEPTED, Json(status.ok_or(ControlError::NoSuchTask)?)))
 }
 
 /// How a message's task is; with `wait_seconds`, once it has ended or the time is over.

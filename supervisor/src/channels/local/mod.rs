@@ -11,7 +11,9 @@ use axum::routing::{get, post};
 use protocol::ReplyFormat;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::{BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendOutcome};
+use crate::channel::{
+    Access, BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendOutcome,
+};
 use crate::control::Control;
 
 pub(crate) const NAME: ChannelName = ChannelName::new("local");
@@ -19,7 +21,13 @@ pub(crate) const NAME: ChannelName = ChannelName::new("local");
 const MAX_CHAT_BYTES: usize = 64;
 
 #[derive(Debug)]
-pub(crate) struct Local;
+pub(crate) struct Local(Access);
+
+impl Default for Local {
+    fn default() -> Self {
+        Self(Access::without_lists(true))
+    }
+}
 
 impl Channel for Local {
     fn name(&self) -> ChannelName {
@@ -30,8 +38,13 @@ impl Channel for Local {
         Delivery::Pull
     }
 
+    /// All chats: who writes has the control port's token.
+    fn access(&self) -> &Access {
+        &self.0
+    }
+
     /// The control port receives.
-    fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()> {
+    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(stop.cancelled_owned())
     }
 
@@ -45,7 +58,7 @@ impl Channel for Local {
     }
 
     /// Never asked for: a reply that is stored counts as sent.
-    fn send<'a>(&'a self, _: &'a str, _: &'a Content, _: u32) -> BoxFuture<'a, SendOutcome> {
+    fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
         Box::pin(std::future::ready(SendOutcome::Sent { message_id: None }))
     }
 }

@@ -20,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::api::{Api, CallError, PATIENCE, Refusal};
 use super::bot::pause;
-use super::incoming::MAX_FILE_BYTES;
+use super::content::MAX_FILE_BYTES;
 use crate::channel::{Content, Delivery};
-use crate::channels::inbound::Inbound;
+use crate::reception::Inbound;
 use crate::store::attachments::{self, Fetched, Waiting};
 use crate::store::{StoreError, outbox};
 use crate::tool_files::{Caller, PutError, ToolFiles};

@@ -4,51 +4,46 @@
 //! message is marked as sent only after Telegram has accepted it. Nothing here runs a task.
 
 mod administrators;
-mod admission;
 pub(crate) mod api;
-mod batch;
 pub(crate) mod bot;
-mod classify;
+mod content;
 #[cfg(test)]
 mod documents;
 mod download;
-mod identity;
-mod incoming;
 mod menu;
-mod methods;
-mod origin;
-mod permissions;
-mod place;
-mod press;
 mod receive;
 mod send;
 mod signs;
 mod split;
-mod store_message;
-mod store_outage;
-mod stranger;
 pub(crate) mod tools;
+mod translate;
 mod updates;
 
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::ReplyFormat;
+use protocol::{PersonId, ReplyFormat};
+use teloxide::payloads::{AnswerCallbackQuery, AnswerCallbackQuerySetters as _, EditMessageReplyMarkup};
+use teloxide::types::CallbackQueryId;
 use tokio_util::sync::CancellationToken;
 
-use super::inbound::Inbound;
+use crate::channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
 use crate::channel::sign::{Shown, Sign};
+use crate::channel::update::PressAnswer;
 use crate::channel::{
-    Audience, BoxFuture, Channel, ChannelName, Content, Delivery, Rejection, SendLimits, SendOutcome,
+    BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendLimits, SendOutcome,
 };
 use crate::config::TelegramSettings;
 use crate::formatting::units;
 use crate::health::{PartName, Reading};
+use crate::reception::{Inbound, Reception};
 use crate::transcribe::Transcriber;
+use administrators::Administrators;
 use api::Api;
 use download::Downloads;
-use permissions::Permissions;
-use place::Place;
 use receive::Receiver;
+use translate::Place;
 
 /// The channel's name.
 pub const NAME: ChannelName = ChannelName::new("telegram");
@@ -60,16 +55,20 @@ const MAX_CAPTION_UNITS: usize = 1024;
 const LIMITS: SendLimits =
     SendLimits { per_second: 30, pause_in_chat: Duration::from_secs(1), per_minute_in_group: 20 };
 
+/// Telegram shows at most this many characters of the answer to a press.
+const MAX_ANSWER_CHARS: usize = 200;
+
 /// The Telegram channel; without a bot it is off.
 pub(crate) struct Telegram {
     bot: Option<Bot>,
+    access: Access,
     inbound: Inbound,
 }
 
 struct Bot {
     api: Api,
     settings: TelegramSettings,
-    permissions: Permissions,
+    administrators: Administrators,
     /// None where nothing is received.
     transcriber: Option<Transcriber>,
 }
@@ -83,12 +82,28 @@ impl Telegram {
         };
         inbound.board.set(PartName::Telegram, reading);
         let connect = |settings: &TelegramSettings| {
-            let permissions = Permissions::new(settings);
             let transcriber = |files| Transcriber::new(settings.transcription.clone(), files);
             let transcriber = inbound.files.clone().map(transcriber).transpose()?;
-            Ok(Bot { api: bot::api(settings)?, settings: settings.clone(), permissions, transcriber })
+            let (api, settings) = (bot::api(settings)?, settings.clone());
+            Ok(Bot { api, settings, administrators: Administrators::default(), transcriber })
         };
-        Ok(Self { bot: settings.map(connect).transpose()?, inbound })
+        let bot = settings.map(connect).transpose()?;
+        Ok(Self { bot, access: Access::new(access_rules(settings)), inbound })
+    }
+}
+
+/// Access by the settings; for nobody without them. Groups have negative numbers.
+fn access_rules(settings: Option<&TelegramSettings>) -> AccessRules {
+    let texts = |ids: &HashSet<i64>| ids.iter().map(i64::to_string).collect::<BTreeSet<_>>();
+    AccessRules {
+        chats: settings.map(|settings| texts(&settings.allowed_chats)).unwrap_or_default(),
+        users: settings.map(|settings| texts(&settings.allowed_users)).unwrap_or_default(),
+        approvers: settings.and_then(|settings| settings.approvers.as_ref().map(texts)),
+        owner: settings.and_then(|settings| settings.owner).map(|owner| owner.to_string()),
+        group_members: settings.map_or(GroupMembers::Listed, |settings| settings.group_members),
+        group_trigger: settings.map_or(GroupTrigger::Mention, |settings| settings.group_trigger),
+        is_group: |id| id.starts_with('-'),
+        is_open: false,
     }
 }
 
@@ -101,13 +116,17 @@ impl Channel for Telegram {
         if self.bot.is_some() { Delivery::Push } else { Delivery::Off }
     }
 
-    fn receive(&self, stop: CancellationToken) -> BoxFuture<'_, ()> {
+    fn access(&self) -> &Access {
+        &self.access
+    }
+
+    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let Some(Bot { api, settings, permissions, transcriber }) = &self.bot else { return };
-            if let Err(error) = permissions.load(&self.inbound.store).await {
-                tracing::error!(%error, "could not read which chats were paired and which groups moved");
-            }
-            let receiver = Receiver::new(api.clone(), settings, permissions.clone(), self.inbound.clone());
+            let Some(Bot { api, settings, transcriber, .. }) = &self.bot else { return };
+            let (window, most) = (settings.pending_window, settings.pending_max);
+            let channel: Arc<dyn Channel> = Arc::clone(&self) as _;
+            let reception = Reception::after_a_pause(channel, self.inbound.clone(), window, most).await;
+            let receiver = Receiver::new(api.clone(), self.access.clone(), self.inbound.clone(), reception);
             let (Some(files), Some(transcriber)) = (self.inbound.files.clone(), transcriber.clone()) else {
                 return receiver.run(stop).await;
             };
@@ -124,14 +143,14 @@ impl Channel for Telegram {
     /// that may not write to it.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection> {
         check_length(&content)?;
-        let Some(Bot { permissions, .. }) = &self.bot else {
+        if self.bot.is_none() {
             return Err(Rejection::Off { hint: "Start the supervisor with AUTONOUS_TELEGRAM_TOKEN." });
-        };
-        let place: Place = chat_id.parse().map_err(|_| {
+        }
+        let _: Place = chat_id.parse().map_err(|_| {
             let rule = "`chat` is neither the number of a Telegram chat nor `CHAT:TOPIC`";
             Rejection::Invalid(rule.to_owned())
         })?;
-        if !permissions.allows(place.chat.0) {
+        if !self.access.allows(chat_id) {
             return Err(Rejection::ChatNotAllowed {
                 hint: "Write to the bot from it and pair the code that it answers with, or add its number to \
                        AUTONOUS_TELEGRAM_ALLOWED_CHATS.",
@@ -152,31 +171,6 @@ impl Channel for Telegram {
         LIMITS
     }
 
-    /// All topics of a group share its limits.
-    fn limited_as<'a>(&self, chat_id: &'a str) -> &'a str {
-        chat_id.split(':').next().unwrap_or(chat_id)
-    }
-
-    /// Groups have negative numbers.
-    fn audience(&self, chat_id: &str) -> Audience {
-        match (&self.bot, chat_id.parse()) {
-            (Some(Bot { permissions, .. }), Ok(Place { chat, .. })) if permissions.allows(chat.0) => {
-                if chat.0 < 0 { Audience::Group } else { Audience::Person }
-            }
-            _ => Audience::Stranger,
-        }
-    }
-
-    fn moved(&self, from: &str, to: &str) {
-        if let (Some(Bot { permissions, .. }), Ok(from), Ok(to)) = (&self.bot, from.parse(), to.parse()) {
-            permissions.moved(from, to);
-        }
-    }
-
-    fn shows_signs(&self) -> bool {
-        self.bot.is_some()
-    }
-
     fn show<'a>(&'a self, chat_id: &'a str, sign: &'a Sign) -> BoxFuture<'a, Shown> {
         Box::pin(async move {
             match (&self.bot, chat_id.parse()) {
@@ -186,51 +180,48 @@ impl Channel for Telegram {
         })
     }
 
-    fn approvers(&self) -> Vec<String> {
-        let people = self.bot.iter().flat_map(|bot| bot.permissions.approvers());
-        people.map(|person| person.to_string()).collect()
-    }
-
-    fn has_approver<'a>(&'a self, chat_id: &'a str) -> BoxFuture<'a, bool> {
+    /// Telegram refuses an answer that comes too late or twice, which changes nothing.
+    fn answer(&self, answer: PressAnswer) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let (Some(Bot { api, permissions, .. }), Ok(Place { chat, .. })) = (&self.bot, chat_id.parse())
-            else {
-                return false;
-            };
-            if chat.0 > 0 || !permissions.allows(chat.0) {
-                return permissions.may_approve(chat.0);
+            let Some(Bot { api, .. }) = &self.bot else { return };
+            let words: String = answer.words.chars().take(MAX_ANSWER_CHARS).collect();
+            let request = AnswerCallbackQuery::new(CallbackQueryId(answer.press_id)).text(words);
+            if let Err(error) = api.call(&request).await {
+                tracing::debug!(%error, "could not answer the press of a button");
             }
-            for person in permissions.approvers() {
-                if methods::is_member(api, chat, person).await {
-                    return true;
-                }
+            let Some((chat, message)) = answer.closes else { return };
+            let Ok(Place { chat, .. }) = chat.id.parse() else { return };
+            let request = EditMessageReplyMarkup::new(chat, send::target(&message));
+            if let Err(error) = api.call(&request).await {
+                tracing::debug!(%error, "the buttons of a question are gone already");
             }
-            false
         })
     }
 
-    fn set_paired(&self, chat_id: &str, is_paired: bool) {
-        if let (Some(Bot { permissions, .. }), Ok(number)) = (&self.bot, chat_id.parse()) {
-            permissions.set_paired(number, is_paired);
-        }
+    fn administrators<'a>(&'a self, group: &'a str) -> BoxFuture<'a, Option<HashSet<PersonId>>> {
+        Box::pin(async move {
+            let (Some(Bot { api, administrators, .. }), Ok(Place { chat, .. })) = (&self.bot, group.parse())
+            else {
+                return None;
+            };
+            administrators.of(api, chat).await
+        })
     }
 
-    fn configured_chats(&self) -> Vec<String> {
-        let numbers = self.bot.iter().flat_map(|bot| bot.permissions.configured());
-        numbers.map(|number| number.to_string()).collect()
+    fn is_member<'a>(&'a self, group: &'a str, person: &'a PersonId) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            match (&self.bot, group.parse()) {
+                (Some(Bot { api, .. }), Ok(Place { chat, .. })) => send::is_member(api, chat, person).await,
+                _ => false,
+            }
+        })
     }
 
-    fn send<'a>(
-        &'a self,
-        chat_id: &'a str,
-        content: &'a Content,
-        attempt: u32,
-    ) -> BoxFuture<'a, SendOutcome> {
+    fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
         Box::pin(async move {
             match &self.bot {
                 Some(Bot { api, settings, .. }) => {
-                    let (store, most) = (&self.inbound.store, settings.send_max_attempts);
-                    send::send(api, store, most, chat_id, content, attempt).await
+                    send::send(api, &self.inbound.store, settings.send_max_attempts, outgoing).await
                 }
                 None => SendOutcome::GiveUp { error: "Telegram is off".to_owned() },
             }

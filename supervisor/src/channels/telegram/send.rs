@@ -1,14 +1,30 @@
-//! Sends one message, and decides what follows from a failure.
+//! Sends one message with one call of Telegram's API, and decides what follows from a failure.
 
 use std::time::Duration;
 
-use protocol::MessageId;
+use protocol::{MessageId, PersonId};
+use reqwest::Body;
+use reqwest::multipart::{Form, Part};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use teloxide::ApiError;
+use teloxide::payloads::{
+    EditMessageText, EditMessageTextSetters, GetChatMember, SetMessageReaction, SetMessageReactionSetters,
+};
+use teloxide::requests::Payload;
+use teloxide::types::{
+    self, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ReactionType, UserId,
+};
 
-use super::api::Api;
+use super::MAX_CAPTION_UNITS;
+use super::api::{Api, CallError, PATIENCE, Refusal};
 use super::bot::{RetryPolicy, pause, retry_policy};
-use super::methods;
-use super::place::Place;
-use crate::channel::{Content, SendOutcome};
+use super::split::MAX_UNITS;
+use super::translate::Place;
+use crate::channel::content::{Button, Content, File, FileBody};
+use crate::channel::{Outgoing, SendOutcome};
+use crate::file_copy::parts;
+use crate::formatting::{Entity, FormattedText};
 use crate::store::Store;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -21,14 +37,12 @@ pub(super) async fn send(
     api: &Api,
     store: &Store,
     max_attempts: u32,
-    chat_id: &str,
-    content: &Content,
-    attempt: u32,
+    Outgoing { chat_id, content, attempt }: Outgoing<'_>,
 ) -> SendOutcome {
     let Ok(place) = chat_id.parse::<Place>() else {
         return SendOutcome::GiveUp { error: format!("invalid Telegram chat: {chat_id:?}") };
     };
-    let error = match methods::send(api, store, place, content).await {
+    let error = match send_formatted(api, store, place, content).await {
         Ok(message_id) => return SendOutcome::Sent { message_id: message_id.map(MessageId::from) },
         Err(error) => error,
     };
@@ -55,6 +69,194 @@ fn after_failure(policy: RetryPolicy, error: String, attempt: u32, max_attempts:
     } else {
         SendOutcome::GiveUp { error }
     }
+}
+
+/// A file may take longer: 20 MB at 170 kB a second.
+const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
+
+/// The fields that are read of a sent message.
+#[derive(Deserialize)]
+pub(super) struct SentMessage {
+    pub(super) message_id: i64,
+}
+
+/// Sends a message with its formatting, or without it if Telegram refuses that: how it looks matters less
+/// than that it arrives. Telegram has no code for what it does not like about a message, so all of its
+/// refusals are tried so; one for another reason comes again. Returns the number of the new message, if there
+/// is one.
+async fn send_formatted(
+    api: &Api,
+    store: &Store,
+    place: Place,
+    content: &Content,
+) -> Result<Option<i64>, CallError> {
+    match send_as_it_is(api, store, place, content).await {
+        Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. }))
+            if content.is_formatted() =>
+        {
+            tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
+            send_as_it_is(api, store, place, &without_formatting(content)).await
+        }
+        sent => sent,
+    }
+}
+
+/// The same message as plain text, with the addresses of its links.
+fn without_formatting(content: &Content) -> Content {
+    let mut plain = content.clone();
+    let (text, max_units) = match &mut plain {
+        Content::Formatted(text) | Content::Question { text, .. } => (text, MAX_UNITS),
+        Content::Document(file) | Content::Voice(file) => (&mut file.caption, MAX_CAPTION_UNITS),
+        Content::Text(_) | Content::Edit { .. } | Content::Reaction { .. } => return plain,
+    };
+    *text = FormattedText::plain(text.without_formatting(max_units));
+    plain
+}
+
+async fn send_as_it_is(
+    api: &Api,
+    store: &Store,
+    place: Place,
+    content: &Content,
+) -> Result<Option<i64>, CallError> {
+    match content {
+        Content::Text(text) => send_message(api, place, text, &[], None).await.map(Some),
+        Content::Formatted(FormattedText { text, entities }) => {
+            send_message(api, place, text, entities, None).await.map(Some)
+        }
+        Content::Question { text: FormattedText { text, entities }, buttons } => {
+            let markup = Some(keyboard(buttons));
+            send_message(api, place, text, entities, markup).await.map(Some)
+        }
+        Content::Edit { message_id, text } => edit(api, place.chat, message_id, text).await,
+        Content::Document(file) => upload(api, "SendDocument", form(store, place, "document", file)).await,
+        Content::Voice(file) => upload(api, "SendVoice", form(store, place, "voice", file)).await,
+        Content::Reaction { message_id, emoji, is_big } => {
+            let reaction = ReactionType::Emoji { emoji: emoji.clone() };
+            let request =
+                SetMessageReaction::new(place.chat, target(message_id)).reaction([reaction]).is_big(*is_big);
+            api.call(&request).await.map(|_| None)
+        }
+    }
+}
+
+/// `sendMessage` (<https://core.telegram.org/bots/api#sendmessage>), with entities as the outbox keeps them.
+#[derive(Serialize)]
+struct SendMessage<'a> {
+    chat_id: ChatId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_thread_id: Option<i32>,
+    text: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    entities: &'a [Entity],
+    link_preview_options: LinkPreviewOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_markup: Option<InlineKeyboardMarkup>,
+}
+
+impl Payload for SendMessage<'_> {
+    type Output = Value;
+
+    const NAME: &'static str = "SendMessage";
+}
+
+pub(super) fn keyboard(buttons: &[Vec<Button>]) -> InlineKeyboardMarkup {
+    let button = |button: &Button| InlineKeyboardButton::callback(&button.label, &button.data);
+    let rows = buttons.iter().filter(|row| !row.is_empty());
+    InlineKeyboardMarkup::new(rows.map(|row| row.iter().map(button).collect::<Vec<_>>()))
+}
+
+/// Sends a text, and returns the message's number. A preview would make Telegram fetch an address, which
+/// could carry data away that a file or a page put into it.
+async fn send_message(
+    api: &Api,
+    place: Place,
+    text: &str,
+    entities: &[Entity],
+    reply_markup: Option<InlineKeyboardMarkup>,
+) -> Result<i64, CallError> {
+    let Place { chat: chat_id, topic: message_thread_id } = place;
+    let link_preview_options = NO_PREVIEW;
+    let request =
+        SendMessage { chat_id, message_thread_id, text, entities, link_preview_options, reply_markup };
+    let sent: SentMessage = api.call_for(&request, PATIENCE).await?;
+    Ok(sent.message_id)
+}
+
+pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
+    is_disabled: true,
+    url: None,
+    prefer_small_media: false,
+    prefer_large_media: false,
+    show_above_text: false,
+};
+
+/// Telegram refuses an edit that changes nothing: it was made before, and only the response was lost.
+async fn edit(api: &Api, chat: ChatId, message_id: &MessageId, text: &str) -> Result<Option<i64>, CallError> {
+    let message_id = target(message_id);
+    let request = EditMessageText::new(chat, message_id, text).link_preview_options(NO_PREVIEW);
+    match api.call_for::<_, SentMessage>(&request, PATIENCE).await {
+        Ok(_) => Ok(Some(message_id.0.into())),
+        Err(CallError::Refused(refusal)) if changes_nothing(&refusal.description) => {
+            Ok(Some(message_id.0.into()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Telegram has no code for it; the client's list of descriptions does.
+pub(super) fn changes_nothing(description: &str) -> bool {
+    let known = serde_json::from_value(Value::String(description.to_owned()));
+    known.is_ok_and(|error: ApiError| error == ApiError::MessageNotModified)
+}
+
+async fn upload(api: &Api, method: &'static str, form: Form) -> Result<Option<i64>, CallError> {
+    let sent: SentMessage = api.upload(method, form, UPLOAD_PATIENCE).await?;
+    Ok(Some(sent.message_id))
+}
+
+/// A file and its caption.
+fn form(store: &Store, place: Place, field: &'static str, file: &File) -> Form {
+    let part = match &file.body {
+        FileBody::Bytes(bytes) => Part::bytes(bytes.clone()),
+        FileBody::Stored(stored) => {
+            let bytes = Body::wrap_stream(parts(store.clone(), stored));
+            Part::stream_with_length(bytes, stored.size_bytes)
+        }
+    };
+    let mut form = Form::new().text("chat_id", place.chat.to_string());
+    if let Some(topic) = place.topic {
+        form = form.text("message_thread_id", topic.to_string());
+    }
+    if !file.caption.text.is_empty() {
+        form = form.text("caption", file.caption.text.clone());
+    }
+    if !file.caption.entities.is_empty() {
+        form = form.text("caption_entities", json!(file.caption.entities).to_string());
+    }
+    form.part(field, part.file_name(file.name.clone()))
+}
+
+/// Whether a person is in a group; not if Telegram does not say.
+pub(super) async fn is_member(api: &Api, chat: ChatId, person: &PersonId) -> bool {
+    #[derive(Deserialize)]
+    struct Member {
+        status: String,
+    }
+    let Ok(person) = person.as_str().parse() else { return false };
+    let request = GetChatMember::new(chat, UserId(person));
+    match api.call_for::<_, Member>(&request, PATIENCE).await {
+        Ok(member) => !matches!(member.status.as_str(), "left" | "kicked"),
+        Err(error) => {
+            tracing::warn!(%error, chat_id = chat.0, "could not read whether an approver is in a group");
+            false
+        }
+    }
+}
+
+/// Telegram's message numbers have 32 bits; the control port rejects others.
+pub(super) fn target(message: &MessageId) -> types::MessageId {
+    types::MessageId(message.as_str().parse().unwrap_or(i32::MAX))
 }
 
 #[cfg(test)]

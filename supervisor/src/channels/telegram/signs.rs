@@ -8,14 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 use teloxide::payloads::{DeleteMessage, SendChatAction, SendChatActionSetters as _};
 use teloxide::requests::Payload;
-use teloxide::types::{
-    self, ChatAction, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ThreadId,
-};
+use teloxide::types::{self, ChatAction, ChatId, InlineKeyboardMarkup, LinkPreviewOptions, ThreadId};
 
 use super::api::{Api, CallError, Refusal};
-use super::methods::{NO_PREVIEW, SentMessage, changes_nothing, target};
-use super::place::Place;
-use super::press;
+use super::send::{NO_PREVIEW, SentMessage, changes_nothing, keyboard, target};
+use super::translate::Place;
 use crate::channel::sign::{Progress, Shown, Sign};
 use crate::formatting::Entity;
 
@@ -31,7 +28,7 @@ struct ProgressMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message_thread_id: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    message_id: Option<types::MessageId>,
+    message_id: Option<i32>,
     text: &'a str,
     entities: &'a [Entity],
     link_preview_options: LinkPreviewOptions,
@@ -63,16 +60,15 @@ impl Payload for EditProgress<'_> {
 
 impl<'a> ProgressMessage<'a> {
     fn new(place: Place, message_id: Option<&MessageId>, progress: &'a Progress) -> Self {
-        let button = |task| InlineKeyboardButton::callback("Stop", press::stop_data(task));
         Self {
             chat_id: place.chat,
             // An edited message stays where it is.
             message_thread_id: place.topic.filter(|_| message_id.is_none()),
-            message_id: message_id.map(target),
+            message_id: message_id.map(|id| target(id).0),
             text: &progress.text.text,
             entities: &progress.text.entities,
             link_preview_options: NO_PREVIEW,
-            reply_markup: InlineKeyboardMarkup::new(progress.stops.iter().map(|task| [button(task)])),
+            reply_markup: keyboard(&[progress.stop.iter().cloned().collect()]),
             disable_notification: message_id.is_none().then_some(true),
         }
     }

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use protocol::{EventId, visible};
+use protocol::EventId;
 use tokio::runtime::Runtime;
 
 use super::super::control_client::ControlClient;
 use super::super::error::CommandError;
-use super::super::undo;
 use super::super::{print, print_error};
 use super::lines::{GOES_ON, Lines};
 use super::reply_wait::{ReplyWait, Waited};
@@ -16,9 +15,6 @@ use super::{LEFT, how_to_see, question, reply_text};
 use crate::channels::local::messages::NewMessage;
 use crate::data_dir::DataDir;
 use crate::terminal::Screen;
-
-/// Reverts the file changes of the chat's last task that made any, as in other channels.
-const UNDO: &str = "/undo";
 
 /// Holds the conversation until somebody leaves it.
 pub(super) fn hold(
@@ -37,10 +33,6 @@ pub(super) fn hold(
         "Chat `{chat}`. Ctrl-C stops a task, Ctrl-D leaves. A line that ends in `{GOES_ON}` goes on."
     ));
     while let Some(text) = lines.next()? {
-        if text.trim() == UNDO {
-            conversation.undo();
-            continue;
-        }
         match conversation.send(text, &mut lines) {
             Ok(Waited::Ended(status)) => print(&reply_text(&status, Some(stdout))),
             Ok(Waited::Left(task) | Waited::Asks { task, .. }) => {
@@ -68,13 +60,6 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    fn undo(&self) {
-        match self.runtime.block_on(undo::last_of_chat(self.client, self.chat)) {
-            Ok(text) => print(&visible::escaped(&text)),
-            Err(error) => print_error(&format!("{:#}", anyhow::Error::from(error))),
-        }
-    }
-
     /// Sends a message and waits for its reply, with a question for each call that waits for a person.
     fn send(&self, text: String, lines: &mut Lines<'_>) -> Result<Waited, CommandError> {
         let message = NewMessage { text, chat: self.chat.to_owned() };

@@ -101,7 +101,7 @@ fn text_of_stdin() -> Result<String, CommandError> {
 }
 
 fn exit_code(status: &MessageStatus) -> ExitCode {
-    if status.status == "done" { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if status.is_answered() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The reply as a terminal shows it, or as it is.

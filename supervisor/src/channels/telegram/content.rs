@@ -1,9 +1,7 @@
-//! What a message says and brings: its text, what else it says put into words, and its files.
+//! What a message says to the bot and brings: its text, what else it says put into words, and its files.
 
 use teloxide::types::{FileMeta, Message, PhotoSize};
 
-use super::admission::text_of;
-use super::identity::Identity;
 use crate::channel::attachment::Attachment;
 
 /// What Telegram gives out to a bot (<https://core.telegram.org/bots/api#getfile>).
@@ -14,14 +12,14 @@ const MAX_QUOTED_CHARS: usize = 2000;
 
 /// The content of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Incoming {
+pub(super) struct MessageContent {
     pub(super) text: String,
     pub(super) files: Vec<Attachment>,
     /// The album that it is a part of.
     pub(super) album: Option<String>,
 }
 
-impl Incoming {
+impl MessageContent {
     pub(super) fn of(message: &Message, bot: &Identity) -> Self {
         let mut files = files_of(message);
         let mut parts: Vec<String> = message.reply_to_message().and_then(in_reply_to).into_iter().collect();
@@ -40,11 +38,10 @@ impl Incoming {
     pub(super) fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.files.is_empty()
     }
+}
 
-    /// Whether one of its files is larger than Telegram gives out.
-    pub(super) fn is_too_large(&self) -> bool {
-        self.files.iter().any(|file| file.size_bytes.is_some_and(|bytes| bytes > MAX_FILE_BYTES))
-    }
+pub(super) fn text_of(message: &Message) -> &str {
+    message.text().or_else(|| message.caption()).unwrap_or_default()
 }
 
 fn in_reply_to(replied: &Message) -> Option<String> {
@@ -136,13 +133,83 @@ fn largest(sizes: &[PhotoSize]) -> Option<&PhotoSize> {
     sizes.iter().max_by_key(|size| u64::from(size.width) * u64::from(size.height))
 }
 
+/// What `getMe` says of the bot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) id: u64,
+    /// Without the `@`.
+    pub(super) username: String,
+}
+
+/// The longest word that may be a command; a tool's name may be longer than Telegram's 32 characters.
+const MAX_COMMAND_CHARS: usize = 64;
+
+impl Identity {
+    /// What a text says to us: without a mention of us in front, and `/x@us` as `/x`. None for the command of
+    /// another bot.
+    pub(super) fn addressed(&self, text: &str) -> Option<String> {
+        let text = self.without_mention(text);
+        let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
+        match command(word) {
+            Some((_, Some(bot))) if !self.is_named(bot) => None,
+            Some((command, Some(_))) => Some(format!("/{command}{rest}")),
+            Some((_, None)) | None => Some(text.to_owned()),
+        }
+    }
+
+    /// Whether a text names us anywhere.
+    pub(super) fn is_mentioned_in(&self, text: &str) -> bool {
+        let mut rest = text;
+        let mut before = None;
+        while let Some(at) = rest.find('@') {
+            before = rest[..at].chars().next_back().or(before.filter(|_| at == 0));
+            rest = &rest[at + 1..];
+            let name_ends = rest.find(|c: char| !is_of_a_name(c)).unwrap_or(rest.len());
+            if self.is_named(&rest[..name_ends]) && !before.is_some_and(is_of_a_name) {
+                return true;
+            }
+            before = Some('@');
+        }
+        false
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.username.eq_ignore_ascii_case(name)
+    }
+
+    fn without_mention<'a>(&self, text: &'a str) -> &'a str {
+        let text = text.trim_start();
+        let Some(rest) = text.strip_prefix('@') else { return text };
+        let (name, rest) = rest.split_at(rest.find(|c: char| !is_of_a_name(c)).unwrap_or(rest.len()));
+        let rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',' || c == ':');
+        if self.is_named(name) && !rest.is_empty() { rest } else { text }
+    }
+}
+
+/// Whether a text begins with a command, of whichever bot.
+pub(super) fn is_command(text: &str) -> bool {
+    text.split_whitespace().next().and_then(command).is_some()
+}
+
+/// The name of a command, and the bot that it is for.
+fn command(word: &str) -> Option<(&str, Option<&str>)> {
+    let word = word.strip_prefix('/')?;
+    let (name, bot) = word.split_once('@').map_or((word, None), |(name, bot)| (name, Some(bot)));
+    let is_name = !name.is_empty() && name.len() <= MAX_COMMAND_CHARS && name.chars().all(is_of_a_name);
+    is_name.then_some((name, bot))
+}
+
+const fn is_of_a_name(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn incoming(fields: Value) -> Incoming {
+    fn incoming(fields: Value) -> MessageContent {
         let mut message = json!({
             "message_id": 1, "date": 1000,
             "chat": {"id": 7, "type": "private", "first_name": "A"},
@@ -150,7 +217,7 @@ mod tests {
         });
         message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let bot = Identity { id: 5, username: "played_bot".to_owned() };
-        Incoming::of(&serde_json::from_str(&message.to_string()).unwrap(), &bot)
+        MessageContent::of(&serde_json::from_str(&message.to_string()).unwrap(), &bot)
     }
 
     fn file(name: &str, size: u64) -> Value {
@@ -217,10 +284,53 @@ mod tests {
         assert!(incoming(json!({"new_chat_title": "x"})).is_empty());
     }
 
+    fn us() -> Identity {
+        Identity { id: 5, username: "our_bot".to_owned() }
+    }
+
     #[test]
-    fn a_file_that_telegram_does_not_give_out_is_known_by_its_size() {
-        for (size, is_too_large) in [(20_000_000, false), (20_000_001, true), (26_214_400, true)] {
-            assert_eq!(incoming(json!({"document": file("f", size)})).is_too_large(), is_too_large, "{size}");
+    fn a_text_is_read_without_our_name_and_not_at_all_if_it_commands_another_bot() {
+        for (text, expected) in [
+            ("ls path=.", Some("ls path=.")),
+            ("@our_bot ls path=.", Some("ls path=.")),
+            (" @Our_Bot, /status", Some("/status")),
+            ("@our_bot: @our_bot", Some("@our_bot")),
+            ("@our_bot", Some("@our_bot")),
+            ("@our_bots ls", Some("@our_bots ls")),
+            ("/cancel@our_bot all", Some("/cancel all")),
+            ("/CANCEL@OUR_BOT", Some("/CANCEL")),
+            ("/cancel@other_bot", None),
+            ("@our_bot /cancel@other_bot", None),
+            ("/etc/passwd@home is a path", Some("/etc/passwd@home is a path")),
+            ("", Some("")),
+        ] {
+            assert_eq!(us().addressed(text).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_mention_is_our_whole_name() {
+        for (text, expected) in [
+            ("hello @our_bot", true),
+            ("@OUR_BOT!", true),
+            ("(@our_bot)", true),
+            ("ä@our_bot", true),
+            ("me@our_bot", false),
+            ("@our_bot2", false),
+            ("our_bot", false),
+            ("a@b @our_bot", true),
+            ("@@our_bot", true),
+        ] {
+            assert_eq!(us().is_mentioned_in(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_a_word_and_not_a_path() {
+        for (text, expected) in
+            [("/ls path=.", true), (" /x@any_bot", true), ("/etc/hosts", false), ("/", false), ("ls", false)]
+        {
+            assert_eq!(is_command(text), expected, "{text:?}");
         }
     }
 }

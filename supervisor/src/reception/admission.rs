@@ -1,0 +1,156 @@
+//! Decides what to do with a message, and whether a person may press a button; pure functions.
+
+use std::collections::HashSet;
+
+use protocol::{PersonId, Sender};
+
+use crate::channel::Chat;
+use crate::channel::access::{Access, GroupMembers, GroupTrigger};
+use crate::channel::update::Incoming;
+use crate::commands::{self, Command, Parsed};
+
+/// What to do with a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Run,
+    /// It replaces the text of an earlier message.
+    Edited,
+    /// It waited too long: do not run it, but store its text, so that a person can requeue it.
+    Late,
+    /// Carry it out at once.
+    Command(Command),
+    /// Store a row, do not run it, and do not answer.
+    Skip(&'static str),
+    /// Store a row, do not run it, and tell the chat why.
+    Answer {
+        reason: &'static str,
+        reply: &'static str,
+    },
+    /// The chat may not use the bot: tell it how it may, but not every time.
+    UnknownChat,
+    /// The sender is not obeyed in this group: tell the group why, but not every time.
+    NotObeyed(&'static str),
+}
+
+/// The facts of a message when it comes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    pub access: &'a Access,
+    /// Who administers its group; none if that is not known.
+    pub administrators: Option<&'a HashSet<PersonId>>,
+    /// Messages from before this time, in seconds since the epoch, waited too long.
+    pub not_before: Option<i64>,
+}
+
+/// Whether a person is obeyed in a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Obeyed {
+    Yes,
+    /// What the group is told.
+    No(&'static str),
+    /// It is not known who administers the group.
+    DependsOnAdministrators,
+}
+
+const ADMINISTRATORS_ALONE: &str = "In this group I obey its administrators alone.";
+const LISTED_ALONE: &str = "In this group I obey only people whom my operator has allowed.";
+const FORWARDED_COMMAND: &str = "I carry out no forwarded commands. Please write it yourself.";
+const UNKNOWN_ADMINISTRATORS: &str =
+    "I could not read who administers this group, so I did nothing. Please send it again in a moment.";
+
+/// Decides about a message.
+pub(crate) fn judge(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Verdict {
+    let verdict = match refusal(chat, incoming, rules) {
+        Some(refused) => refused,
+        None => of_content(incoming, is_late(incoming, rules)),
+    };
+    match verdict {
+        Verdict::Run if incoming.is_edit => Verdict::Edited,
+        _ if incoming.is_edit => Verdict::Skip("an edited message that is not run"),
+        verdict => verdict,
+    }
+}
+
+/// Whether a person is obeyed in a chat that may use the bot.
+pub(crate) fn obeyed(person: Option<&Sender>, chat: &Chat, rules: &Rules<'_>) -> Obeyed {
+    let access = rules.access;
+    let Some(person) = person.filter(|_| access.is_group(&chat.id)) else { return Obeyed::Yes };
+    match access.rules().group_members {
+        _ if access.lists(person) => Obeyed::Yes,
+        GroupMembers::All => Obeyed::Yes,
+        GroupMembers::Listed => Obeyed::No(LISTED_ALONE),
+        GroupMembers::Admins if !access.rules().users.is_empty() => Obeyed::No(LISTED_ALONE),
+        GroupMembers::Admins => match rules.administrators {
+            Some(people) if people.contains(&person.id) => Obeyed::Yes,
+            Some(_) => Obeyed::No(ADMINISTRATORS_ALONE),
+            None => Obeyed::DependsOnAdministrators,
+        },
+    }
+}
+
+/// Whether the verdict depends on who administers the message's group.
+pub(super) fn needs_administrators(chat: &Chat, incoming: &Incoming, access: &Access) -> bool {
+    let rules = Rules { access, administrators: None, not_before: None };
+    speaks(chat, incoming, &rules).is_none()
+        && obeyed(incoming.sender(), chat, &rules) == Obeyed::DependsOnAdministrators
+}
+
+fn is_late(incoming: &Incoming, rules: &Rules<'_>) -> bool {
+    rules.not_before.is_some_and(|limit| incoming.sent_at < limit)
+}
+
+/// Why a message is not considered; none if it is.
+fn refusal(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Option<Verdict> {
+    const NOT_KNOWN: &str = "it is not known who administers the group";
+    let is_to_bot = incoming.is_to_bot || !rules.access.is_group(&chat.id);
+    let verdict = speaks(chat, incoming, rules).or_else(|| match obeyed(incoming.sender(), chat, rules) {
+        Obeyed::Yes => None,
+        Obeyed::No(_) if !is_to_bot => Some(Verdict::Skip("its sender is not obeyed in this group")),
+        Obeyed::No(reply) => Some(Verdict::NotObeyed(reply)),
+        Obeyed::DependsOnAdministrators if !is_to_bot => Some(Verdict::Skip(NOT_KNOWN)),
+        Obeyed::DependsOnAdministrators => {
+            Some(Verdict::Answer { reason: NOT_KNOWN, reply: UNKNOWN_ADMINISTRATORS })
+        }
+    });
+    match verdict? {
+        Verdict::UnknownChat | Verdict::NotObeyed(_) if is_late(incoming, rules) => {
+            Some(Verdict::Skip("an old message of somebody who may not use the bot"))
+        }
+        verdict => Some(verdict),
+    }
+}
+
+/// Why a message is not for us, whoever its sender is; none if it is.
+fn speaks(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Option<Verdict> {
+    let is_to_bot = incoming.is_to_bot || !rules.access.is_group(&chat.id);
+    if incoming.sender().is_some_and(|sender| sender.is_bot) {
+        return Some(Verdict::Skip("a bot wrote it"));
+    }
+    match (rules.access.allows(&chat.id), is_to_bot) {
+        (false, true) => Some(Verdict::UnknownChat),
+        (false, false) => Some(Verdict::Skip("the chat may not use the bot")),
+        (true, false) if rules.access.rules().group_trigger == GroupTrigger::Mention => {
+            Some(Verdict::Skip("the message does not speak to the bot"))
+        }
+        (true, _) => None,
+    }
+}
+
+/// What to do with a message of somebody who may ask for it.
+fn of_content(incoming: &Incoming, is_late: bool) -> Verdict {
+    let is_forwarded = incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some());
+    if is_forwarded && incoming.command.is_some() {
+        return Verdict::Answer { reason: "a forwarded command", reply: FORWARDED_COMMAND };
+    }
+    match (incoming.command.as_deref().and_then(commands::parse), incoming.unreadable) {
+        (Some(_), _) if is_late => Verdict::Skip("a command that waited too long"),
+        _ if is_late => Verdict::Late,
+        (Some(Parsed::Command(command)), _) => Verdict::Command(command),
+        (Some(Parsed::Misused(reply)), _) => Verdict::Answer { reason: "a misused command", reply },
+        (None, Some(unreadable)) => match unreadable.reply {
+            Some(reply) => Verdict::Answer { reason: unreadable.reason, reply },
+            None => Verdict::Skip(unreadable.reason),
+        },
+        (None, None) => Verdict::Run,
+    }
+}

@@ -1,0 +1,300 @@
+//! Stores what a channel delivered together with the position behind it, in one transaction.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use protocol::{MessageId, PersonId, TaskId, now_ms};
+use rusqlite::Transaction;
+
+use super::admission::{Rules, Verdict};
+use super::{Backlog, Inbound, press, stranger};
+use crate::channel::update::{Incoming, Kind, Press, Update};
+use crate::channel::{Channel, Chat, Content};
+use crate::commands::{self, Command, Context};
+use crate::store::attachments::{self, Origin};
+use crate::store::inbox::{IncomingMessage, enqueue, store_skipped};
+use crate::store::{StoreError, backlog, chats, edits, kv, outbox};
+
+/// How often a group gets a message about who may use the bot, at most.
+const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;
+
+/// The updates of one response, each message with what to do with it.
+pub(super) struct Batch {
+    pub(super) updates: Vec<(Update, Option<Verdict>)>,
+    /// Where the channel continues behind them; none if there are none.
+    pub(super) position: Option<String>,
+    /// Set while the messages that waited at start are received.
+    pub(super) backlog: Option<Backlog>,
+    /// Whether these updates are the last of those: their chats get a message about what was skipped.
+    pub(super) ends_backlog: bool,
+    pub(super) administrators: HashMap<String, Option<HashSet<PersonId>>>,
+    pub(super) channel: Arc<dyn Channel>,
+    pub(super) inbound: Inbound,
+}
+
+/// What a batch changes beyond its rows, once it is stored.
+#[derive(Default)]
+pub(super) struct Stored {
+    /// Where the backlog began.
+    pub(super) since_seq: Option<i64>,
+    /// The rows of new messages.
+    pub(super) tasks: Vec<TaskId>,
+    pub(super) presses: Vec<(Press, (Chat, Option<MessageId>), press::Effect)>,
+    /// The groups that have another ID now: the old one, and the new one.
+    pub(super) moved: Vec<(String, String)>,
+    pub(super) cancels: bool,
+    pub(super) brings_files: bool,
+}
+
+impl Batch {
+    pub(super) fn store(&self, tx: &Transaction<'_>) -> Result<Stored, StoreError> {
+        let (name, run) = (self.channel.name(), &self.inbound.run);
+        let mut stored = Stored::default();
+        let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::begin(tx, &name), Ok);
+        stored.since_seq = self.backlog.map(begins).transpose()?;
+        for (update, verdict) in &self.updates {
+            self.store_update(tx, update, verdict.as_ref(), &mut stored)?;
+        }
+        if let (Some(since), Some(backlog)) = (stored.since_seq, self.backlog) {
+            backlog::keep_newest(tx, &name, since, backlog.most, run)?;
+            match self.ends_backlog {
+                true => backlog::end(tx, &name, since)?,
+                false => backlog::hold(tx, &name, since)?,
+            }
+        }
+        if self.ends_backlog {
+            for (chat, count) in backlog::take_skipped(tx, &name)? {
+                self.tell(tx, None, &chat, skipped_in_words(count))?;
+            }
+        }
+        if let Some(position) = &self.position {
+            kv::set(tx, &position_key(self.channel.as_ref()), position)?;
+        }
+        Ok(stored)
+    }
+
+    fn store_update(
+        &self,
+        tx: &Transaction<'_>,
+        update: &Update,
+        verdict: Option<&Verdict>,
+        stored: &mut Stored,
+    ) -> Result<(), StoreError> {
+        match (&update.kind, verdict) {
+            (Kind::Message(incoming), Some(verdict)) => {
+                self.store_message(tx, update, incoming, verdict, stored)
+            }
+            (Kind::Press(press), _) => {
+                self.skip(tx, update, None, "a button, answered on receipt")?;
+                let place = (&update.chat, update.message_id.as_ref());
+                let effect = press::carry_out(tx, press, place, &self.rules(&update.chat), &self.inbound)?;
+                let place = (update.chat.clone(), update.message_id.clone());
+                stored.presses.push((press.clone(), place, effect));
+                Ok(())
+            }
+            (Kind::Moved { from, to }, _) if self.channel.access().allows(from) => {
+                if self.skip(tx, update, None, "the group has another ID now")?.is_some() {
+                    let from = Chat::new(self.channel.name(), from);
+                    chats::move_to(tx, &from, to, Some(&self.inbound.run))?;
+                }
+                stored.moved.push((from.clone(), to.clone()));
+                Ok(())
+            }
+            (Kind::Moved { .. } | Kind::Message(_), _) => {
+                self.skip(tx, update, None, "the chat may not use the bot").map(drop)
+            }
+            (Kind::Other(reason), _) => self.skip(tx, update, None, reason).map(drop),
+        }
+    }
+
+    fn store_message(
+        &self,
+        tx: &Transaction<'_>,
+        update: &Update,
+        incoming: &Incoming,
+        verdict: &Verdict,
+        stored: &mut Stored,
+    ) -> Result<(), StoreError> {
+        let reason = match verdict {
+            Verdict::Run => {
+                stored.brings_files |= !incoming.files.is_empty();
+                stored.tasks.extend(self.run(tx, update, incoming)?);
+                return Ok(());
+            }
+            Verdict::Edited => return self.store_edited(tx, update, incoming),
+            Verdict::Late => "the message waited longer than the pending window",
+            Verdict::Command(_) => "a command, carried out on receipt",
+            Verdict::Skip(reason) | Verdict::Answer { reason, .. } => reason,
+            Verdict::UnknownChat => "the chat may not use the bot",
+            Verdict::NotObeyed(_) => "its sender is not obeyed in this group",
+        };
+        // One that was stored before was carried out and answered then.
+        let Some(task) = self.skip(tx, update, Some((incoming, verdict)), reason)? else { return Ok(()) };
+        stored.cancels |= matches!(verdict, Verdict::Command(Command::Cancel { .. }));
+        if let Some(reply) = self.reply(tx, (&update.chat, &task), incoming, verdict)? {
+            self.tell(tx, Some(&task), &update.chat, reply)?;
+        }
+        stored.tasks.push(task);
+        Ok(())
+    }
+
+    /// Carries out a message that is not run, and returns the message to its chat, if there is one.
+    fn reply(
+        &self,
+        tx: &Transaction<'_>,
+        (chat, task): (&Chat, &TaskId),
+        incoming: &Incoming,
+        verdict: &Verdict,
+    ) -> Result<Option<String>, StoreError> {
+        let Inbound { models, file_requests, limits, run, .. } = &self.inbound;
+        Ok(match verdict {
+            Verdict::Command(command) => {
+                let origin = incoming.origin.as_ref();
+                let context = Context { chat, task, origin, models, limits, file_requests, run };
+                commands::carry_out(tx, command, &context)?
+            }
+            Verdict::Answer { reply, .. } => Some((*reply).to_owned()),
+            Verdict::UnknownChat => {
+                let owner = self.channel.access().owner();
+                stranger::refusal(tx, chat, &title(incoming, chat), owner.as_deref(), run)?
+            }
+            Verdict::NotObeyed(reply) => may_tell_again(tx, chat)?.then(|| (*reply).to_owned()),
+            Verdict::Late => {
+                if !incoming.text.trim().is_empty() {
+                    backlog::count_skipped(tx, chat)?;
+                }
+                None
+            }
+            Verdict::Run | Verdict::Edited | Verdict::Skip(_) => None,
+        })
+    }
+
+    /// Stores a message as a task, which waits for the message's files; a part of an album that has not begun
+    /// belongs to the task of the part before.
+    fn run(
+        &self,
+        tx: &Transaction<'_>,
+        update: &Update,
+        incoming: &Incoming,
+    ) -> Result<Option<TaskId>, StoreError> {
+        let (row, run) = (row(update, Some(incoming)), &self.inbound.run);
+        let Some(inbox) = self.inbound.files.as_ref().filter(|_| !incoming.files.is_empty()) else {
+            return enqueue(tx, &row, run);
+        };
+        let (chat, album) = (&update.chat, incoming.album.as_deref());
+        let begun = album.map(|album| attachments::open_album(tx, chat, album)).transpose()?.flatten();
+        let task = match begun {
+            Some(task) => store_skipped(tx, &row, "a part of the album before it", run)?.map(|_| task),
+            None => enqueue(tx, &row, run)?,
+        };
+        let Some(task) = task else { return Ok(None) };
+        let directory = &inbox.inbox_of(&chat.session());
+        let origin =
+            Origin { message_id: update.message_id.as_ref(), said: &incoming.text, album, directory };
+        attachments::add(tx, &task, &origin, &incoming.files)?;
+        Ok(Some(task))
+    }
+
+    /// A message that its sender has changed: its task gets the new text if it has not begun, else the text
+    /// is a new message.
+    fn store_edited(
+        &self,
+        tx: &Transaction<'_>,
+        update: &Update,
+        incoming: &Incoming,
+    ) -> Result<(), StoreError> {
+        let Some(message_id) = &update.message_id else { return Ok(()) };
+        let (row, run) = (row(update, Some(incoming)), &self.inbound.run);
+        match edits::task_of(tx, &update.chat, message_id)? {
+            None => store_skipped(tx, &row, "an edit of a message that is not a task", run).map(drop),
+            Some(edits::Edited { has_begun: true, .. }) => {
+                let text = format!("[A correction of an earlier message:]\n\n{}", incoming.text);
+                enqueue(tx, &IncomingMessage { text, ..row }, run).map(drop)
+            }
+            Some(edits::Edited { task, .. }) => {
+                let reason = "an edit, which replaces the text of its message";
+                if store_skipped(tx, &row, reason, run)?.is_none() {
+                    return Ok(());
+                }
+                if !attachments::replace_said(tx, &task, message_id, &incoming.text)? {
+                    edits::replace_text(tx, &task, &incoming.text)?;
+                }
+                edits::record(tx, &task, &incoming.text)
+            }
+        }
+    }
+
+    /// Stores a row that is not run. The text is kept only of a message that a person can run again.
+    fn skip(
+        &self,
+        tx: &Transaction<'_>,
+        update: &Update,
+        message: Option<(&Incoming, &Verdict)>,
+        reason: &str,
+    ) -> Result<Option<TaskId>, StoreError> {
+        let mut row = row(update, message.map(|(incoming, _)| incoming));
+        if !matches!(message, Some((_, Verdict::Late))) {
+            row.text.clear();
+        }
+        store_skipped(tx, &row, reason, &self.inbound.run)
+    }
+
+    fn tell(
+        &self,
+        tx: &Transaction<'_>,
+        task: Option<&TaskId>,
+        chat: &Chat,
+        text: String,
+    ) -> Result<(), StoreError> {
+        let delivery = self.channel.delivery();
+        outbox::queue(tx, task, chat, vec![Content::Text(text)], delivery, Some(&self.inbound.run)).map(drop)
+    }
+
+    fn rules(&self, chat: &Chat) -> Rules<'_> {
+        let administrators = self.administrators.get(&chat.whole().id).and_then(Option::as_ref);
+        Rules { access: self.channel.access(), administrators, not_before: None }
+    }
+}
+
+/// The key of the position from which a channel continues: updates before it are stored.
+pub(super) fn position_key(channel: &dyn Channel) -> String {
+    format!("{}.offset", channel.name())
+}
+
+fn row(update: &Update, incoming: Option<&Incoming>) -> IncomingMessage {
+    IncomingMessage {
+        chat: update.chat.clone(),
+        update_id: update.id.clone(),
+        message_id: update.message_id.clone(),
+        text: incoming.map(|incoming| incoming.text.clone()).unwrap_or_default(),
+        origin: incoming.and_then(|incoming| incoming.origin.clone()),
+    }
+}
+
+/// What people call a chat: a group's title, or the name of the person.
+fn title(incoming: &Incoming, chat: &Chat) -> String {
+    let group = incoming.origin.as_ref().and_then(|origin| origin.chat.clone());
+    group.or_else(|| incoming.sender().map(ToString::to_string)).unwrap_or_else(|| chat.id.clone())
+}
+
+fn skipped_in_words(count: u64) -> String {
+    match count {
+        1 => "While I was off, 1 message came that I did not run. /retry runs it.".to_owned(),
+        many => format!(
+            "While I was off, {many} messages came that I did not run. /retry runs the newest; repeat it for \
+             older ones."
+        ),
+    }
+}
+
+/// Whether a group got no message within the hour about a member who may not use the bot.
+fn may_tell_again(tx: &Transaction<'_>, chat: &Chat) -> Result<bool, StoreError> {
+    let key = format!("{}.not_obeyed.{}", chat.channel, chat.whole().id);
+    let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
+    let now = now_ms();
+    let may = !(0..REFUSAL_PAUSE_MS).contains(&(now - last));
+    if may {
+        kv::set(tx, &key, &now.to_string())?;
+    }
+    Ok(may)
+}

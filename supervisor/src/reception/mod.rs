@@ -1,0 +1,232 @@
+//! What every channel's updates go through: who may ask, commands, presses, pairing, and the messages that
+//! waited at start.
+//!
+//! A channel translates between its service and our types; what follows from an update is decided here, in
+//! the transaction that stores it, so that an update that comes twice has one effect. Nothing here knows
+//! which channels there are.
+
+mod admission;
+mod batch;
+pub(crate) mod press;
+mod stranger;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use process::quotas::Limits;
+use protocol::{EventId, PersonId, TaskId, now_ms};
+use tokio::sync::Notify;
+
+use crate::approvals::client::Approvals;
+use crate::cancel_signal::CancelSignal;
+use crate::channel::update::{Kind, Update};
+use crate::channel::{Channel, Chat, Content, Outgoing};
+use crate::commands::models::Models;
+use crate::health::Board;
+use crate::store::{Store, StoreError, chats, kv, pairing};
+use crate::tool_files::ToolFiles;
+use admission::Verdict;
+#[cfg(test)]
+pub(crate) use admission::{Rules, judge};
+use batch::{Batch, Stored, position_key};
+
+const OUTAGE: &str = "I cannot store messages at the moment: my database, or the disk that it lies on, takes \
+                     no changes. Your message is not lost. I continue by myself as soon as there is room.";
+
+/// Where received messages go.
+#[derive(Debug, Clone)]
+pub(crate) struct Inbound {
+    pub store: Store,
+    /// This run's `process.started`.
+    pub run: EventId,
+    /// Sent when a message asks to cancel what runs.
+    pub cancel_signal: CancelSignal,
+    /// Notified when a chat asks for files.
+    pub file_requests: Arc<Notify>,
+    /// What a chat can choose from.
+    pub models: Models,
+    /// What chats and users may use in a day.
+    pub limits: Limits,
+    /// Where the channel reports how it is.
+    pub board: Board,
+    /// Where decisions go; none where nothing is received.
+    pub approvals: Option<Approvals>,
+    /// Where files go that messages bring; none where nothing is received.
+    pub files: Option<ToolFiles>,
+    /// Sent when such files wait.
+    pub files_came: Arc<Notify>,
+}
+
+/// The messages that waited at start; none once they are through.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Backlog {
+    /// Older ones, in seconds since the epoch, are stored but not run.
+    not_before: i64,
+    /// At most this many are run in each chat.
+    most: u32,
+    /// The newest task before them, once the first of them are stored.
+    since_seq: Option<i64>,
+}
+
+/// Receives the updates of one channel.
+pub(crate) struct Reception {
+    channel: Arc<dyn Channel>,
+    inbound: Inbound,
+    backlog: Option<Backlog>,
+    /// The chats that were told that nothing can be stored; each is told once in an outage.
+    told: HashSet<Chat>,
+}
+
+impl Reception {
+    /// For a channel whose messages do not wait while the supervisor is off.
+    pub(crate) fn new(channel: Arc<dyn Channel>, inbound: Inbound) -> Self {
+        Self { channel, inbound, backlog: None, told: HashSet::new() }
+    }
+
+    /// For a channel whose messages wait: it begins with those. Of them, only messages of the `window` are
+    /// run, and at most so many in each chat.
+    pub(crate) async fn after_a_pause(
+        channel: Arc<dyn Channel>,
+        inbound: Inbound,
+        window: Duration,
+        most: u32,
+    ) -> Self {
+        let window = i64::try_from(window.as_secs()).unwrap_or(i64::MAX);
+        let backlog = Backlog { not_before: now_ms() / 1000 - window, most, since_seq: None };
+        let reception = Self { backlog: Some(backlog), ..Self::new(channel, inbound) };
+        if let Err(error) = reception.restore_access().await {
+            tracing::error!(%error, "could not read which chats were paired and which groups moved");
+        }
+        reception
+    }
+
+    /// Whether messages that waited at start may still come.
+    pub(crate) fn is_in_backlog(&self) -> bool {
+        self.backlog.is_some()
+    }
+
+    /// Where the channel continues: the updates before it are stored.
+    pub(crate) async fn position(&self) -> Result<Option<String>, StoreError> {
+        let key = position_key(self.channel.as_ref());
+        self.inbound.store.write(move |tx| kv::get(tx, &key)).await
+    }
+
+    /// Stores updates with the position behind them, and does what they ask for. Returns the rows of new
+    /// messages. `is_last` says that no more of those come that waited at start.
+    pub(crate) async fn receive(
+        &mut self,
+        updates: Vec<Update>,
+        position: Option<String>,
+        is_last: bool,
+    ) -> Result<Vec<TaskId>, StoreError> {
+        let ends_backlog = is_last && self.backlog.is_some();
+        if updates.is_empty() && position.is_none() && !ends_backlog {
+            return Ok(Vec::new());
+        }
+        let administrators = self.administrators_for(&updates).await;
+        let updates: Vec<_> =
+            updates.into_iter().map(|update| self.judged(update, &administrators)).collect();
+        let run = updates.iter().filter(|(_, verdict)| matches!(verdict, Some(Verdict::Run)));
+        let waiting: Vec<Chat> = run.map(|(update, _)| update.chat.clone()).collect();
+        let batch = Batch {
+            updates,
+            position,
+            backlog: self.backlog,
+            ends_backlog,
+            administrators,
+            channel: Arc::clone(&self.channel),
+            inbound: self.inbound.clone(),
+        };
+        let stored = match self.inbound.store.write(move |tx| batch.store(tx)).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                self.tell_outage(waiting).await;
+                return Err(error);
+            }
+        };
+        self.told.clear();
+        self.backlog = self.backlog.filter(|_| !ends_backlog);
+        if let Some(backlog) = &mut self.backlog {
+            backlog.since_seq = stored.since_seq;
+        }
+        Ok(self.apply(stored))
+    }
+
+    fn judged(
+        &self,
+        update: Update,
+        administrators: &HashMap<String, Option<HashSet<PersonId>>>,
+    ) -> (Update, Option<Verdict>) {
+        let Kind::Message(incoming) = &update.kind else { return (update, None) };
+        let administrators = administrators.get(&update.chat.whole().id).and_then(Option::as_ref);
+        let not_before = self.backlog.map(|backlog| backlog.not_before);
+        let rules = admission::Rules { access: self.channel.access(), administrators, not_before };
+        let verdict = admission::judge(&update.chat, incoming, &rules);
+        (update, Some(verdict))
+    }
+
+    /// Asks who administers the groups whose messages and buttons depend on it.
+    async fn administrators_for(&self, updates: &[Update]) -> HashMap<String, Option<HashSet<PersonId>>> {
+        let access = self.channel.access();
+        let depends = |update: &&Update| match &update.kind {
+            Kind::Message(incoming) => admission::needs_administrators(&update.chat, incoming, access),
+            Kind::Press(press) => press::needs_administrators(press, &update.chat, access),
+            Kind::Moved { .. } | Kind::Other(_) => false,
+        };
+        let groups: HashSet<String> =
+            updates.iter().filter(depends).map(|update| update.chat.whole().id).collect();
+        let ask = async |group: String| {
+            let people = self.channel.administrators(&group).await;
+            (group, people)
+        };
+        join_all(groups.into_iter().map(ask)).await.into_iter().collect()
+    }
+
+    /// Passes on what a stored batch changes elsewhere, and gives the answers to its presses.
+    fn apply(&self, stored: Stored) -> Vec<TaskId> {
+        let access = self.channel.access();
+        stored.moved.iter().for_each(|(from, to)| access.moved(from, to));
+        if stored.brings_files {
+            self.inbound.files_came.notify_one();
+        }
+        // The sender holds back messages for strangers, so the permission comes before the welcome leaves.
+        let effects = || stored.presses.iter().map(|(.., effect)| effect);
+        for paired in effects().filter_map(|effect| effect.paired.as_ref()) {
+            access.set_paired(&paired.id, true);
+        }
+        if stored.cancels || effects().any(|effect| effect.stops) {
+            self.inbound.cancel_signal.notify();
+        }
+        for (press, place, effect) in stored.presses {
+            // No answer to a press waits for another one.
+            tokio::spawn(effect.answer(Arc::clone(&self.channel), self.inbound.clone(), press, place));
+        }
+        stored.tasks
+    }
+
+    /// Tells chats that their messages cannot be stored, past the outbox, which is in the same database. A
+    /// failure is not retried.
+    async fn tell_outage(&mut self, chats: Vec<Chat>) {
+        let content = &Content::Text(OUTAGE.to_owned());
+        for chat in chats.into_iter().filter(|chat| self.told.insert(chat.clone())).collect::<Vec<_>>() {
+            let outcome = self.channel.send(Outgoing { chat_id: &chat.id, content, attempt: 1 }).await;
+            tracing::debug!(?outcome, chat_id = chat.id, "told a chat about the outage");
+        }
+    }
+
+    /// Allows the chats that were paired, and the groups that moved in earlier runs.
+    async fn restore_access(&self) -> Result<(), StoreError> {
+        let name = self.channel.name();
+        let read = self.inbound.store.write(move |tx| {
+            let paired = pairing::paired(tx)?.into_iter().filter(|known| known.chat.channel == name);
+            Ok((chats::moved(tx, &name)?, paired.collect::<Vec<_>>()))
+        });
+        let (moved, paired) = read.await?;
+        let access = self.channel.access();
+        moved.iter().for_each(|(from, to)| access.moved(from, to));
+        paired.iter().for_each(|known| access.set_paired(&known.chat.id, true));
+        Ok(())
+    }
+}

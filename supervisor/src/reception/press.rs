@@ -1,0 +1,179 @@
+//! Presses of buttons: the one that stops a task, and those below questions.
+//!
+//! A press is carried out in the transaction that stores it, and answered at once after that, however late
+//! or often it comes.
+
+use std::sync::Arc;
+
+use protocol::{MessageId, TaskId};
+use rusqlite::Transaction;
+
+use super::admission::{Obeyed, Rules, obeyed};
+use super::{Inbound, stranger};
+use crate::approvals::client::Outcome;
+use crate::approvals::pass_on;
+use crate::approvals::words::Choice;
+use crate::channel::content::Button;
+use crate::channel::sign::Sign;
+use crate::channel::update::{Press, PressAnswer};
+use crate::channel::{Access, Channel, Chat, Content, Delivery};
+use crate::store::cancel::{self, Cancellation};
+use crate::store::decisions::{self, Decision};
+use crate::store::{StoreError, outbox};
+
+const STOP: &str = "stop:";
+const NOTHING: &str = "This button does nothing any more.";
+
+/// What a press asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Asks {
+    Stop(TaskId),
+    Stranger(stranger::Decision),
+    Decide {
+        approval: String,
+        choice: Choice,
+    },
+    /// A button of another version.
+    Unknown,
+}
+
+/// What follows from a press that was stored.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Effect {
+    words: String,
+    /// A progress message whose task has ended: it goes.
+    left_behind: bool,
+    /// Whether a task is to be stopped, or was cancelled.
+    pub(super) stops: bool,
+    /// A chat that may use the bot from now on.
+    pub(super) paired: Option<Chat>,
+    /// What is to be passed on; the outcome is the answer.
+    decides: Option<Decision>,
+}
+
+/// The button that stops a task.
+pub(crate) fn stop_button(task: &TaskId) -> Button {
+    Button::new("Stop", format!("{STOP}{task}"))
+}
+
+fn asks(data: &str) -> Asks {
+    if let Some(task) = data.strip_prefix(STOP).and_then(|task| task.parse().ok()) {
+        return Asks::Stop(task);
+    }
+    if let Some((choice, approval)) = Choice::of(data) {
+        return Asks::Decide { approval: approval.to_owned(), choice };
+    }
+    stranger::Decision::of(data).map_or(Asks::Unknown, Asks::Stranger)
+}
+
+/// Why the person may not press the button; none if they may.
+fn refusal(asks: &Asks, press: &Press, chat: &Chat, rules: &Rules<'_>) -> Option<&'static str> {
+    let person = press.by.id.as_str();
+    let (may, words) = match asks {
+        Asks::Unknown => (false, NOTHING),
+        Asks::Stop(_) => (
+            rules.access.allows(&chat.id) && obeyed(Some(&press.by), chat, rules) == Obeyed::Yes,
+            "Only people this bot works for can stop it.",
+        ),
+        Asks::Stranger(_) => {
+            (rules.access.owner().as_deref() == Some(person), "Only the owner of this bot decides that.")
+        }
+        Asks::Decide { .. } => {
+            (rules.access.may_approve(person), "Only an approver of this bot decides that.")
+        }
+    };
+    (!may || press.by.is_bot).then_some(words)
+}
+
+/// Whether the answer depends on who administers the group.
+pub(super) fn needs_administrators(press: &Press, chat: &Chat, access: &Access) -> bool {
+    let rules = Rules { access, administrators: None, not_before: None };
+    matches!(asks(&press.data), Asks::Stop(_))
+        && access.allows(&chat.id)
+        && obeyed(Some(&press.by), chat, &rules) == Obeyed::DependsOnAdministrators
+}
+
+/// Applies a press in its chat, at the message with the button.
+pub(super) fn carry_out(
+    tx: &Transaction<'_>,
+    press: &Press,
+    (chat, message_id): (&Chat, Option<&MessageId>),
+    rules: &Rules<'_>,
+    inbound: &Inbound,
+) -> Result<Effect, StoreError> {
+    let said = |words: &str| Effect { words: words.to_owned(), ..Effect::default() };
+    let asks = asks(&press.data);
+    let Some(message_id) = message_id else { return Ok(said(NOTHING)) };
+    if let Some(words) = refusal(&asks, press, chat, rules) {
+        return Ok(said(words));
+    }
+    match asks {
+        Asks::Unknown => Ok(said(NOTHING)),
+        Asks::Decide { approval, choice } => {
+            let decision = Decision { approval, choice, by: press.by.to_string(), reason: None };
+            if !decisions::keep(tx, &decision)? {
+                return Ok(said("This was decided before, and is being passed on."));
+            }
+            Ok(Effect { decides: Some(decision), ..Effect::default() })
+        }
+        Asks::Stop(task) => stop(tx, &task, chat, inbound),
+        Asks::Stranger(decision) => {
+            let (words, paired) = decision.carry_out(tx, (chat, message_id.clone()), &inbound.run)?;
+            Ok(Effect { words, paired, ..Effect::default() })
+        }
+    }
+}
+
+/// Stops a task, if it is of the chat that the button is in.
+fn stop(tx: &Transaction<'_>, task: &TaskId, chat: &Chat, inbound: &Inbound) -> Result<Effect, StoreError> {
+    let (cancellation, reply) = cancel::in_its_chat(tx, task, chat, chat.channel.as_str())?;
+    if let Some(reply) = reply {
+        let contents = vec![Content::Text(reply)];
+        outbox::queue(tx, Some(task), chat, contents, Delivery::Push, Some(&inbound.run))?;
+    }
+    let (words, stops) = match cancellation {
+        Cancellation::Asked => ("Stopping.", true),
+        Cancellation::Cancelled => ("Cancelled.", true),
+        Cancellation::Ended { .. } | Cancellation::NoSuchTask => ("This has already ended.", false),
+    };
+    Ok(Effect { words: words.to_owned(), stops, left_behind: !stops, ..Effect::default() })
+}
+
+impl Effect {
+    /// Passes on what was decided, and answers.
+    pub(super) async fn answer(
+        self,
+        channel: Arc<dyn Channel>,
+        inbound: Inbound,
+        press: Press,
+        (chat, message_id): (Chat, Option<MessageId>),
+    ) {
+        let (words, is_over) = match self.decides {
+            Some(decision) => pass_on(&inbound, decision).await,
+            None => (self.words, false),
+        };
+        // A question that was sent twice, by a kill in between, is known by its press alone.
+        let closes = message_id.clone().filter(|_| is_over).map(|message| (chat.clone(), message));
+        channel.answer(PressAnswer { press_id: press.id, words, closes }).await;
+        if let Some(message_id) = message_id.filter(|_| self.left_behind) {
+            channel.show(&chat.id, &Sign::Remove { message_id }).await;
+        }
+    }
+}
+
+/// Passes on a decision that is stored, and says what became of it, and whether it is over. The message is
+/// edited once the tool server reports the decision.
+async fn pass_on(inbound: &Inbound, decision: Decision) -> (String, bool) {
+    let Some(approvals) = &inbound.approvals else { return (NOTHING.to_owned(), false) };
+    let is_denied = decision.choice == Choice::Deny;
+    let words = match pass_on::just_taken(approvals, &inbound.store, decision).await {
+        Outcome::Unreachable => {
+            return ("Noted. It takes effect as soon as the tool server answers again.".to_owned(), false);
+        }
+        Outcome::Taken(_) if is_denied => "Denied.".to_owned(),
+        Outcome::Taken(_) => "Allowed.".to_owned(),
+        Outcome::Before(words) | Outcome::Failed(words) => words,
+        Outcome::Unknown => "This is not waited for any more.".to_owned(),
+    };
+    (words, true)
+}
