@@ -4,10 +4,10 @@
 
 use std::fs;
 
+use files::change::diff::unified;
+use files::change::edits::{Edit, replace};
 use protocol::hash::sha256;
 use serde_json::json;
-use tool_server::change::diff::unified;
-use tool_server::change::edits::{Edit, replace};
 
 use crate::files::source;
 use crate::in_process::{self, InProcess};

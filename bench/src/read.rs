@@ -3,12 +3,12 @@
 use std::fs;
 
 use anyhow::Context as _;
+use files::change::read_whole;
 use protocol::Envelope;
 use protocol::hash::sha256;
 use protocol::journal::OUTPUT_TEXT_BYTES;
 use redaction::Redactor;
 use serde_json::Value;
-use tool_server::change::read_whole;
 use toolkit::output::head;
 
 use crate::bare::Bare;

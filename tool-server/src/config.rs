@@ -5,6 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cage::control_files::ControlFiles;
+use files::change::DEFAULT_MAX_UNDO_BYTES;
+use files::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
 use http_port::allowed_hosts;
 use process::exit::BadSetting;
 use process::models::CONFIG_DIR;
@@ -13,11 +16,8 @@ use process::{Secret, VariableError, Variables, approvals};
 use sandbox::{Mode, Network};
 use toolkit::{Bounds, DEFAULT_MAX_COMMANDS};
 
-use crate::change::DEFAULT_MAX_UNDO_BYTES;
-use crate::control_files::ControlFiles;
 use crate::journal::DEFAULT_MAX_BYTES;
 use crate::raw_files::{DEFAULT_MAX_UPLOAD_BYTES, RawFiles};
-use crate::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
 
 /// The variables with secrets; they are removed from the environment first of all.
 pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN", APPROVER_TOKEN];

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cage::command::{CommandRequest, Commands, Environment, GuardedSpawner};
+use cage::control_files::{ControlGuard, Leaving};
+use files::output_store::OutputStore;
 use sandbox::{Depth, Finding, Tier, Verdict};
 use toolkit::Call;
 
-use crate::command::{CommandRequest, Commands, Environment, GuardedSpawner};
 use crate::config::Config;
-use crate::control_files::{ControlGuard, Leaving};
-use crate::output_store::OutputStore;
 use crate::startup_resources::StartupResources;
 
 /// How long a command may take.

@@ -6,20 +6,14 @@
 
 mod bound_files;
 pub mod call_rules;
-pub mod change;
-mod command;
 pub mod config;
-pub mod control_files;
 mod cursor;
 mod entry_type;
 pub mod guard_check;
 pub mod http;
 pub mod journal;
-pub mod obstacle;
-pub mod output_store;
 mod private_key_lines;
 mod raw_files;
-pub mod roots;
 pub mod search;
 pub mod self_check;
 pub mod server;
@@ -32,5 +26,4 @@ pub mod tools;
 pub mod transfers;
 mod utc;
 pub mod vitals;
-mod watch;
 pub mod web;

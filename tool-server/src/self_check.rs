@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
+use cage::command::find_program;
 use process::confinement::Confinement;
 use sandbox::Capabilities;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::command::find_program;
 use crate::config::Config;
 
 /// System directories that neither are roots nor contain any.

@@ -13,8 +13,13 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use cage::command::{self, CommandQuota, Commands, Environment, GuardedSpawner};
+use cage::control_files::{ControlGuard, Recovered};
 use command_policy::{Policy, PolicySettings};
 use fetcher::Fetcher;
+use files::change::{Changer, Durability};
+use files::output_store::OutputStore;
+use files::roots::{Roots, Workspaces};
 use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
 use process::VariableError;
@@ -32,14 +37,9 @@ use toolkit::runner::{CallIds, WorkingDirectory};
 use toolkit::{Recorder, Registry, Runner, RunnerSettings};
 
 use crate::call_rules;
-use crate::change::{Changer, Durability};
-use crate::command::{self, CommandQuota, Commands, Environment, GuardedSpawner};
 use crate::config::{CommandSettings, Config, Listen};
-use crate::control_files::{ControlGuard, Recovered};
 use crate::http::{self, AppState, Catalogue, api_document};
 use crate::journal::Journal;
-use crate::output_store::OutputStore;
-use crate::roots::{Roots, Workspaces};
 use crate::search::SearchLimits;
 use crate::self_check;
 use crate::service_report::ServiceReport;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use cage::obstacle::Obstacle;
 use process::confinement::Confinement;
 use sandbox::{Capabilities, Finding, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::obstacle::Obstacle;
 use crate::raw_files::RawFiles;
 use crate::self_check::Check;
 

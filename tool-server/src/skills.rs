@@ -7,13 +7,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use cage::control_files::ControlFiles;
+use files::change::read_whole;
+use files::roots::{DeniedPaths, Roots, RootsError, names};
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::{elide, invalid};
 use toolkit::policy::TouchedPath;
-
-use crate::change::read_whole;
-use crate::control_files::ControlFiles;
-use crate::roots::{DeniedPaths, Roots, RootsError, names};
 
 const MAX_SKILL_BYTES: u64 = 64 * 1024;
 

@@ -8,16 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use cage::command::{error_chain, git_settings};
 use fetcher::Fetcher;
+use files::roots::{Roots, Workspaces};
 use process::VariableError;
 use process::exit::BadSetting;
 use process::workspaces::{Division, WORKSPACES};
 use rustix::fs::{Mode as FileMode, OFlags};
 use sandbox::{Capabilities, Depth, Mode, SandboxError, Spawner, SpawnerSettings};
 
-use crate::command::{error_chain, git_settings};
 use crate::config::Config;
-use crate::roots::{Roots, Workspaces};
 use crate::self_check;
 
 /// What the server acquires at its start.

@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cage::command::{Commands, Environment};
 use command_policy::{Policy, PolicySettings};
+use files::change::{Changer, Durability, FileHashes, UndoStore, hash_file};
+use files::output_store::OutputStore;
+use files::roots::{UNDO_DIRECTORY, Workspaces};
 use protocol::{SessionId, ToolError};
 use serde_json::Value;
 use toolkit::Call;
 use toolkit::policy::{TouchedPath, Touches};
 
-use crate::change::{Changer, Durability, FileHashes, UndoStore, hash_file};
-use crate::command::{Commands, Environment};
 use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
-use crate::output_store::OutputStore;
 use crate::raw_files::RawFiles;
-use crate::roots::{UNDO_DIRECTORY, Workspaces};
 use crate::search::SearchLimits;
 use crate::skills::Skills;
 use crate::web::Web;

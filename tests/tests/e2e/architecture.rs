@@ -11,7 +11,7 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
@@ -19,10 +19,23 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("sandbox", &["protocol", "process"]),
     ("toolkit", &["protocol", "process", "redaction"]),
     ("command-policy", &["protocol", "toolkit"]),
+    ("files", &["protocol", "process", "redaction", "sandbox", "toolkit"]),
+    ("cage", &["protocol", "process", "files", "sandbox", "toolkit"]),
     ("fetcher", &["protocol", "process"]),
     (
         "tool-server",
-        &["protocol", "process", "http-port", "redaction", "toolkit", "command-policy", "sandbox", "fetcher"],
+        &[
+            "protocol",
+            "process",
+            "http-port",
+            "redaction",
+            "toolkit",
+            "command-policy",
+            "files",
+            "cage",
+            "sandbox",
+            "fetcher",
+        ],
     ),
     ("agent-worker", &["protocol", "process", "redaction", "toolkit"]),
     ("supervisor", &["protocol", "process", "http-port", "redaction", "toolkit"]),

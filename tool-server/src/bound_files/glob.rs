@@ -3,7 +3,7 @@
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::{join, names_in};
-use crate::roots::{Roots, names};
+use files::roots::{Roots, names};
 
 /// How many paths one pattern may stand for.
 const MAX_MATCHES: usize = 1000;

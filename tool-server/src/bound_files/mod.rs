@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use command_policy::{Mentioned, mentioned};
+use files::roots::{Roots, names};
 use protocol::ToolError;
 use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
 
-use crate::roots::{Roots, names};
 pub(crate) use tree_state::tree_state;
 
 /// How many directories a line may start paths from.

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use files::roots::{Roots, names, open_child_directory, open_child_file};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use protocol::hash::in_hex;
 use protocol::{ErrorCode, ToolError};
@@ -17,7 +18,6 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::{is_type, names_in};
-use crate::roots::{Roots, names, open_child_directory, open_child_file};
 
 /// How long reading all of the roots may take.
 const WITHIN: Duration = Duration::from_secs(30);

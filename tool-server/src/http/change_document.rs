@@ -1,13 +1,12 @@
 //! `/changes` in the OpenAPI document.
 
+use files::change::UndoData;
 use serde_json::json;
 use toolkit::openapi::{ApiDocument, answer, named, refusal, schema};
 use utoipa::openapi::ContentBuilder;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-
-use crate::change::UndoData;
 
 const PATH: &str = "/changes/{call_id}/undo";
 

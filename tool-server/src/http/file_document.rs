@@ -1,12 +1,11 @@
 //! `/files` in the OpenAPI document.
 
+use files::change::ChangeData;
 use serde_json::json;
 use toolkit::openapi::{ApiDocument, answer, named, refusal, schema};
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::{ContentBuilder, Header, Required, Response, ResponseBuilder};
-
-use crate::change::ChangeData;
 
 const PATH: &str = "/files";
 

@@ -7,13 +7,13 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use cage::obstacle::Obstacle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolkit::arguments::{elide, invalid};
 
 use super::response;
 use super::state::AppState;
-use crate::obstacle::Obstacle;
 
 /// The body of `/livez`.
 #[derive(Serialize, JsonSchema)]

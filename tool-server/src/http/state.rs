@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cage::obstacle::Obstacle;
 use http_port::Access;
 use toolkit::Runner;
 use toolkit::approvals::Approvals;
 
 use super::catalogue::Catalogue;
-use crate::obstacle::Obstacle;
 use crate::service_report::ServiceReport;
 use crate::vitals::Vitals;
 

@@ -13,11 +13,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use files::roots::open_child_file;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, Glob};
 use rustix::fs::{AtFlags, FileType, fstat, statat};
-
-use crate::roots::open_child_file;
 
 /// The most that is read of an ignore file; the largest real ones have some hundred kilobytes.
 const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;

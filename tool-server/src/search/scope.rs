@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use files::roots::{DeniedPaths, Opened, Roots, names};
 use toolkit::Call;
 use toolkit::policy::TouchedPath;
 
 use super::ignore_rules::{IgnoreFiles, IgnoreRules};
-use crate::roots::{DeniedPaths, Opened, Roots, names};
 
 pub(crate) struct PathDisplay {
     prefix: String,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::limits::{MAX_DEPTH, MAX_LINE_BYTES};
 use super::search_budget::AbortedReason;
-use crate::roots::names;
+use files::roots::names;
 
 /// How many paths a notice names.
 const EXAMPLES: usize = 5;

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::thread::Builder;
 
+use files::roots::{is_public_at, may_be_certificate, open_child_directory};
 use rustix::io::Errno;
 
 use super::directory::{Directory, without_slash};
@@ -19,7 +20,6 @@ use super::search_budget::SearchBudget;
 use super::skipped::Skipped;
 use super::work_queue::WorkQueue;
 use crate::entry_type::EntryType;
-use crate::roots::{is_public_at, may_be_certificate, open_child_directory};
 
 /// Visits the entries; each thread has its own visitor.
 pub(crate) trait Visitor: Send {

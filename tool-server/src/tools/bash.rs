@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cage::command::{CommandData, CommandRequest};
+use cage::control_files::Leaving;
 use command_policy::{expand_aliases, programs, simple_commands};
+use files::roots::{CACHE_ALIAS, Roots, STATE_ALIAS, names};
 use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,9 +18,6 @@ use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use crate::bound_files::{self, BoundFiles};
-use crate::command::{CommandData, CommandRequest};
-use crate::control_files::Leaving;
-use crate::roots::{CACHE_ALIAS, Roots, STATE_ALIAS, names};
 use crate::tool_context::ToolContext;
 
 /// Runs a command line with bash, for what no other tool does: builds, tests, git.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use files::change::{ChangeData, ChangeRequest, ExpectedSha256};
+use files::roots::Missing;
 use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,8 +11,6 @@ use serde_json::{Value, json};
 use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
-use crate::change::{ChangeData, ChangeRequest, ExpectedSha256};
-use crate::roots::Missing;
 use crate::tool_context::ToolContext;
 
 /// Deletes a file that you have read, a link or an empty directory.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use files::change::edits::Edit;
+use files::change::{ChangeData, ExpectedSha256, refuse_placeholder};
 use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,8 +12,6 @@ use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::multi_edit::make_edits;
-use crate::change::edits::Edit;
-use crate::change::{ChangeData, ExpectedSha256, refuse_placeholder};
 use crate::tool_context::ToolContext;
 
 /// Replaces text in a file that you have read. `find` is literal and must match exactly once.

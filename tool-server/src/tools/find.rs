@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use files::roots::names;
 use protocol::{Annotations, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
-use crate::roots::names;
 use crate::search::{
     self, AbortedReason, Entry, PageCollector, PageUsage, PathGlob, Scope, SearchBudget, Skipped, Visitor,
     walk,

@@ -11,6 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use files::change::{mtime_ms, size_bytes};
+use files::roots::{Opened, Roots, is_public_at, may_be_certificate, names, open_child_directory};
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use rustix::fs::{AtFlags, RawDir, Stat, statat};
 use rustix::io::Errno;
@@ -20,10 +22,8 @@ use serde_json::{Value, json};
 use toolkit::policy::{TouchedPath, Touches};
 use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
 
-use crate::change::{mtime_ms, size_bytes};
 use crate::cursor;
 use crate::entry_type::EntryType;
-use crate::roots::{Opened, Roots, is_public_at, may_be_certificate, names, open_child_directory};
 use crate::search::{self, MAX_DEPTH, Skipped};
 use crate::tool_context::ToolContext;
 use crate::utc;

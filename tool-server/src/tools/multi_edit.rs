@@ -2,6 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use files::change::edits::{Edit, replace};
+use files::change::{
+    ChangeData, ChangeRequest, Changer, ExpectedSha256, NewContent, Operation, PlannedChange,
+    refuse_placeholder,
+};
+use files::roots::Missing;
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,12 +15,6 @@ use serde_json::{Value, json};
 use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use crate::change::edits::{Edit, replace};
-use crate::change::{
-    ChangeData, ChangeRequest, Changer, ExpectedSha256, NewContent, Operation, PlannedChange,
-    refuse_placeholder,
-};
-use crate::roots::Missing;
 use crate::tool_context::ToolContext;
 
 /// Several edits in one file that you have read, all or none.

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cage::command::{CommandData, CommandRequest};
+use cage::control_files::Leaving;
+use files::change::hash_file;
 use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,9 +15,6 @@ use toolkit::arguments::invalid;
 use toolkit::policy::{CommandLine, SimpleCommand, Touches};
 use toolkit::{Call, Outcome, Slot, Tool};
 
-use crate::change::hash_file;
-use crate::command::{CommandData, CommandRequest};
-use crate::control_files::Leaving;
 use crate::tool_context::ToolContext;
 
 /// How long the script may take to be hashed.

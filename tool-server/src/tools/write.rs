@@ -2,6 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use files::change::edits::LineEndings;
+use files::change::{
+    ChangeData, ChangeRequest, CurrentFile, ExpectedSha256, NewContent, Operation, PlannedChange,
+    refuse_placeholder,
+};
+use files::roots::Missing;
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,12 +15,6 @@ use serde_json::{Value, json};
 use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
-use crate::change::edits::LineEndings;
-use crate::change::{
-    ChangeData, ChangeRequest, CurrentFile, ExpectedSha256, NewContent, Operation, PlannedChange,
-    refuse_placeholder,
-};
-use crate::roots::Missing;
 use crate::tool_context::ToolContext;
 
 /// A byte order mark in UTF-8.

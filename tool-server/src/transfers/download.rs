@@ -4,6 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use files::change::{hash_file, io_error, mtime_ms, size_and_mtime, size_bytes};
+use files::roots::names;
 use protocol::{Annotations, Risk, SessionId, ToolError};
 use rustix::fs::{Stat, fstat};
 use schemars::JsonSchema;
@@ -13,8 +15,6 @@ use toolkit::policy::Touches;
 use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
 
 use super::no_attachment;
-use crate::change::{hash_file, io_error, mtime_ms, size_and_mtime, size_bytes};
-use crate::roots::names;
 use crate::tool_context::ToolContext;
 
 /// Opens a file whose bytes are sent as they are.

@@ -1,5 +1,6 @@
 //! `undo`: what `POST /changes/{call_id}/undo` does.
 
+use files::change::{UndoData, UndoRequest};
 use protocol::{Annotations, EventId, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,7 +9,6 @@ use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::no_attachment;
-use crate::change::{UndoData, UndoRequest};
 use crate::tool_context::ToolContext;
 
 /// Undoes the change of a file that a call has made.

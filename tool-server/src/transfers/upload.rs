@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use files::change::{ChangeData, Condition, UploadRequest, too_large};
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +14,6 @@ use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Tool};
 
 use super::no_attachment;
-use crate::change::{ChangeData, Condition, UploadRequest, too_large};
 use crate::tool_context::ToolContext;
 
 /// How many parts wait between the connection and the disk.

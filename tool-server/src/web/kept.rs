@@ -3,12 +3,12 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use files::change::read_whole;
 use protocol::{ErrorCode, EventId, FullOutput, SessionId, ToolError};
 use toolkit::output::Full;
 use toolkit::{Bounds, Call};
 
 use super::Web;
-use crate::change::read_whole;
 use crate::cursor;
 
 /// More than any page that was kept.

@@ -10,13 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fetcher::{Exchange, Fetcher, Job, Message, Secrets, Settings, Standing, check_headers};
+use files::output_store::OutputStore;
+use files::roots::Workspaces;
 use process::Secret;
 use protocol::{ErrorCode, ToolError};
 use toolkit::Call;
 use toolkit::policy::Circumstance;
-
-use crate::output_store::OutputStore;
-use crate::roots::Workspaces;
 
 pub(crate) use error::to_tool_error;
 pub(crate) use kept::cut;

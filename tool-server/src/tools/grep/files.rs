@@ -5,12 +5,12 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use files::roots::open_child_file;
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 
 use super::page::Position;
 use crate::entry_type::EntryType;
-use crate::roots::open_child_file;
 use crate::search::{
     Entry, FileMatches, FileSearcher, PageCollector, PageUsage, PathDisplay, PathGlob, SearchMode,
     SearchOutcome, Skipped, Visitor,

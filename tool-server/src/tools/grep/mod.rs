@@ -15,12 +15,12 @@ use toolkit::{Call, Outcome, Slot, Success, Tool};
 
 use self::files::{Files, Tree};
 use self::page::Position;
-use crate::roots::{Opened, Roots, names};
 use crate::search::{
     self, AbortedReason, FileSearcher, PageCollector, PathDisplay, PathGlob, Scope, SearchBudget, SearchMode,
     Skipped, walk,
 };
 use crate::tool_context::ToolContext;
+use ::files::roots::{Opened, Roots, names};
 
 /// Searches files for a regular expression: `file:line:text` per line.
 ///

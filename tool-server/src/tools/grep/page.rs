@@ -4,12 +4,12 @@
 
 use std::ops::Bound;
 
+use files::roots::names;
 use protocol::{ToolError, visible};
 use toolkit::{Bounds, Page, Success};
 
 use super::{ContextLine, FileCount, Form, GrepArguments, GrepData, MatchingLine};
 use crate::cursor;
-use crate::roots::names;
 use crate::search::{
     self, AbortedReason, FileMatches, Line, MAX_LINE_CHARS, PageCollector, PageUsage, PathDisplay, Role,
     Skipped,

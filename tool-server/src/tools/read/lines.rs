@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
+use files::change::io_error;
 use protocol::{ErrorCode, ToolError, visible};
 use redaction::PLACEHOLDER;
 use toolkit::arguments::invalid;
@@ -12,7 +13,6 @@ use toolkit::output::{Full, head_chars};
 use toolkit::{Call, Page, Success};
 
 use super::{ReadArguments, ReadData, ReadFile};
-use crate::change::io_error;
 use crate::cursor;
 use crate::private_key_lines::PrivateKeyLines;
 use crate::text::Encoding;

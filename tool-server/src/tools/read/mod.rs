@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use files::change::{io_error, mtime_ms, read_whole, size_and_mtime, size_bytes};
+use files::roots::{Opened, names};
 use protocol::hash::sha256;
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use rustix::fs::{Stat, fstat};
@@ -20,8 +22,6 @@ use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
 use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
 
-use crate::change::{io_error, mtime_ms, read_whole, size_and_mtime, size_bytes};
-use crate::roots::{Opened, names};
 use crate::text::{Kind, kind_of};
 use crate::tool_context::ToolContext;
 

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::Read as _;
 
+use files::change::{NewFile, io_error};
+use files::roots::{Roots, STATE_ALIAS};
 use protocol::hash::sha256;
 use protocol::{ErrorCode, SessionId, ToolError};
 use serde_json::Value;
@@ -10,8 +12,6 @@ use toolkit::Call;
 use toolkit::contacts::{self, Contacts};
 
 use super::list::{Kind, List};
-use crate::change::{NewFile, io_error};
-use crate::roots::{Roots, STATE_ALIAS};
 use crate::tool_context::ToolContext;
 
 /// A longer file is no list.

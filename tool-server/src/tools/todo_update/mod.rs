@@ -11,6 +11,7 @@ mod reference;
 
 use std::sync::{Mutex, PoisonError};
 
+use files::{Files, Lists, chat_of};
 use jiff::Timestamp;
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
@@ -21,7 +22,6 @@ use toolkit::policy::Touches;
 use toolkit::{Call, Failure, Outcome, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
-use files::{Files, Lists, chat_of};
 use list::{Item, Kind};
 use reference::{is_valid, references};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fetcher::{Extract, Fetch, Head, Job, Link, Message, Page, PageKind, Purpose, Standing};
+use files::change::{ChangeData, Condition, UploadRequest};
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,6 @@ use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, Outcome, PartialReason, Slot, Success, Tool};
 
-use crate::change::{ChangeData, Condition, UploadRequest};
 use crate::tool_context::ToolContext;
 use crate::web::{self, MAX_TIMEOUT, Web};
 use local_paths::Said;

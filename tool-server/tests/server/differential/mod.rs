@@ -8,9 +8,9 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use files::roots::{DEFAULT_DENIED, DeniedPaths, names};
 use protocol::Data;
 use serde_json::Value;
-use tool_server::roots::{DEFAULT_DENIED, DeniedPaths, names};
 use toolkit::Bounds;
 
 pub(crate) use self::tree::Tree;

@@ -1,0 +1,426 @@
+//! Runs commands through the spawner, reads their output while they run, and kills them at their deadline.
+//!
+//! The kernel sandboxes a command; this module only starts it, reads its output into bounded memory, and
+//! kills it when time or disk space runs out or the caller is gone. Where commands cannot be sandboxed, every
+//! call says why.
+
+mod capture;
+mod covers;
+mod environment;
+mod excerpt;
+mod grouped;
+mod guarded;
+mod quota;
+mod report;
+mod room;
+mod sanitize;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use files::change::io_error;
+use files::output_store::OutputStore;
+use files::roots::Workspaces;
+use protocol::journal::CreatedControlFile;
+use protocol::{ErrorCode, ToolError};
+use sandbox::{CommandSpec, Exit, Lifeline, Limits, PendingExit, Running, SandboxError, Tier};
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolkit::output::Full;
+use toolkit::{Call, Failure, Outcome, Success};
+
+use crate::control_files::Leaving;
+use crate::obstacle::Obstacle;
+use capture::Capture;
+use report::ControlFileReport;
+use room::{Bound, Level, Room};
+
+pub use environment::{Environment, find_program, git_settings};
+pub use guarded::GuardedSpawner;
+pub use quota::CommandQuota;
+pub use report::listed;
+
+/// How long output is still read after the main process exits, when another process holds the pipes.
+const LINGER: Duration = Duration::from_millis(100);
+
+/// How long a command may take to exit once it is killed.
+const MAX_STOP_TIME: Duration = Duration::from_secs(5);
+
+/// How often a running command's caller and disk are checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The same for a command while the disk may be full within a moment.
+const TIGHT_POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The same for a command that was killed.
+const STOPPING_POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Runs commands, or knows why none can run.
+#[derive(Debug)]
+pub struct Commands {
+    spawner: Result<GuardedSpawner, String>,
+    workspaces: Arc<Workspaces>,
+    environment: Environment,
+    output: Arc<OutputStore>,
+    room: Room,
+    max_memory_bytes: u64,
+    quota: CommandQuota,
+}
+
+/// A command to run.
+#[derive(Debug)]
+pub struct CommandRequest<'a> {
+    /// The program, absolute.
+    pub program: &'a Path,
+    /// What follows the program's name.
+    pub arguments: Vec<std::ffi::OsString>,
+    /// The working directory, absolute, beneath a root.
+    pub workdir: PathBuf,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// The tool that runs it.
+    pub tool: &'static str,
+    /// What becomes of the control files that it leaves.
+    pub leaving: Leaving,
+}
+
+/// The facts of a command that ran.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct CommandData {
+    /// The signal that killed it; absent when it exited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) signal: Option<i32>,
+    /// Whether it was killed at its deadline.
+    pub(crate) timed_out: bool,
+    /// Wall time in milliseconds.
+    pub(crate) duration_ms: u64,
+    /// Processor time of all its processes, in milliseconds.
+    pub(crate) cpu_ms: u64,
+    /// Resident memory of its largest process, in bytes.
+    pub(crate) peak_memory_bytes: u64,
+    /// The sandbox tier: `A` (namespaces, Landlock, seccomp) or `B` (Landlock, seccomp).
+    pub(crate) sandbox_tier: String,
+    /// What it left for other programs to execute, at most 64 of it.
+    pub(crate) created_control_files: Vec<CreatedControlFile>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopReason {
+    Deadline,
+    CallerGone,
+    DiskFull,
+}
+
+impl Commands {
+    /// `Err` says why no commands run.
+    pub fn new(
+        spawner: Result<GuardedSpawner, String>,
+        workspaces: Arc<Workspaces>,
+        environment: Environment,
+        output: Arc<OutputStore>,
+        min_free_bytes: u64,
+        max_memory_bytes: u64,
+    ) -> Self {
+        let room = Room::new(Arc::clone(workspaces.whole()), min_free_bytes);
+        let quota = CommandQuota::default();
+        Self { spawner, workspaces, environment, output, room, max_memory_bytes, quota }
+    }
+
+    /// The same within limits of the day.
+    pub fn with_quota(self, quota: CommandQuota) -> Self {
+        Self { quota, ..self }
+    }
+
+    /// Whether commands can be sandboxed here.
+    pub fn can_run(&self) -> bool {
+        self.spawner.is_ok()
+    }
+
+    /// Why the last command could not start because of entries of the roots, if that still holds.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        self.spawner.as_ref().ok().and_then(GuardedSpawner::obstacle)
+    }
+
+    /// Checks what the commands of a killed server left.
+    pub fn recover(&self) {
+        if let Ok(spawner) = &self.spawner {
+            spawner.recover();
+        }
+    }
+
+    /// Begins to read the roots, on a thread of its own; the first command waits for it.
+    pub fn watch_roots(&self) -> std::io::Result<()> {
+        self.spawner.as_ref().map_or(Ok(()), GuardedSpawner::watch_roots)
+    }
+
+    /// An empty directory that is deleted after the command; in tier B, the first root.
+    pub fn private_workdir(&self, call: &Call) -> Result<PathBuf, ToolError> {
+        match &self.spawner {
+            Ok(guarded) if guarded.spawner.tier() == Tier::A => Ok(PathBuf::from(sandbox::HOME)),
+            Ok(_) | Err(_) => Ok(self.workspaces.of(&call.session)?.first().to_owned()),
+        }
+    }
+
+    /// Where commands find a program.
+    pub fn program(&self, name: &str) -> Result<PathBuf, ToolError> {
+        find_program(name, self.environment.search_path()).ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolNotAllowed, format!("`{name}` is not in the PATH of commands."))
+                .with_hint("The operator of the server must install it.")
+        })
+    }
+
+    /// Runs a command to its end, its deadline or the end of its call.
+    pub fn run(&self, call: &Call, request: CommandRequest<'_>) -> Outcome<CommandData> {
+        let spawner = self.spawner.as_ref().map_err(|reason| {
+            ToolError::new(ErrorCode::ToolNotAllowed, format!("Commands cannot be sandboxed here: {reason}"))
+                .with_hint("GET /capabilities says what is missing and how to fix it; the file tools work.")
+        })?;
+        let roots = self.workspaces.of(&call.session)?;
+        let reserved = self.quota.reserve(&call.session, request.timeout)?;
+        let request = CommandRequest { timeout: reserved.time, ..request };
+        let bound = self.room.bound();
+        let since = Instant::now();
+        let mut command = CommandSpec {
+            program: request.program.to_owned(),
+            arguments: request.arguments,
+            environment: self.environment.variables(roots.first()),
+            workdir: request.workdir,
+            limits: self.limits(request.timeout, &bound),
+            covers: Vec::new(),
+            own_directories: roots.own_directories().map_err(|error| io_error(".", "open", &error))?,
+        };
+        let (running, guarded) = spawner
+            .start(call, &roots, (request.tool, request.leaving), &mut command)
+            .map_err(|error| error.into_tool_error(call))?;
+        let mut command = RunningCommand {
+            call,
+            until: since + request.timeout,
+            capture: self.capture(call),
+            poll_interval: TIGHT_POLL_INTERVAL,
+            stopped: None,
+            bound,
+        };
+        let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
+        let control_files = ControlFileReport::of(guarded);
+        command.into_outcome(exit, control_files, since.elapsed(), request.timeout)
+    }
+
+    /// The limits of a command; one that is to free room may write to no file.
+    fn limits(&self, timeout: Duration, bound: &Bound) -> Limits {
+        let limits = Limits { memory_bytes: self.max_memory_bytes, ..Limits::for_timeout(timeout) };
+        if bound.is_for_freeing() { Limits { file_size_bytes: 0, ..limits } } else { limits }
+    }
+
+    fn capture(&self, call: &Call) -> Capture {
+        let name = self.workspaces.output_name(&call.session, &call.id);
+        Capture::new(call.bounds, Arc::clone(&self.output), &name)
+    }
+
+    /// Reads a command's output until it exits, and kills it when it must.
+    fn follow(&self, command: &mut RunningCommand<'_>, running: Running) -> Result<Exit, SandboxError> {
+        let Running { stdout, stderr, lifeline, exit } = running;
+        command.capture.attach(stdout, stderr);
+        let mut lifeline = Some(lifeline);
+        let mut give_up = None;
+        let mut ended = false;
+        loop {
+            let open = command.capture.read(if lifeline.is_some() {
+                command.poll_interval()
+            } else {
+                STOPPING_POLL_INTERVAL
+            });
+            if !ended {
+                ended = if open {
+                    exit.is_there_within(Duration::ZERO)
+                } else {
+                    self.await_end(command, &exit, &mut lifeline)
+                };
+                if ended {
+                    give_up = Some(Instant::now() + LINGER);
+                }
+            }
+            if ended && (!open || give_up.is_some_and(|until| Instant::now() >= until)) {
+                return exit.wait();
+            }
+            self.stop_if_due(command, &mut lifeline);
+            if lifeline.is_none() && give_up.is_none() {
+                give_up = Some(Instant::now() + MAX_STOP_TIME);
+            }
+            if !ended && give_up.is_some_and(|until| Instant::now() >= until) {
+                return Err(SandboxError::NoReport);
+            }
+        }
+    }
+
+    /// Waits for the exit of a command that has closed its output; false if it was killed and did not end.
+    fn await_end(
+        &self,
+        command: &mut RunningCommand<'_>,
+        exit: &PendingExit,
+        lifeline: &mut Option<Lifeline>,
+    ) -> bool {
+        loop {
+            if exit.is_there_within(command.poll_interval()) {
+                return true;
+            }
+            self.stop_if_due(command, lifeline);
+            if lifeline.is_none() {
+                return exit.is_there_within(MAX_STOP_TIME);
+            }
+        }
+    }
+
+    fn stop_if_due(&self, command: &mut RunningCommand<'_>, lifeline: &mut Option<Lifeline>) {
+        if lifeline.is_none() {
+            return;
+        }
+        let level = self.room.level(&command.bound);
+        command.poll_interval = if level == Level::Ample { POLL_INTERVAL } else { TIGHT_POLL_INTERVAL };
+        command.stopped = if command.left().is_zero() {
+            Some(StopReason::Deadline)
+        } else if command.call.is_cancelled() {
+            Some(StopReason::CallerGone)
+        } else if level == Level::Short {
+            Some(StopReason::DiskFull)
+        } else {
+            return;
+        };
+        *lifeline = None;
+    }
+}
+
+struct RunningCommand<'a> {
+    call: &'a Call,
+    until: Instant,
+    capture: Capture,
+    /// How often its caller and disk are checked.
+    poll_interval: Duration,
+    /// What it must leave of the disk.
+    bound: Bound,
+    stopped: Option<StopReason>,
+}
+
+impl RunningCommand<'_> {
+    /// How long to wait for output or an exit before the next check.
+    fn poll_interval(&self) -> Duration {
+        self.poll_interval.min(self.left())
+    }
+
+    fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    fn into_outcome(
+        self,
+        exit: Exit,
+        control_files: ControlFileReport,
+        duration: Duration,
+        timeout: Duration,
+    ) -> Outcome<CommandData> {
+        let (text, saved) = self.capture.finish();
+        let data = data_of(&exit, control_files.files, self.stopped, duration);
+        let mut notices: Vec<String> = saved.notice.into_iter().collect();
+        notices.extend(self.bound.notice());
+        notices.extend(control_files.notices);
+        notices.extend(text.changes.notices());
+        let shown = Success {
+            data,
+            stdout: text.stdout,
+            stderr: Some(text.stderr),
+            full_output: saved.file,
+            notices,
+            ..Success::default()
+        }
+        .cut_at(text.cut_lines.then_some(Full::Lines))
+        .cut_at(text.cut_bytes.then_some(Full::Bytes));
+        match error_of(&exit, self.stopped, timeout) {
+            None => Ok(shown),
+            Some(error) => Err(Failure::of_command(error, exit_code(&exit, self.stopped), shown)),
+        }
+    }
+}
+
+fn exit_code(exit: &Exit, stopped: Option<StopReason>) -> i32 {
+    match (stopped, exit.code, exit.signal) {
+        (Some(StopReason::Deadline), ..) => 124,
+        (_, Some(code), _) => code,
+        (_, None, Some(signal)) => 128 + signal,
+        (_, None, None) => 1,
+    }
+}
+
+fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Option<ToolError> {
+    let error = match (stopped, exit.code, exit.signal) {
+        (None, ..) if exit.memory_exceeded => ToolError::new(
+            ErrorCode::ExitNonzero,
+            "The command was killed because all its processes together had more memory than \
+             AUTONOUS_TOOL_MAX_MEMORY_MB allows.",
+        )
+        .with_hint("Files in /tmp, /dev/shm and the home directory count too. Do less at once."),
+        (Some(StopReason::Deadline), ..) => {
+            let message = format!(
+                "The command did not finish within {} s and was killed with all its processes.",
+                timeout.as_secs()
+            );
+            let mut error = ToolError::new(ErrorCode::Timeout, message).with_hint(
+                "The output so far is shown. Set a longer `timeout_seconds` (at most 600), or do less at \
+                 once.",
+            );
+            error.http_status = Some(200);
+            error
+        }
+        (Some(StopReason::CallerGone), ..) => {
+            ToolError::new(ErrorCode::Cancelled, "The caller disconnected, so the command was killed.")
+        }
+        (Some(StopReason::DiskFull), ..) => ToolError::new(
+            ErrorCode::IoError,
+            "The command was killed because the disk is nearly full (AUTONOUS_TOOL_MIN_FREE_MB).",
+        )
+        .with_hint("Delete what is not needed: `bash` still can, but it can write to no file until then."),
+        (None, Some(0), _) => return None,
+        (None, Some(code), _) => {
+            ToolError::new(ErrorCode::ExitNonzero, format!("The command ended with exit code {code}."))
+        }
+        (None, None, signal) => {
+            let message = format!("The command was killed by signal {}.", signal.unwrap_or(0));
+            ToolError::new(ErrorCode::ExitNonzero, message)
+                .with_hint("9 can be the memory limit; 24 and 25 are the limits of CPU time and file size.")
+        }
+    };
+    Some(error)
+}
+
+fn data_of(
+    exit: &Exit,
+    created_control_files: Vec<CreatedControlFile>,
+    stopped: Option<StopReason>,
+    duration: Duration,
+) -> CommandData {
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    CommandData {
+        signal: exit.signal,
+        timed_out: stopped == Some(StopReason::Deadline),
+        duration_ms: ms(duration),
+        cpu_ms: ms(exit.cpu_time),
+        peak_memory_bytes: exit.peak_memory_bytes,
+        sandbox_tier: match exit.tier {
+            Tier::A => "A".to_owned(),
+            Tier::B => "B".to_owned(),
+        },
+        created_control_files,
+    }
+}
+
+fn sandbox_failed(call: &Call, error: &SandboxError) -> ToolError {
+    tracing::error!(call_id = %call.id, error = %error_chain(error), "could not sandbox a command");
+    let message = format!("The command could not be sandboxed and was not run: {error}.");
+    let mut failed = ToolError::new(ErrorCode::SandboxFailed, message);
+    failed.retryable |= matches!(error, SandboxError::CoverMoved(_));
+    failed
+}
+
+/// An error and its sources, for the log.
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    anyhow::Chain::new(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,8 @@
+//! Files beneath the allowed roots: opens what a caller named, changes it, and keeps what it replaces.
+//!
+//! Nothing else of the tool server opens a path that a caller named. Nothing here knows HTTP, the tools or
+//! the journal, or runs a command.
+
+pub mod change;
+pub mod output_store;
+pub mod roots;

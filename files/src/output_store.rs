@@ -1,0 +1,192 @@
+//! The output store: outputs that were too long for an answer, kept for a week within a size limit.
+//!
+//! The files lie outside every root; `read` and `grep` can read them, commands never see them. Each file has
+//! a unique name and a size limit, and the oldest are deleted when the total grows too large.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use protocol::FullOutput;
+use protocol::hash::in_hex;
+use sha2::{Digest, Sha256};
+
+/// How long a saved output is kept.
+pub const KEEP: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The largest saved output.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The most that all of them take.
+pub const MAX_TOTAL_BYTES: u64 = 1 << 30;
+
+/// The directory of complete outputs.
+#[derive(Debug)]
+pub struct OutputStore {
+    directory: PathBuf,
+}
+
+/// An output that is being saved.
+#[derive(Debug)]
+pub struct Spill {
+    file: BufWriter<File>,
+    path: PathBuf,
+    digest: Sha256,
+    bytes: u64,
+    lines: u64,
+    dropped_bytes: u64,
+}
+
+/// The file of a complete output, and the notice about it.
+#[derive(Debug, Default)]
+pub struct SavedOutput {
+    /// The file; none when nothing was cut, or when it could not be saved.
+    pub file: Option<FullOutput>,
+    /// Where it is, or what was lost.
+    pub notice: Option<String>,
+}
+
+impl SavedOutput {
+    /// Nothing could be saved.
+    pub fn lost() -> Self {
+        let notice = "The complete output could not be saved; only what is shown is left.".to_owned();
+        Self { file: None, notice: Some(notice) }
+    }
+}
+
+impl OutputStore {
+    /// Opens the store in an existing directory and sweeps it.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        let store = Self { directory: directory.to_owned() };
+        store.sweep(SystemTime::now())?;
+        Ok(store)
+    }
+
+    /// Where outputs are saved.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Deletes files older than a week, then the oldest until the rest fits.
+    pub fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let facts = entry.metadata()?;
+            if facts.is_file() {
+                files.push((facts.modified()?, facts.len(), entry.path()));
+            }
+        }
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        for (modified, bytes, path) in files {
+            let is_old = now.duration_since(modified).unwrap_or_default() > KEEP;
+            if is_old || total > MAX_TOTAL_BYTES {
+                fs::remove_file(path)?;
+                total -= bytes;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the output of this name lies.
+    pub fn path_of(&self, name: &str) -> String {
+        self.directory.join(format!("{name}.txt")).display().to_string()
+    }
+
+    /// Creates the file for a call's output; the name is the call's unique ID.
+    pub fn begin(&self, name: &str) -> io::Result<Spill> {
+        self.sweep(SystemTime::now())?;
+        let path = self.directory.join(format!("{name}.txt"));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let file = BufWriter::with_capacity(64 * 1024, file);
+        Ok(Spill { file, path, digest: Sha256::new(), bytes: 0, lines: 0, dropped_bytes: 0 })
+    }
+}
+
+impl Spill {
+    /// Appends to the file; bytes beyond its limit are only counted.
+    pub fn write(&mut self, block: &[u8]) -> io::Result<()> {
+        let room = usize::try_from(MAX_FILE_BYTES - self.bytes).unwrap_or(usize::MAX).min(block.len());
+        let (kept, beyond) = block.split_at(room);
+        self.dropped_bytes += length(beyond);
+        self.file.write_all(kept)?;
+        self.digest.update(kept);
+        self.bytes += length(kept);
+        self.lines += u64::try_from(memchr::memchr_iter(b'\n', kept).count()).unwrap_or(0);
+        Ok(())
+    }
+
+    /// Closes the file, and says where it is.
+    pub fn finish(mut self) -> SavedOutput {
+        if let Err(error) = self.file.flush() {
+            tracing::error!(%error, "could not save the complete output of a command");
+            return SavedOutput::lost();
+        }
+        let sha256 = in_hex(&self.digest.finalize());
+        let path = self.path.display().to_string();
+        let notice = if self.dropped_bytes > 0 {
+            format!(
+                "Only the first {} bytes of the output were saved, in {path}; {} bytes are lost.",
+                self.bytes, self.dropped_bytes
+            )
+        } else {
+            format!("The complete output is in {path}; `read` and `grep` can open it.")
+        };
+        let file = FullOutput { path, sha256, bytes: self.bytes, lines: self.lines };
+        SavedOutput { file: Some(file), notice: Some(notice) }
+    }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, OutputStore) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = OutputStore::open(directory.path()).unwrap();
+        (directory, store)
+    }
+
+    #[test]
+    fn a_file_is_named_hashed_and_counted() {
+        let (_directory, store) = store();
+        let mut spill = store.begin("call").unwrap();
+        spill.write(b"one\n").unwrap();
+        spill.write(b"two\n").unwrap();
+        let full = spill.finish().file.unwrap();
+        assert_eq!((full.bytes, full.lines), (8, 2));
+        assert_eq!(full.sha256, protocol::hash::sha256(b"one\ntwo\n"));
+        assert_eq!(fs::read(&full.path).unwrap(), b"one\ntwo\n");
+        assert!(store.begin("call").is_err(), "a name is used once");
+    }
+
+    #[test]
+    fn a_file_ends_at_its_bound_and_says_what_is_lost() {
+        let (_directory, store) = store();
+        let mut spill = store.begin("call").unwrap();
+        let block = vec![b'x'; 1 << 20];
+        (0..65).for_each(|_| spill.write(&block).unwrap());
+        let whole = spill.finish();
+        assert_eq!(whole.file.unwrap().bytes, MAX_FILE_BYTES);
+        assert!(whole.notice.unwrap().contains("1048576 bytes are lost"));
+    }
+
+    #[test]
+    fn what_is_older_than_a_week_is_swept() {
+        let (directory, store) = store();
+        for name in ["old", "new"] {
+            store.begin(name).unwrap();
+        }
+        let old = File::options().write(true).open(directory.path().join("old.txt")).unwrap();
+        old.set_modified(SystemTime::now() - KEEP - Duration::from_secs(1)).unwrap();
+        store.sweep(SystemTime::now()).unwrap();
+        assert!(!directory.path().join("old.txt").exists() && directory.path().join("new.txt").exists());
+    }
+}

@@ -1,0 +1,63 @@
+//! Names that stand for a directory at the beginning of a path, so that callers need not know where it is.
+
+use std::path::{Path, PathBuf};
+
+use process::workspaces::STATE_ROOT;
+use protocol::{ErrorCode, ToolError};
+use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
+use rustix::io::Errno;
+
+use super::open::Roots;
+use super::root::Root;
+
+/// The root whose directory has the name [`STATE_ROOT`].
+pub const STATE_ALIAS: &str = "file_state_dir";
+/// A directory of the first root for what can be made again.
+pub const CACHE_ALIAS: &str = "file_cache_dir";
+
+const CACHE: [&str; 2] = [".cache", "autonous"];
+
+impl Roots {
+    /// The root and the path below it, if a relative path begins with an alias. The directory for what can be
+    /// made again is made when it is first named; if that fails, the call that opens it gets the error.
+    pub(super) fn behind_alias(&self, path: &Path) -> Option<Result<(usize, PathBuf), ToolError>> {
+        let beneath = |alias| path.strip_prefix(alias).ok();
+        if let Some(rest) = beneath(STATE_ALIAS) {
+            return Some(self.rules.state.map(|root| (root, rest.to_owned())).ok_or_else(no_state_root));
+        }
+        let rest = beneath(CACHE_ALIAS)?;
+        if let Err(errno) = make(&self.roots[0]) {
+            tracing::warn!(%errno, "could not make the directory that {CACHE_ALIAS} stands for");
+        }
+        Some(Ok((0, CACHE.iter().collect::<PathBuf>().join(rest))))
+    }
+
+    /// The directory that an alias stands for.
+    pub fn directory_of_alias(&self, alias: &str) -> Result<PathBuf, ToolError> {
+        let (root, beneath) = self.place(alias)?;
+        Ok(self.roots[root].path.join(beneath).components().collect())
+    }
+}
+
+fn no_state_root() -> ToolError {
+    let message = format!(
+        "`{STATE_ALIAS}` stands for the root whose directory is called `{STATE_ROOT}`, and there is none."
+    );
+    ToolError::new(ErrorCode::NotFound, message)
+        .with_hint("Use a path relative to the first root, or ask the operator to add such a root.")
+}
+
+/// Makes the directory for what can be made again, step by step and without following a link.
+fn make(root: &Root) -> Result<(), Errno> {
+    let mut directory = root.handle.try_clone().map_err(|_| Errno::MFILE)?;
+    for name in CACHE {
+        match mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        directory = openat2(&directory, name, flags, Mode::empty(), resolve)?;
+    }
+    Ok(())
+}
