@@ -25,7 +25,10 @@ pub(crate) async fn answer(run: &TaskRun<'_>, call: &ToolCall, turn_id: &EventId
 async fn outcome(run: &TaskRun<'_>, call: &ToolCall, turn_id: &EventId) -> Outcome<Plan> {
     let (plan, notices) = match run.plan.read(call)? {
         PlanCall::Create(plan, notices) => (plan, notices),
-        PlanCall::Ask(asking) => ask(run, &asking, turn_id).await?,
+        PlanCall::Ask(asking) => {
+            let agent = run.agents.named(&asking.model).ok_or_else(|| no_such_model(run, &asking.model))?;
+            Question { run, agent, turn_id, asking: &asking }.ask().await?
+        }
         PlanCall::Update(arguments) => {
             let (success, updated) = run.plan.update(arguments)?;
             run.events.record(updated, turn_id).await;
@@ -37,28 +40,6 @@ async fn outcome(run: &TaskRun<'_>, call: &ToolCall, turn_id: &EventId) -> Outco
     Ok(success)
 }
 
-/// The plan that another model writes.
-async fn ask(
-    run: &TaskRun<'_>,
-    asking: &Asking,
-    turn_id: &EventId,
-) -> Result<(Plan, Vec<String>), ToolError> {
-    let agent = run.agents.named(&asking.model).ok_or_else(|| no_such_model(run, &asking.model))?;
-    let question = Question {
-        run,
-        agent,
-        purpose: asking.purpose,
-        turn_id,
-        system: asking.system,
-        text: &asking.text,
-        schema: &asking.schema,
-    };
-    let mut spent = TaskUsage::default();
-    let asked = question.ask(&mut spent, |written| asking.accept(written)).await;
-    run.plan.spend(spent);
-    asked
-}
-
 fn no_such_model(run: &TaskRun<'_>, name: &str) -> ToolError {
     let message = format!("`model` is {name:?}, and no such model is configured.");
     let names = run.agents.names().join(", ");
@@ -66,40 +47,29 @@ fn no_such_model(run: &TaskRun<'_>, name: &str) -> ToolError {
         .with_hint(format!("Give `steps` instead, or name one of: {names}."))
 }
 
-/// A question to the model of an agent.
+/// A plan that another model writes, asked for by a call of a turn.
 struct Question<'a> {
     run: &'a TaskRun<'a>,
     agent: &'a Agent,
-    /// The function that asks.
-    purpose: &'static str,
-    /// The turn that its events hang below.
     turn_id: &'a EventId,
-    /// What the model is to do.
-    system: &'static str,
-    /// What it is to do it with.
-    text: &'a str,
-    schema: &'a ReplySchema,
+    asking: &'a Asking,
 }
 
 impl Question<'_> {
-    /// Asks until `accept` takes the answer, at most twice; adds what that took to `spent`. `accept` names
-    /// the fault of an answer.
-    async fn ask<T: DeserializeOwned, U>(
-        &self,
-        spent: &mut TaskUsage,
-        accept: impl Fn(T) -> Result<U, String>,
-    ) -> Result<U, ToolError> {
+    /// Asks at most twice: the second time with the fault of the first answer.
+    async fn ask(&self) -> Result<(Plan, Vec<String>), ToolError> {
+        let Asking { purpose, system, text, schema, .. } = self.asking;
         // A provider may take no schema, so the model reads it as well.
-        let system = format!("{}\n{}\n", self.system.trim_end(), self.schema.schema);
-        let mut messages = vec![Message::User(self.text.to_owned())];
+        let system = format!("{}\n{}\n", system.trim_end(), schema.schema);
+        let mut messages = vec![Message::User(text.clone())];
         let mut mistake = String::new();
         for _ in 0..2 {
             let asked = Instant::now();
             let reply = self.reply(&system, &messages).await.map_err(|stop| unanswered(&stop))?;
-            *spent += TaskUsage::of(&reply);
-            let event = completed(self.agent, self.purpose, &reply, asked);
+            self.run.plan.spend(TaskUsage::of(&reply));
+            let event = completed(self.agent, purpose, &reply, asked);
             self.run.events.record(event, self.turn_id).await;
-            mistake = match parsed(&reply.text).and_then(&accept) {
+            mistake = match parsed(&reply.text).and_then(|written| self.asking.accept(written)) {
                 Ok(accepted) => return Ok(accepted),
                 Err(mistake) => mistake,
             };
@@ -110,13 +80,13 @@ impl Question<'_> {
                 "[That cannot be used: {mistake}. Reply with the corrected JSON object and nothing else.]"
             )));
         }
-        let message = format!("invalid {} response: {mistake}", self.schema.name);
+        let message = format!("invalid {} response: {mistake}", schema.name);
         Err(ToolError::new(ErrorCode::IoError, message).with_hint("Call again with `steps` of your own."))
     }
 
     /// The model's reply. One that takes no schema is asked without.
     async fn reply(&self, system: &str, messages: &[Message]) -> Result<Reply, StopReason> {
-        match self.send(system, messages, Some(self.schema)).await {
+        match self.send(system, messages, Some(&self.asking.schema)).await {
             Err(StopReason::Model(error)) if error.class == ModelErrorClass::BadRequest => {
                 tracing::info!(detail = error.detail, "asking the model without a schema");
                 self.send(system, messages, None).await
