@@ -27,7 +27,7 @@ use crate::connections::Connections;
 use crate::limits::Bounds;
 use crate::next_request::Clients;
 use crate::progress::Progress;
-use crate::self_wakes::GoesOn;
+use crate::self_wakes::SelfWaking;
 use crate::stream::WatchedStream;
 
 /// The largest head of a request, and about what a connection may take of memory for each direction.
@@ -154,7 +154,7 @@ impl Server {
         };
         let connection =
             connection(stream, routes.clone(), self.bounds.time.body, !is_full, Arc::clone(&progress));
-        pool.add(self.tasks.spawn(GoesOn::new(connection)).id(), progress);
+        pool.add(self.tasks.spawn(SelfWaking::new(connection)).id(), progress);
     }
 }
 
