@@ -1,6 +1,6 @@
 # The images of Autonous. docs/containers.md says how to run them; `make image` builds them all.
 #
-#   docker build -t autonous .                              the four programs
+#   docker build -t autonous .                              the three programs
 #   docker build -t autonous:full --target full .           with what agents' commands often need
 #   docker build -t autonous:tool-server --target tool-server .   the tool server alone
 
@@ -20,10 +20,10 @@ RUN find . -type f ! -name Cargo.toml ! -name Cargo.lock ! -name lib.rs ! -name 
 FROM rust AS build
 COPY --from=manifests /src .
 # The dependencies stay; what came of the empty sources does not.
-RUN cargo build --locked --release -p supervisor -p agent-worker -p tool-server -p fetcher --bins \
+RUN cargo build --locked --release -p supervisor -p agent-worker -p tool-server --bins \
     && cargo clean --release --workspace
 COPY . .
-RUN cargo build --locked --release -p supervisor -p agent-worker -p tool-server -p fetcher --bins
+RUN cargo build --locked --release -p supervisor -p agent-worker -p tool-server --bins
 
 FROM docker.io/library/debian:bookworm-slim AS base
 RUN apt-get update \
@@ -39,7 +39,7 @@ VOLUME /data
 STOPSIGNAL SIGTERM
 
 FROM base AS tool-server
-COPY --from=build /src/target/release/tool-server /src/target/release/fetcher /usr/local/bin/
+COPY --from=build /src/target/release/tool-server /usr/local/bin/
 # Beyond loopback, the server starts only with AUTONOUS_TOOL_TOKEN or AUTONOUS_TOOL_TOKEN_FILE.
 ENV AUTONOUS_DATA_DIR=/data \
     AUTONOUS_TOOL_ALLOWED_ROOTS=/data/workspace \
@@ -69,8 +69,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 USER autonous
 COPY --from=build /src/target/release/supervisor /src/target/release/agent-worker /src/target/release/tool-server \
-    /src/target/release/fetcher /usr/local/bin/
+    /usr/local/bin/
 
 FROM service AS autonous
 COPY --from=build /src/target/release/supervisor /src/target/release/agent-worker /src/target/release/tool-server \
-    /src/target/release/fetcher /usr/local/bin/
+    /usr/local/bin/

@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-PROGRAMS := -p supervisor -p agent-worker -p tool-server -p fetcher
+PROGRAMS := -p supervisor -p agent-worker -p tool-server
 # The docs link to private items, too, for readers of the source.
 RUSTDOC_LINTS := -D warnings -A rustdoc::private_intra_doc_links
 
@@ -62,7 +62,7 @@ bench: ## Measure speed and memory (release profile; the first build is slow)
 .PHONY: soak
 soak: ## Try huge files, odd trees, floods and daemons (6 GB and two million files in TMPDIR, ten minutes)
 	@./setup.sh test
-	$(CARGO) build --locked -p tool-server -p fetcher -p e2e --bins
+	$(CARGO) build --locked -p tool-server -p e2e --bins
 	@$(TARGET)/debug/soak
 	@$(TARGET)/debug/floods
 
@@ -92,7 +92,7 @@ small-model: ## Have a small model do ten tasks: MODEL_URL or MODEL_GGUF names i
 
 .PHONY: clients
 clients: ## Try other people's clients, linters and SDKs, from PyPI and npm, in CLIENTS_DIR or a temporary directory
-	$(CARGO) build --locked -p tool-server -p fetcher --bins
+	$(CARGO) build --locked -p tool-server --bins
 	@python3 tests/clients/clients.py $(TARGET)/debug
 
 .PHONY: image

@@ -1,11 +1,10 @@
 //! The fetcher: the only process that opens connections for the tools, and the only one with the secrets that
 //! requests to the web carry.
 //!
-//! It is a program of its own, so that the tool server has no TLS, HTML, PDF and search in memory. The tool
-//! server executes it before it opens its roots and reads its secrets. It keeps the network and no file, and
-//! forks a process for each request, which lives as long as the request. So nothing of one request is left
-//! for the next, and a page that breaks the program breaks only its own answer. The tool server has no
-//! network: it sends a request over a socket, and reads what came of it.
+//! It is forked by the tool server before that opens its roots and reads its secrets, keeps the network and
+//! no file, and forks a process for each request, which lives as long as the request. So nothing of one
+//! request is left for the next, and a page that breaks the program breaks only its own answer. The tool
+//! server has no network: it sends a request over a socket, and reads what came of it.
 //!
 //! Nothing here knows about tools, roots or sessions.
 
@@ -30,7 +29,6 @@ pub use messages::{
 };
 pub use page::{Rendered, render};
 pub use secrets::{Secrets, readings};
-pub use serve::serve;
 pub use settings::{SearchSettings, Settings, SettingsError};
 pub use standing::Standing;
 pub use start::{Exchange, Fetcher, StartError};

@@ -1,13 +1,12 @@
-//! The fetcher's own main loop: read settings and secrets, give up everything but the network, then fork a
-//! process for each request that the tool server hands over.
+//! The fetcher's own main loop: take the secrets, give up everything but the network, then fork a process for
+//! each request that the tool server hands over.
 //!
 //! It reads nothing but descriptors. Requests and answers pass only through the processes that it forks.
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 
 use process::confinement::{Powers, confine, end_forks};
 use process::forked::{self, ForkResult};
@@ -23,9 +22,6 @@ use crate::settings::Settings;
 /// What it says once it is confined.
 pub(crate) const READY: u8 = b'+';
 
-/// What it says before the reason why it does not start.
-pub(crate) const REFUSED: u8 = b'-';
-
 /// Where Linux distributions keep the certificates that the machine trusts, all in one file.
 const SYSTEM_ROOTS: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
@@ -38,11 +34,16 @@ const SYSTEM_ROOTS: [&str; 4] = [
 const CPU_SECONDS: u64 = 330;
 const MEMORY_BYTES: u64 = 4 << 30;
 
-/// Runs as the fetcher until the tool server, which holds the other end of `socket`, is gone.
-pub fn serve(variables: Variables, current_dir: &Path, mut socket: UnixStream) -> ! {
-    match prepare(variables, current_dir, &socket) {
+/// Runs as the fetcher until the tool server is gone.
+pub(crate) fn serve(
+    settings: &Settings,
+    variables: &Variables,
+    secrets: Option<OwnedFd>,
+    mut socket: UnixStream,
+) -> ! {
+    match prepare(settings, variables, secrets, &socket) {
         Err(why) => {
-            let _ = socket.write_all(&[REFUSED]).and_then(|()| socket.write_all(why.as_bytes()));
+            let _ = socket.write_all(b"-").and_then(|()| socket.write_all(why.as_bytes()));
         }
         Ok(mut context) => {
             let _ = socket.write_all(&[READY]);
@@ -65,14 +66,19 @@ pub fn serve(variables: Variables, current_dir: &Path, mut socket: UnixStream) -
     forked::exit(0)
 }
 
-fn prepare(variables: Variables, current_dir: &Path, socket: &UnixStream) -> Result<Context, String> {
+fn prepare<'a>(
+    settings: &'a Settings,
+    variables: &Variables,
+    secrets: Option<OwnedFd>,
+    socket: &UnixStream,
+) -> Result<Context<'a>, String> {
     let failed = |what: &str, why: &dyn std::fmt::Display| format!("the fetcher cannot {what}: {why}");
+    let _ = set_name(c"fetcher");
     forked::default_signals().map_err(|error| failed("reset signals", &error))?;
     setsid().map_err(|error| failed("leave its session", &error))?;
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let settings = Settings::from_variables(&variables, current_dir).map_err(|error| error.to_string())?;
-    let variables = variables.receive_secrets().map_err(|error| error.to_string())?;
-    let credentials = Credentials::read(&settings, &variables).map_err(|error| error.to_string())?;
+    let variables = variables.clone().with_secrets_in(secrets).map_err(|error| error.to_string())?;
+    let credentials = Credentials::read(settings, &variables).map_err(|error| error.to_string())?;
     drop(variables);
     let roots = SYSTEM_ROOTS.iter().find_map(|path| File::open(path).ok());
     let kept: Vec<_> = [socket.as_fd()].into_iter().chain(roots.as_ref().map(File::as_fd)).collect();
@@ -86,7 +92,7 @@ fn prepare(variables: Variables, current_dir: &Path, socket: &UnixStream) -> Res
 }
 
 /// Runs as the process of one request.
-fn answer(context: &Context, stream: UnixStream) -> ! {
+fn answer(context: &Context<'_>, stream: UnixStream) -> ! {
     let limit = |bound| Rlimit { current: Some(bound), maximum: Some(bound) };
     let limited = setrlimit(Resource::Cpu, limit(CPU_SECONDS))
         .and_then(|()| setrlimit(Resource::As, limit(MEMORY_BYTES)))

@@ -1,21 +1,18 @@
 //! The tool server's end: it starts the fetcher, and gives it requests.
 
-use std::io::{self, Read, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use process::Variables;
 use process::fd_passing;
 use process::forked::{self, ForkResult};
-use process::secrets::SECRETS_FD;
 use process::sign_of_life::{self, Loss};
-use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::messages::{Job, Message};
-use crate::serve::{READY, REFUSED};
+use crate::serve::{self, READY};
+use crate::settings::Settings;
 use crate::stream;
 
 /// How often a wait looks whether the caller has gone.
@@ -43,12 +40,18 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// Forks a process that executes `program`. This process has one thread and no secret; `secrets` is a
-    /// pipe with those of the profiles.
-    pub fn start(program: &Path, secrets: Option<OwnedFd>) -> Result<Self, StartError> {
+    /// Forks it. The process has one thread and no secret; `secrets` is a pipe with those of the profiles.
+    pub fn start(
+        settings: &Settings,
+        variables: &Variables,
+        secrets: Option<OwnedFd>,
+    ) -> Result<Self, StartError> {
         let (socket, theirs) = UnixStream::pair().map_err(StartError::Start)?;
         match forked::fork().map_err(StartError::Start)? {
-            ForkResult::Child => become_fetcher(program, secrets, theirs),
+            ForkResult::Child => {
+                drop(socket);
+                serve::serve(settings, variables, secrets, theirs)
+            }
             ForkResult::Parent(_) => Ok(Self { socket }),
         }
     }
@@ -80,30 +83,6 @@ impl Fetcher {
         let mut exchange = Exchange { stream: ours };
         stream::send(&mut exchange.stream, job)?;
         Ok(exchange)
-    }
-}
-
-/// Executes the program with the socket as its stdin. Of our other descriptors it gets the secrets alone.
-fn become_fetcher(program: &Path, secrets: Option<OwnedFd>, socket: UnixStream) -> ! {
-    let failed = execute(program, secrets, &socket);
-    let why = format!("cannot execute {}: {failed}", program.display());
-    let _ = (&socket).write_all(&[REFUSED]).and_then(|()| (&socket).write_all(why.as_bytes()));
-    forked::exit(1)
-}
-
-fn execute(program: &Path, secrets: Option<OwnedFd>, socket: &UnixStream) -> io::Error {
-    let mut command = Command::new(program);
-    command.env_remove(SECRETS_FD);
-    let prepared = forked::close_range(3, u32::MAX, true).and_then(|()| {
-        if let Some(secrets) = &secrets {
-            fcntl_setfd(secrets, FdFlags::empty())?;
-            command.env(SECRETS_FD, secrets.as_raw_fd().to_string());
-        }
-        socket.try_clone()
-    });
-    match prepared {
-        Ok(socket) => command.stdin(Stdio::from(OwnedFd::from(socket))).exec(),
-        Err(error) => error,
     }
 }
 

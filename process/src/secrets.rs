@@ -156,6 +156,14 @@ fn write_divided(
     Ok(())
 }
 
+/// The secrets in a pipe.
+pub(crate) fn in_pipe(pipe: OwnedFd) -> Result<HashMap<String, Secret>, SecretsError> {
+    let limit = u64::try_from(MAX_SECRETS_BYTES).unwrap_or(u64::MAX);
+    let mut text = String::new();
+    std::fs::File::from(pipe).take(limit).read_to_string(&mut text).map_err(SecretsError::Pipe)?;
+    parse(&text)
+}
+
 fn parse(text: &str) -> Result<HashMap<String, Secret>, SecretsError> {
     let secrets: HashMap<String, String> = serde_json::from_str(text).map_err(|_| SecretsError::Malformed)?;
     Ok(secrets.into_iter().map(|(name, value)| (name, Secret(value))).collect())

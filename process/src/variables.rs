@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::str::FromStr;
 
 use crate::known_variables::{self, FILE_ENDING, PREFIX};
@@ -62,6 +63,11 @@ impl Variables {
     /// Adds the secrets.
     pub fn receive_secrets(self) -> Result<Self, SecretsError> {
         Ok(Self { secret: secrets::received()?, ..self })
+    }
+
+    /// Adds the secrets in a pipe.
+    pub fn with_secrets_in(self, pipe: Option<OwnedFd>) -> Result<Self, SecretsError> {
+        Ok(Self { secret: pipe.map(secrets::in_pipe).transpose()?.unwrap_or_default(), ..self })
     }
 
     /// Adds the secrets of this list that are in files.

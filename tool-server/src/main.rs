@@ -151,8 +151,7 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     let can_ask = is_set(APPROVER_TOKEN, &variables, divided.as_ref());
     let secrets_of_fetcher = divided.map(|divided| divided.theirs);
     let fetcher = if config.needs_the_web(can_ask) {
-        let program = std::env::current_exe().context("could not find the path of this program")?;
-        Some(Fetcher::start(&program.with_file_name("fetcher"), secrets_of_fetcher)?)
+        Some(Fetcher::start(&config.web, &variables, secrets_of_fetcher)?)
     } else {
         None
     };

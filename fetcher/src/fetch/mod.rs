@@ -40,14 +40,14 @@ const PARTIAL_CONTENT: u16 = 206;
 const SEARCH_BYTES: u64 = 4 << 20;
 
 /// What every request's process begins with.
-pub(crate) struct Context {
-    pub(crate) settings: Settings,
+pub(crate) struct Context<'a> {
+    pub(crate) settings: &'a Settings,
     pub(crate) credentials: Credentials,
     pub(crate) tls: Tls,
 }
 
 /// Does the job, and tells how it ended.
-pub(crate) fn run(context: &Context, mut stream: UnixStream) {
+pub(crate) fn run(context: &Context<'_>, mut stream: UnixStream) {
     let Ok(job) = stream::receive::<Job>(&mut stream) else { return };
     let Ok(watched) = stream.try_clone() else { return };
     // The tool server sends nothing more; once it closes its end, it waits for no answer.
@@ -80,7 +80,7 @@ enum Work<'a> {
 }
 
 impl Work<'_> {
-    async fn run(self, context: &Context, output: &Output<'_>) -> Result<(), FetchError> {
+    async fn run(self, context: &Context<'_>, output: &Output<'_>) -> Result<(), FetchError> {
         match self {
             Self::Fetch(fetch) => run_fetch(context, fetch, output).await,
             Self::Search(search) => run_search(context, search, output).await,
@@ -118,7 +118,7 @@ impl<'a> Output<'a> {
     }
 }
 
-async fn run_fetch(context: &Context, fetch: &Fetch, output: &Output<'_>) -> Result<(), FetchError> {
+async fn run_fetch(context: &Context<'_>, fetch: &Fetch, output: &Output<'_>) -> Result<(), FetchError> {
     let credential = |url: &url::Url| {
         fetch.profile.as_ref().map(|name| context.credentials.select(name, &fetch.method, url)).transpose()
     };
@@ -174,7 +174,7 @@ async fn store(body: Body, fetch: &Fetch, output: &Output<'_>) -> Result<(), Fet
     Ok(())
 }
 
-async fn run_search(context: &Context, search: &Search, output: &Output<'_>) -> Result<(), FetchError> {
+async fn run_search(context: &Context<'_>, search: &Search, output: &Output<'_>) -> Result<(), FetchError> {
     let settings = &context.settings.search;
     let provider = search::provider(settings.provider);
     let key = context.credentials.search_key.as_ref();

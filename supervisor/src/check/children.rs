@@ -25,13 +25,10 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// How long a child's own check may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What lies beside this program.
-const PROGRAMS: [&str; 3] = ["tool-server", "fetcher", "agent-worker"];
-
 pub(super) async fn programs(settings: &ChildSettings) -> Finding {
     const NAME: &str = "programs";
     let own = env!("CARGO_PKG_VERSION");
-    for program in PROGRAMS {
+    for program in ["tool-server", "agent-worker"] {
         let answered = ask(asked(settings, program, &["--version"])).await;
         let remedy = format!("Install {program} {own} in {}.", settings.programs.display());
         match answered {
@@ -43,7 +40,7 @@ pub(super) async fn programs(settings: &ChildSettings) -> Finding {
             Ok(_) => {}
         }
     }
-    Finding::ok(NAME, format!("{} {own} found", PROGRAMS.join(", ")))
+    Finding::ok(NAME, format!("tool-server and agent-worker {own} found"))
 }
 
 pub(super) async fn sandbox(config: &Config) -> Finding {

@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use super::{ToolServer, listening};
 use crate::program::Launch;
 use crate::test_dir::ALLOW_ALL;
-use crate::{Program, TestDir, binaries, leftovers};
+use crate::{Program, TestDir, leftovers};
 
 #[derive(Debug)]
 pub struct ToolServerBuilder {
@@ -86,14 +86,6 @@ impl ToolServerBuilder {
     pub fn unprivileged(mut self) -> Self {
         self.launch.unprivileged = true;
         self.launch.binary = self.dir.hand_over(&self.launch.binary);
-        self.dir.link_program(&binaries::path_of("fetcher"));
-        self
-    }
-
-    /// Runs the server from a directory in which nothing else is.
-    #[must_use]
-    pub fn without_fetcher(mut self) -> Self {
-        self.launch.binary = self.dir.link_program(&self.launch.binary);
         self
     }
 

@@ -12,10 +12,9 @@ mod search;
 mod secrets;
 mod site;
 
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{ToolServer, binaries};
+use harness::ToolServer;
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
 
@@ -396,27 +395,4 @@ fn the_secret_of_a_profile_is_required_and_in_the_fetcher_alone() {
             .start_refused();
         assert!(refused.stderr.contains("MY_API_KEY to be set"), "{}", refused.stderr);
     });
-}
-
-#[test]
-fn a_fetcher_that_is_missing_stops_only_a_server_that_needs_it() {
-    let without = || ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true").without_fetcher();
-    let refused = without().variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*").start_refused();
-    assert!(refused.stderr.contains("bin/fetcher: No such file"), "{}", refused.stderr);
-    assert!(without().start().call("ls", &json!({"path": "."})).ok);
-}
-
-#[test]
-fn the_fetcher_does_nothing_without_a_tool_server() {
-    let run = |arguments: &[&str]| {
-        let mut fetcher = Command::new(binaries::path_of("fetcher"));
-        fetcher.args(arguments).stdin(Stdio::null()).output().unwrap()
-    };
-    let (alone, version) = (run(&[]), run(&["--version"]));
-    assert!(!alone.status.success());
-    assert_eq!(alone.stderr, b"fetcher: tool-server starts this program; it does nothing by itself\n");
-    assert_eq!(
-        String::from_utf8(version.stdout).unwrap(),
-        format!("fetcher {}\n", env!("CARGO_PKG_VERSION"))
-    );
 }
