@@ -1,4 +1,4 @@
-//! The channels, one folder each, and what they share: the list in `run.rs` starts them.
+//! The channels, one folder each, and what they share; `all_channels.rs` lists them.
 
 #[cfg(test)]
 mod conformance;

@@ -143,7 +143,7 @@ impl<S: Service> Day<S> {
 
     async fn commands(&self) {
         self.service.say(OWNER, "/whoami", 0);
-        self.sent(OWNER, "You are Ada").await;
+        self.sent(OWNER, &format!("(ID {OWNER}).")).await;
         self.service.say(OWNER, "/cancel please", 0);
         self.sent(OWNER, "/cancel stops what I am doing").await;
         self.service.say(OWNER, "/retry", 0);
@@ -197,8 +197,8 @@ impl<S: Service> Day<S> {
         let outsider = "4713";
         self.pressed(outsider, &question, &once, "Only an approver").await;
         self.pressed(OWNER, &question, &once, "").await;
-        let kept = "select choice || ' ' || substr(decided_by, 1, 3) from decisions";
-        assert_eq!(self.fixture.column::<String>(kept).await, ["o Ada"]);
+        let kept = "select choice || ' ' || substr(decided_by, -9) from decisions";
+        assert_eq!(self.fixture.column::<String>(kept).await, [format!("o (ID {OWNER})")]);
         approval.state = toolkit::approvals::ApprovalState::Expired;
         asker.close(&approval).await.unwrap();
         self.sent(OWNER, "Nobody decided in time").await;
