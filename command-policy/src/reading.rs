@@ -1,7 +1,7 @@
 //! Reading commands for which one of our tools does exactly the same.
 //!
-//! Only a literal single command gets here. Each function names the tool call that replaces it, or nothing
-//! when an option, a pattern or a path is beyond the tool.
+//! Only a literal single command gets here. Each function names the tool call that replaces it, with its main
+//! arguments, or nothing where an option, a pattern or a path needs more than those.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -27,18 +27,17 @@ pub(super) struct Reading<'a> {
 pub(super) struct ToolCall {
     pub(super) tool: &'static str,
     arguments: Value,
-    note: String,
 }
 
 impl ToolCall {
     /// A call with these arguments, without those that are null.
     fn new(tool: &'static str, mut arguments: Value) -> Self {
         arguments.as_object_mut().into_iter().for_each(|keys| keys.retain(|_, value| !value.is_null()));
-        Self { tool, arguments, note: String::new() }
+        Self { tool, arguments }
     }
 
     pub(super) fn hint(&self) -> String {
-        format!("Call `{}` with {}.{}", self.tool, self.arguments, self.note)
+        format!("Call `{}` with {}.", self.tool, self.arguments)
     }
 }
 
@@ -76,89 +75,68 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// `ls`, as far as names go.
+/// `ls`, as far as names go. The tool lists directories alone, and a name with an extension is rarely one.
 pub(super) fn ls(reading: &Reading<'_>) -> Option<ToolCall> {
     let arguments = Arguments::of(reading.arguments, "");
     let path = reading.path_of(&arguments.operands)?;
-    let hidden = arguments.has("-a -A --all --almost-all").then_some(true);
-    let recursive = arguments.has("-R --recursive").then_some(true);
-    let call = json!({"path": path, "include_hidden": hidden, "recursive": recursive});
-    let name = arguments.operands.first().map_or("", |word| word.text());
-    // The tool lists directories alone, and a name with an extension is rarely one.
-    let is_file = Path::new(name).extension().is_some();
-    let may_be_file = !name.is_empty() && !name.ends_with(['/', '.']);
-    let note = if may_be_file { " If it is a file, use `stat`." } else { "" };
-    let is_same = arguments.has_only("-1 -F -p -a -A -R --all --almost-all --recursive");
-    (is_same && !is_file).then(|| ToolCall { note: note.to_owned(), ..ToolCall::new("ls", call) })
+    let is_same = arguments.has_only("-1 -F -p -a -A") && Path::new(&path).extension().is_none();
+    let hidden = arguments.has("-a -A").then_some(true);
+    is_same.then(|| ToolCall::new("ls", json!({"path": path, "include_hidden": hidden})))
 }
 
 /// `cat FILE`, which `less FILE` is without a terminal, the first lines of a file or those from one on, and
 /// `sed -n 'A,Bp' FILE`.
 pub(super) fn read(reading: &Reading<'_>) -> Option<ToolCall> {
-    // `-20` is `-n 20`.
-    let old_count = reading.arguments.first().and_then(|word| word.text().strip_prefix('-'));
-    let old_count = old_count.filter(|count| count.parse::<u64>().is_ok());
-    let words = &reading.arguments[usize::from(old_count.is_some())..];
-    let arguments = Arguments::of(words, if reading.name == "sed" { "" } else { "-n --lines" });
-    let (file, others) = arguments.operands.split_last()?;
-    let path = reading.path(file.text())?;
-    let call = |start: Option<u64>, limit: Option<u64>| {
-        ToolCall::new("read", json!({"path": path, "start_line": start, "limit": limit}))
-    };
-    let limit = |count: u64| Some(count).filter(|count| (1..=MAX_LINES).contains(count));
-    match (reading.name, others) {
-        ("cat" | "less", []) if reading.arguments.len() == 1 => Some(call(None, None)),
-        ("sed", [script]) if arguments.has("-n") && arguments.has_only("-n") => {
-            let range = script.text().strip_suffix('p')?;
+    let (file, options) = reading.arguments.split_last()?;
+    let options: Vec<&str> = options.iter().map(Word::text).collect();
+    let (start, limit) = match (reading.name, options.as_slice()) {
+        ("cat" | "less", []) => (None, None),
+        ("head", []) => (None, Some(10)),
+        // `-n 20`, `-n20` and `-20`.
+        ("head", ["-n", count]) => (None, Some(count.parse().ok()?)),
+        ("head", [count]) if count.starts_with('-') => {
+            (None, Some(count.trim_start_matches("-n").trim_start_matches('-').parse().ok()?))
+        }
+        // `read` does not count from the end.
+        ("tail", ["-n", start]) => (Some(start.strip_prefix('+')?.parse().ok()?), None),
+        ("sed", ["-n", script]) => {
+            let range = script.strip_suffix('p')?;
             let (first, last) = range.split_once(',').unwrap_or((range, range));
-            let first = first.parse().ok().filter(|first| *first > 0)?;
-            let count = last.parse::<u64>().ok()?.checked_sub(first)?.checked_add(1)?;
-            Some(call(Some(first), Some(limit(count)?)))
+            let (first, last) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
+            (Some(first), Some(last.checked_sub(first)?.checked_add(1)?))
         }
-        ("head" | "tail", []) if arguments.has_only("-n --lines") => {
-            let count = old_count.or(arguments.values("-n --lines").last().copied()).unwrap_or("10");
-            match (reading.name, count.strip_prefix('+')) {
-                ("head", None) => Some(call(None, Some(limit(count.parse().ok()?)?))),
-                ("tail", Some(start)) => {
-                    Some(call(Some(start.parse().ok()?).filter(|start| *start > 0), None))
-                }
-                // `read` does not count from the end.
-                _ => None,
-            }
-        }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let can_read = start != Some(0) && limit.is_none_or(|limit| (1..=MAX_LINES).contains(&limit));
+    let path = reading.path(file.text()).filter(|_| can_read && !file.text().starts_with('-'))?;
+    Some(ToolCall::new("read", json!({"path": path, "start_line": start, "limit": limit})))
 }
 
 /// `grep PATTERN FILE`, `grep -r PATTERN DIRECTORY` and `rg PATTERN PATH`.
 pub(super) fn grep(reading: &Reading<'_>) -> Option<ToolCall> {
     let is_ripgrep = reading.name == "rg";
-    let arguments = Arguments::of(reading.arguments, "--include");
+    let arguments = Arguments::of(reading.arguments, "");
     let (pattern, paths) = arguments.operands.split_first()?;
-    let is_literal = reading.name == "fgrep" || arguments.has("-F");
+    let literal = arguments.has("-F").then_some(true);
     // grep's own recursion skips nothing.
     let everything = arguments.has("-r").then_some(true);
-    let globs = arguments.values("--include");
     let call = json!({
         "pattern": pattern.text(),
         "path": reading.path_of(paths)?,
-        "glob": globs.first(),
-        "literal": is_literal.then_some(true),
+        "literal": literal,
         "case_sensitive": arguments.has("-i").then_some(false),
-        "output": arguments.has("-l").then_some("files"),
         "include_hidden": everything,
         "include_ignored": everything,
     });
-    let options = if is_ripgrep { "-n -i -l -H -F" } else { "-n -i -l -H -F -E -I -r --include" };
     // A pattern in another syntax than the tool's may mean something else there.
-    let is_same_pattern =
-        is_literal || is_ripgrep || !pattern.text().contains(|c| "\\*^$[]+?(){}|".contains(c));
-    let has_place = is_ripgrep || everything.is_some() || !paths.is_empty() && globs.is_empty();
-    let is_same = is_same_pattern && has_place && globs.len() < 2 && globs.into_iter().all(is_simple_glob);
-    (is_same && arguments.has_only(options)).then(|| ToolCall::new("grep", call))
+    let is_plain = !pattern.text().contains(|c| "\\*^$[]+?(){}|".contains(c));
+    let is_same = (is_plain || is_ripgrep || literal.is_some())
+        && (is_ripgrep || everything.is_some() || !paths.is_empty())
+        && arguments.has_only(if is_ripgrep { "-n -i -F" } else { "-n -i -F -r" });
+    is_same.then(|| ToolCall::new("grep", call))
 }
 
-/// `find DIRECTORY` with `-name`, `-type f|d` and `-maxdepth`.
+/// `find DIRECTORY` with `-name` and `-type f|d`.
 pub(super) fn find(reading: &Reading<'_>) -> Option<ToolCall> {
     let is_start = |word: &&Word| !word.text().starts_with(['-', '(', '!']);
     let starts: Vec<&Word> = reading.arguments.iter().take_while(is_start).collect();
@@ -167,30 +145,23 @@ pub(super) fn find(reading: &Reading<'_>) -> Option<ToolCall> {
     let mut call =
         json!({"path": reading.path_of(&starts)?, "include_hidden": true, "include_ignored": true});
     let tests: Vec<&str> = reading.arguments[starts.len()..].iter().map(Word::text).collect();
-    for test in tests.strip_suffix(&["-print"]).unwrap_or(&tests).chunks(2) {
+    for test in tests.chunks(2) {
         let (key, value) = match test {
-            ["-type", "f"] => ("type", json!("file")),
-            ["-type", "d"] => ("type", json!("dir")),
-            ["-name", glob] if is_simple_glob(glob) => {
+            ["-type", "f"] => ("type", "file"),
+            ["-type", "d"] => ("type", "dir"),
+            // What is no simple pattern may mean something else to the tool.
+            ["-name", glob] if !glob.contains(|c| "/[]{}\\".contains(c)) && !glob.contains("**") => {
                 let matcher = globset::Glob::new(glob).ok()?.compile_matcher();
                 if start.is_some_and(|start| matcher.is_match(start)) {
                     return None;
                 }
-                ("name_pattern", json!(glob))
-            }
-            ["-maxdepth", depth] => {
-                ("max_depth", json!(depth.parse::<u32>().ok().filter(|depth| *depth > 0)?))
+                ("name_pattern", *glob)
             }
             _ => return None,
         };
-        if std::mem::replace(&mut call[key], value) != Value::Null {
+        if std::mem::replace(&mut call[key], json!(value)) != Value::Null {
             return None;
         }
     }
     Some(ToolCall::new("find", call))
-}
-
-/// Whether a glob means the same to `grep` and `find` as to the tools.
-fn is_simple_glob(glob: &str) -> bool {
-    !glob.is_empty() && !glob.contains("**") && !glob.contains(|c| "/[]{}\\".contains(c))
 }

@@ -222,11 +222,11 @@ pub static RULES: &[Rule] = &[
     },
     Rule {
         words: "ls",
-        form: Form::ToolCall("with `-a`, `-A`, `-1`, `-F`, `-p` and `-R` at most", reading::ls),
+        form: Form::ToolCall("with `-a`, `-A`, `-1`, `-F` and `-p` at most", reading::ls),
         reason: "the tool `ls` does the same.",
         hint: "Call `ls` with `path` (`include_hidden`, `recursive`, `long`).",
-        refused: "ls · ls src · cd src && ls -a · # look⏎ls -R",
-        passed: "ls | wc -l · ls -la · ls main.rs · ls *.rs · ls; pwd · ls \"$dir\" · \
+        refused: "ls · ls src · cd src && ls -a · # look⏎ls -A",
+        passed: "ls | wc -l · ls -R · ls -la · ls main.rs · ls *.rs · ls; pwd · ls \"$dir\" · \
                  ls /usr/include · LC_ALL=C ls",
     },
     Rule {
@@ -242,23 +242,21 @@ pub static RULES: &[Rule] = &[
                  cat -A a · cat > f <<'EOF'⏎x⏎EOF · head -c 9 a",
     },
     Rule {
-        words: "grep egrep fgrep rg",
-        form: Form::ToolCall("in one place, with a pattern and options that the tool has", reading::grep),
+        words: "grep rg",
+        form: Form::ToolCall("in one place, with `-n`, `-i`, `-F` and `-r` at most", reading::grep),
         reason: "the tool `grep` does the same.",
-        hint: "Call `grep` with `pattern` and `path` (`glob`, `literal`, `case_sensitive`, `output`).",
-        refused: "grep -rn TODO src · rg pattern · grep -i x a.txt · grep -rlF 'main(' --include='*.rs' .",
-        passed: "grep -rn TODO src | head · grep -v '^#' conf · grep 'a\\|b' a · grep x /proc/cpuinfo",
+        hint: "Call `grep` with `pattern` and `path` (`literal`, `case_sensitive`).",
+        refused: "grep -rn TODO src · rg pattern · grep -i x a.txt · grep -rF 'main(' .",
+        passed: "grep -rn TODO src | head · grep -rl x . · grep -v '^#' conf · grep 'a\\|b' a · \
+                 grep x /proc/cpuinfo",
     },
     Rule {
         words: "find",
-        form: Form::ToolCall(
-            "in one place, with `-name`, `-type f|d` and `-maxdepth` at most",
-            reading::find,
-        ),
+        form: Form::ToolCall("in one place, with `-name` and `-type f|d` at most", reading::find),
         reason: "the tool `find` does the same.",
-        hint: "Call `find` with `path` (`name_pattern`, `type`, `max_depth`).",
-        refused: "find . -name '*.rs' · find src -type f · find . -maxdepth 2 -type d -print",
-        passed: "find . -iname '*.md' · find . -type l · find a b · find / -name libssl.so · \
-                 find . -not -name x · find src -name 'src*'",
+        hint: "Call `find` with `path` (`name_pattern`, `type`).",
+        refused: "find . -name '*.rs' · find src -type f",
+        passed: "find . -maxdepth 2 -type d · find . -iname '*.md' · find . -type l · find a b · \
+                 find / -name libssl.so · find . -not -name x · find src -name 'src*'",
     },
 ];

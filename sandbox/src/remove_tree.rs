@@ -111,7 +111,8 @@ fn allow(parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
     rustix::fs::chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU)
 }
 
-fn entries(directory: &OwnedFd) -> Result<Vec<OsString>, Errno> {
+/// The names in a directory.
+pub fn entries(directory: &OwnedFd) -> Result<Vec<OsString>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;

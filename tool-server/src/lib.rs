@@ -24,6 +24,5 @@ mod text;
 pub mod tool_context;
 pub mod tools;
 pub mod transfers;
-mod utc;
 pub mod vitals;
 pub mod web;

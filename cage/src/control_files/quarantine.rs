@@ -8,7 +8,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -16,11 +15,11 @@ use std::time::{Duration, SystemTime};
 use files::output_store::{KEEP, MAX_FILE_BYTES, MAX_TOTAL_BYTES};
 use files::roots::QUARANTINE;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, mkdirat, openat, openat2,
-    readlinkat, renameat_with, statat, symlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, mkdirat, openat, openat2, readlinkat,
+    renameat_with, statat, symlinkat,
 };
 use rustix::io::Errno;
-use sandbox::{open_for_owner, remove_tree};
+use sandbox::{entries, open_for_owner, remove_tree};
 
 /// How many entries of one directory are kept when they must be copied to another file system, and to which
 /// depth.
@@ -265,19 +264,6 @@ fn copy(
         // A pipe or a device has nothing to keep.
         _ => Ok(()),
     }
-}
-
-/// Removes an entry with everything in it.
-fn entries(directory: &OwnedFd) -> io::Result<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push(OsStr::from_bytes(name).to_owned());
-        }
-    }
-    Ok(names)
 }
 
 fn bytes_in(path: &Path) -> io::Result<u64> {

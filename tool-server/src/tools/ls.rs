@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use files::change::{mtime_ms, size_bytes};
 use files::roots::{Opened, Roots, is_public_at, may_be_certificate, names, open_child_directory};
+use jiff::Timestamp;
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use rustix::fs::{AtFlags, RawDir, Stat, statat};
 use rustix::io::Errno;
@@ -26,7 +27,6 @@ use crate::cursor;
 use crate::entry_type::EntryType;
 use crate::search::{self, MAX_DEPTH, Skipped};
 use crate::tool_context::ToolContext;
-use crate::utc;
 
 /// How many entries are read between two checks of the deadline.
 const ENTRIES_PER_CHECK: usize = 4096;
@@ -369,7 +369,9 @@ fn long_line(name: &str, stat: &Stat) -> String {
         EntryType::Symlink => "symlink",
         EntryType::Other => "other",
     };
-    format!("{entry_type:<7} {:>10} {}  {name}", size_bytes(stat), utc::shown(mtime_ms(stat)))
+    // A time that is no date is a file system's mistake, and no reason to hide the entry.
+    let changed = Timestamp::from_millisecond(mtime_ms(stat)).unwrap_or_default();
+    format!("{entry_type:<7} {:>10} {}  {name}", size_bytes(stat), changed.strftime("%Y-%m-%d %H:%M:%S"))
 }
 
 fn unreadable(path: &[u8], errno: Errno) -> ToolError {

@@ -50,17 +50,13 @@ async fn the_call_that_a_refusal_names_shows_what_the_command_prints() {
 
 /// What counts in a tool's answer and in a command's output alike: not the order, nor how paths begin.
 fn comparable(tool: &str, line: &str, text: &str) -> Vec<String> {
-    let is_recursive_listing = tool == "ls" && line.contains("-R");
-    let lines = text.lines().filter(|line| !line.is_empty());
-    // `ls -R` has a line for each directory; `more` one for each file.
-    let lines =
-        lines.filter(|line| !(is_recursive_listing && line.ends_with(':') || line.starts_with(":::")));
-    let mut lines: Vec<String> = lines
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.is_empty())
         .map(|shown| {
             let path = shown.strip_prefix("./").unwrap_or(shown);
             match tool {
                 "read" => shown.split_once('\t').filter(|(number, _)| number.parse::<u32>().is_ok()),
-                "grep" if line.contains("-l") || line.contains("-rl") => None,
                 // The text after the path and the number, whichever of them there are.
                 "grep" => Some(("", path.rsplit(':').next().unwrap_or(path))),
                 _ => None,
@@ -69,7 +65,6 @@ fn comparable(tool: &str, line: &str, text: &str) -> Vec<String> {
             .trim_end_matches(['/', '*'])
             .to_owned()
         })
-        .map(|shown| if is_recursive_listing { shown.rsplit('/').next().unwrap().to_owned() } else { shown })
         // The start of a search, and the entries that every directory has.
         .filter(|shown| {
             !["", ".", ".."].contains(&shown.as_str()) && !line.ends_with(&format!("find {shown}"))
