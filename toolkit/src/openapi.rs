@@ -8,8 +8,8 @@ use protocol::{Envelope, ErrorCode, ToolSpec};
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 use utoipa::openapi::extensions::Extensions;
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItem};
-use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{AnyOf, AnyOfBuilder};
 use utoipa::openapi::{
     Components, ContentBuilder, Header, Paths, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
@@ -34,18 +34,20 @@ pub struct ApiDocument {
     pub paths: Paths,
     /// The named schemas.
     pub components: Components,
+    /// The schema of an answer, without its data.
+    envelope: Value,
 }
 
 impl ApiDocument {
     /// The operations of the tools that `is_offered` allows.
     pub fn of_tools(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> Self {
         let mut document = Self::default();
-        let envelope = document.add_envelope();
+        document.add_envelope();
         let mut tools: Vec<_> = registry.in_order().filter(|tool| is_offered(&tool.spec().name)).collect();
         tools.sort_by_key(|tool| tool.spec().risk);
         for tool in tools {
             let (spec, runs_command) = (tool.spec(), tool.slot() == Slot::Command);
-            document.add_result(&envelope, spec, runs_command);
+            document.add_result(spec, runs_command);
             document.add_tool(spec, tool.example());
         }
         document
@@ -54,11 +56,6 @@ impl ApiDocument {
     /// Adds the schema of a type under a name.
     pub fn add_schema<T: JsonSchema>(&mut self, name: &str) {
         self.add_value(name, output_schema::<T>());
-    }
-
-    /// Adds an operation without a body.
-    pub fn add_get(&mut self, path: &str, operation: OperationBuilder) {
-        self.paths.paths.insert(path.to_owned(), PathItem::new(HttpMethod::Get, operation));
     }
 
     /// Adds an operation to a path that may have others.
@@ -73,26 +70,11 @@ impl ApiDocument {
     /// Adds the answer of a transfer that succeeded, whose data has this schema and whose status is one of
     /// these.
     pub fn add_result_of<Data: JsonSchema>(&mut self, name: &str, statuses: &[&str]) {
-        let data = format!("{name}Data");
-        let mut result = output_schema::<Envelope>();
-        let properties = &mut result["properties"]["meta"]["properties"];
-        for (field, shared) in SHARED {
-            properties[field] = reference_to(shared);
-        }
-        properties["data"] = reference_to(&data);
-        properties["status"]["enum"] = json!(statuses);
-        if let Some(properties) = properties.as_object_mut() {
-            properties.remove("error");
-        }
-        let meta = result["properties"]["meta"].take();
-        result["properties"]["meta"] = reference_to(&format!("{name}Meta"));
-        self.add_schema::<Data>(&data);
-        self.add_value(&format!("{name}Meta"), meta);
-        self.add_value(&format!("{name}Result"), result);
+        self.add_parts(name, self.envelope.clone(), output_schema::<Data>(), Some(statuses));
     }
 
-    /// Adds what all answers have in common, and returns the rest of the envelope's schema.
-    fn add_envelope(&mut self) -> Value {
+    /// Adds what all answers have in common, and keeps the rest of the envelope's schema.
+    fn add_envelope(&mut self) {
         let mut envelope = output_schema::<Envelope>();
         let properties = &mut envelope["properties"]["meta"]["properties"];
         for (field, name) in SHARED {
@@ -113,38 +95,42 @@ impl ApiDocument {
         failure["properties"]["meta"] = reference_to("FailureMeta");
         self.add_value("FailureMeta", meta);
         self.add_value(FAILURE, failure);
-        envelope
+        self.envelope = envelope;
     }
 
     /// Adds the schemas of what a tool answers when it ran.
-    fn add_result(&mut self, envelope: &Value, spec: &ToolSpec, runs_command: bool) {
-        let name = pascal_case(&spec.name);
-        let (data, meta_name) = (format!("{name}Data"), format!("{name}Meta"));
-        let mut result = envelope.clone();
-        let mut meta = result["properties"]["meta"].take();
+    fn add_result(&mut self, spec: &ToolSpec, runs_command: bool) {
+        let mut result = self.envelope.clone();
         // A command that failed has run: it has its data, beside its error.
         result["description"] = json!(if runs_command {
             format!("The answer of `{}` when it ran, whatever its exit code.", spec.name)
         } else {
-            meta["properties"]["status"]["enum"] = json!(["success", "partial"]);
-            if let Some(properties) = meta["properties"].as_object_mut() {
-                properties.remove("error");
-            }
             format!("The answer of `{}` when it succeeded.", spec.name)
         });
-        meta["properties"]["data"] = reference_to(&data);
+        let statuses: Option<&[&str]> = if runs_command { None } else { Some(&["success", "partial"]) };
+        self.add_parts(&pascal_case(&spec.name), result, spec.output_schema.clone(), statuses);
+    }
+
+    /// Adds an answer, its metadata and its data; with `statuses` it is one without an error.
+    fn add_parts(&mut self, name: &str, mut result: Value, data: Value, statuses: Option<&[&str]>) {
+        let mut meta = result["properties"]["meta"].take();
+        if let (Some(statuses), Some(properties)) = (statuses, meta["properties"].as_object_mut()) {
+            properties["status"]["enum"] = json!(statuses);
+            properties.remove("error");
+        }
+        let [data_name, meta_name] = ["Data", "Meta"].map(|part| format!("{name}{part}"));
+        meta["properties"]["data"] = reference_to(&data_name);
         result["properties"]["meta"] = reference_to(&meta_name);
-        self.add_value(&data, spec.output_schema.clone());
+        self.add_value(&data_name, data);
         self.add_value(&meta_name, meta);
         self.add_value(&format!("{name}Result"), result);
     }
 
     fn add_tool(&mut self, spec: &ToolSpec, example: Value) {
         let name = pascal_case(&spec.name);
-        let body =
+        let content =
             ContentBuilder::new().schema(Some(schema(with_null(&spec.input_schema)))).example(Some(example));
-        let body =
-            RequestBodyBuilder::new().required(Some(Required::True)).content(JSON, body.build()).build();
+        let body = RequestBodyBuilder::new().required(Some(Required::True)).content(JSON, content.build());
         let ran = either([format!("{name}Result").as_str(), FAILURE]);
         let ran = answer("The tool ran; `ok` says whether it succeeded.", ran).build();
         let mut operation = OperationBuilder::new()
@@ -152,7 +138,7 @@ impl ApiDocument {
             .tag("tools")
             .summary(spec.description.lines().next())
             .description(Some(description_of(spec)))
-            .request_body(Some(body))
+            .request_body(Some(body.build()))
             .extensions(Some(Extensions::from_iter([(
                 "x-tool",
                 json!({"risk": spec.risk, "annotations": spec.annotations}),
@@ -163,11 +149,9 @@ impl ApiDocument {
         statuses.sort_unstable();
         statuses.dedup();
         // The path is a tool's and the method is right.
-        for status in statuses.into_iter().filter(|status| ![200, 404, 405].contains(status)) {
-            operation = operation.response(status.to_string(), refusal(status));
-        }
-        let item = PathItem::new(HttpMethod::Post, operation);
-        self.paths.paths.insert(format!("/tools/{}", spec.name), item);
+        statuses.retain(|status| ![200, 404, 405].contains(status));
+        operation = with_refusals(operation, statuses);
+        self.add_operation(&format!("/tools/{}", spec.name), HttpMethod::Post, operation);
     }
 
     fn add_value(&mut self, name: &str, value: Value) {
@@ -177,6 +161,43 @@ impl ApiDocument {
 
 /// The status of a call whose body came too slowly.
 const BODY_TIMEOUT: u16 = 408;
+
+/// An operation of a group.
+pub fn operation(group: &str, id: &str, summary: &str, about: &str) -> OperationBuilder {
+    OperationBuilder::new().operation_id(Some(id)).tag(group).summary(Some(summary)).description(Some(about))
+}
+
+/// A text beside the body; one in the path is required.
+pub fn parameter(place: ParameterIn, name: &str, about: &str) -> ParameterBuilder {
+    let required = if matches!(place, ParameterIn::Path) { Required::True } else { Required::False };
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(place)
+        .required(required)
+        .description(Some(about))
+        .schema(Some(schema(json!({"type": "string"}))))
+}
+
+/// A body.
+pub fn body(media_type: &str, schema: RefOr<Schema>, required: Required) -> RequestBody {
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    RequestBodyBuilder::new().required(Some(required)).content(media_type, content).build()
+}
+
+/// Adds the answers with which a request is refused.
+pub fn with_refusals(
+    operation: OperationBuilder,
+    statuses: impl IntoIterator<Item = u16>,
+) -> OperationBuilder {
+    let add =
+        |operation: OperationBuilder, status: u16| operation.response(status.to_string(), refusal(status));
+    statuses.into_iter().fold(operation, add)
+}
+
+/// The answer to a call that failed.
+pub fn failure(about: &str) -> Response {
+    answer(about, named(FAILURE)).build()
+}
 
 /// The answer to a request that was refused with one of the codes of a status.
 pub fn refusal(status: u16) -> Response {

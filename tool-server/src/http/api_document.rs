@@ -6,9 +6,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolkit::Registry;
 use toolkit::function_schemas::Format;
-use toolkit::openapi::{ApiDocument, answer, either, named, refusal, schema, with_retry_after};
+use toolkit::openapi::{
+    ApiDocument, answer, either, named, parameter, schema, with_refusals, with_retry_after,
+};
 use utoipa::openapi::extensions::Extensions;
-use utoipa::openapi::path::{OperationBuilder, ParameterBuilder, ParameterIn};
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{Contact, InfoBuilder, License, OpenApi, OpenApiBuilder, Server};
@@ -67,7 +69,7 @@ pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenA
     change_document::add_to(&mut document);
     approval_document::add_to(&mut document);
     add_service_routes(&mut document);
-    let ApiDocument { paths, mut components } = document;
+    let ApiDocument { paths, mut components, .. } = document;
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
     bearer.description = Some("Required when the server has a token.".to_owned());
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
@@ -121,44 +123,34 @@ fn add_service_routes(document: &mut ApiDocument) {
     document.add_schema::<Liveness>("Liveness");
     document.add_schema::<Readiness>("Readiness");
     document.add_schema::<CapabilitiesReport>("Capabilities");
-    let format = ParameterBuilder::new()
-        .name("format")
-        .parameter_in(ParameterIn::Query)
-        .description(Some("The provider whose form of a function the tools should have."))
+    let about = "The provider whose form of a function the tools should have.";
+    let format = parameter(ParameterIn::Query, "format", about)
         .schema(Some(schema(json!({"type": "string", "enum": Format::ALL.map(Format::name)}))));
     let catalogue = "The tools; with `format`, as they stand under `tools` in a request to that provider.";
     let list = operation("listTools", "List the tools", catalogue)
         .parameter(format)
         .response("200", answer(catalogue, either(["Catalogue", "FunctionCatalogue"])))
-        .response("304", utoipa::openapi::Response::new("The caller has this catalogue already."))
-        .response("400", refusal(400));
-    document.add_get("/tools", list.response("401", refusal(401)).response("503", refusal(503)));
+        .response("304", utoipa::openapi::Response::new("The caller has this catalogue already."));
+    document.add_operation("/tools", HttpMethod::Get, with_refusals(list, [400, 401, 503]));
 
     let capabilities = "What the kernel supports and which sandbox layers are active.";
     let reported = operation("capabilities", "Capabilities", capabilities)
-        .response("200", answer(capabilities, named("Capabilities")))
-        .response("401", refusal(401))
-        .response("503", refusal(503));
-    document.add_get("/capabilities", reported);
+        .response("200", answer(capabilities, named("Capabilities")));
+    document.add_operation("/capabilities", HttpMethod::Get, with_refusals(reported, [401, 503]));
 
     let alive = "The server is alive. It answers this even when it has no room for anything else.";
     let livez = operation("livez", "Liveness", alive).response("200", answer(alive, named("Liveness")));
-    document.add_get("/livez", livez.securities(Some([])));
+    document.add_operation("/livez", HttpMethod::Get, livez.securities(Some([])));
 
     let ready = "Whether the server can work, with the result of each self-check.";
     let not_ready = "A required self-check failed, or the server has no room for the request.";
     let readyz = operation("readyz", "Readiness", ready)
         .response("200", answer(ready, named("Readiness")))
         .response("503", with_retry_after(answer(not_ready, either(["Readiness", "ToolFailure"]))));
-    document.add_get("/readyz", readyz.securities(Some([])));
+    document.add_operation("/readyz", HttpMethod::Get, readyz.securities(Some([])));
 }
 
 /// An operation that any foreign host is refused.
 fn operation(id: &str, summary: &str, description: &str) -> OperationBuilder {
-    OperationBuilder::new()
-        .operation_id(Some(id))
-        .tag("server")
-        .summary(Some(summary))
-        .description(Some(description))
-        .response("403", refusal(403))
+    with_refusals(toolkit::openapi::operation("server", id, summary, description), [403])
 }

@@ -2,10 +2,9 @@
 
 use files::change::ChangeData;
 use serde_json::json;
-use toolkit::openapi::{ApiDocument, answer, named, refusal, schema};
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::{ContentBuilder, Header, Required, Response, ResponseBuilder};
+use toolkit::openapi::{ApiDocument, answer, body, failure, named, parameter, schema, with_refusals};
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterIn};
+use utoipa::openapi::{ContentBuilder, Header, RefOr, Required, Response, ResponseBuilder, Schema};
 
 const PATH: &str = "/files";
 
@@ -59,8 +58,6 @@ fn download(id: &str, summary: &str, about: &str, has_body: bool) -> OperationBu
 }
 
 fn upload() -> OperationBuilder {
-    let body = ContentBuilder::new().schema(Some(bytes())).build();
-    let body = RequestBodyBuilder::new().required(Some(Required::True)).content(BYTES, body).build();
     let stored = |about: &str| {
         answer(about, named("FileUploadResult"))
             .header("ETag", text_header("The SHA-256 of the new file, in quotes."))
@@ -69,61 +66,34 @@ fn upload() -> OperationBuilder {
     let operation = operation("putFile", "Upload a file", ABOUT_PUT)
         .parameter(header("If-Match", "Replace the file only if its ETag is one of these."))
         .parameter(header("If-None-Match", "`*`: create the file, and replace none."))
-        .request_body(Some(body))
+        .request_body(Some(body(BYTES, bytes(), Required::True)))
         .response("200", stored("The file has the new content."))
-        .response("201", stored("The file was created."))
-        .response("408", refusal(408))
-        .response("415", refusal(415));
-    refusals(operation)
+        .response("201", stored("The file was created."));
+    refusals(with_refusals(operation, [408, 415]))
 }
 
 fn operation(id: &str, summary: &str, about: &str) -> OperationBuilder {
-    let path = ParameterBuilder::new()
-        .name("path")
-        .parameter_in(ParameterIn::Query)
-        .required(Required::True)
-        .description(Some("The file, absolute or relative to the first root."))
-        .schema(Some(schema(json!({"type": "string"}))));
-    OperationBuilder::new()
-        .operation_id(Some(id))
-        .tag("files")
-        .summary(Some(summary))
-        .description(Some(about))
-        .parameter(path)
+    let path = "The file, absolute or relative to the first root.";
+    toolkit::openapi::operation("files", id, summary, about)
+        .parameter(parameter(ParameterIn::Query, "path", path).required(Required::True))
 }
 
 /// What a file that is not there, not allowed or not a file is answered with.
 fn refusals(operation: OperationBuilder) -> OperationBuilder {
-    let not_found = "There is no such file: NOT_FOUND, NOT_A_DIRECTORY.";
-    let conflict = "CONFLICT, NOT_READ, IS_DIRECTORY, NOT_A_REGULAR_FILE.";
-    operation
-        .response("400", refusal(400))
-        .response("401", refusal(401))
-        .response("403", refusal(403))
-        .response("404", failure(not_found))
-        .response("409", failure(conflict))
+    let operation = operation
+        .response("404", failure("There is no such file: NOT_FOUND, NOT_A_DIRECTORY."))
+        .response("409", failure("CONFLICT, NOT_READ, IS_DIRECTORY, NOT_A_REGULAR_FILE."))
         .response("412", failure("A condition does not hold: CONFLICT."))
-        .response("413", failure("The file is too large: PAYLOAD_TOO_LARGE."))
-        .response("500", refusal(500))
-        .response("503", refusal(503))
-        .response("504", refusal(504))
+        .response("413", failure("The file is too large: PAYLOAD_TOO_LARGE."));
+    with_refusals(operation, [400, 401, 403, 500, 503, 504])
 }
 
-fn failure(about: &str) -> Response {
-    answer(about, named("ToolFailure")).build()
-}
-
-fn bytes() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+fn bytes() -> RefOr<Schema> {
     schema(json!({"type": "string", "format": "binary"}))
 }
 
 fn header(name: &str, about: &str) -> Parameter {
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(ParameterIn::Header)
-        .description(Some(about))
-        .schema(Some(schema(json!({"type": "string"}))))
-        .build()
+    parameter(ParameterIn::Header, name, about).build()
 }
 
 fn text_header(about: &str) -> Header {
