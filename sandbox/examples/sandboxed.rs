@@ -5,9 +5,7 @@
 //! that a test can show the difference; `--hide`, `--protect` and `--pin` cover a path, and `--replace`
 //! replaces a file right before; `--own` divides the roots and names the part of the first that the program
 //! sees; `--without` disables a layer by a system call filter around everything;
-//! `--each-line` runs the program once for each line of stdin; `--unprepared` prepares no sandbox before;
-//! `--cost` compares 200 plain and sandboxed runs of the program, in turns.
-#![expect(unsafe_code, reason = "a layer can be disabled only by a filter, which has no safe form")]
+//! `--each-line` runs the program once for each line of stdin; `--unprepared` prepares no sandbox before.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -19,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use process::confinement::{Powers, confine};
+use process::seccomp::{Rule, Verdict, assemble, install};
 use sandbox::{
     Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Network, OwnDirectory, Root, Running,
     SandboxError, Spawner, SpawnerSettings,
@@ -26,10 +25,6 @@ use sandbox::{
 
 /// How much of the output is shown.
 const SHOWN_BYTES: usize = 1 << 20;
-
-const COST_ROUNDS: usize = 200;
-
-const AT_ONCE: usize = 8;
 
 const END_OF_RUN: &str = "end of run";
 
@@ -49,7 +44,6 @@ struct Options {
     plain: bool,
     each_line: bool,
     unprepared: bool,
-    cost: bool,
     check: Option<Depth>,
     without: Option<String>,
     timeout: Duration,
@@ -63,7 +57,9 @@ fn main() -> ExitCode {
         disable(layer);
     }
     if options.plain {
-        return exit_code(plain(&options).status().expect("the program exists").code());
+        let mut command = Command::new(&options.program[0]);
+        command.args(&options.program[1..]).stdin(Stdio::null()).current_dir(&options.roots[0]);
+        return exit_code(command.status().expect("the program exists").code());
     }
     sandboxed(&options).unwrap_or_else(|error| {
         println!("error {}", Capabilities::without_commands(&error).reason.unwrap_or_default());
@@ -97,7 +93,6 @@ fn options() -> Options {
             "--plain" => options.plain = true,
             "--unprepared" => options.unprepared = true,
             "--each-line" => options.each_line = true,
-            "--cost" => options.cost = true,
             "--check" => options.check = Some(Depth::Quick),
             "--check-full" => options.check = Some(Depth::Full),
             "--without" => options.without = Some(value()),
@@ -115,12 +110,6 @@ fn options() -> Options {
     options
 }
 
-fn plain(options: &Options) -> Command {
-    let mut command = Command::new(&options.program[0]);
-    command.args(&options.program[1..]).stdin(Stdio::null()).current_dir(&options.roots[0]);
-    command
-}
-
 fn sandboxed(options: &Options) -> Result<ExitCode, SandboxError> {
     let spawner = Spawner::start(&settings(options))?;
     println!("tier {}", spawner.tier());
@@ -132,9 +121,6 @@ fn sandboxed(options: &Options) -> Result<ExitCode, SandboxError> {
     }
     if !options.unprepared {
         spawner.prepare();
-    }
-    if options.cost {
-        return compare_cost(&spawner, options).map(|()| ExitCode::SUCCESS);
     }
     let read_write = options.roots.iter().cloned().chain([options.scratch.clone()]).collect();
     confine(&Powers { read_write, ..Powers::default() }).expect("the server can confine itself");
@@ -270,53 +256,9 @@ fn read_all(pipe: OwnedFd) -> (Vec<u8>, usize) {
     (kept, total)
 }
 
-fn compare_cost(spawner: &Spawner, options: &Options) -> Result<(), SandboxError> {
-    let mut times = [("plain", Vec::new()), ("sandboxed", Vec::new())];
-    for _ in 0..COST_ROUNDS {
-        let started = Instant::now();
-        plain(options).env_clear().status().expect("the program exists");
-        times[0].1.push(started.elapsed());
-        let started = Instant::now();
-        start(spawner, options)?.exit.wait()?;
-        times[1].1.push(started.elapsed());
-    }
-    for (name, mut times) in times {
-        times.sort_unstable();
-        let [min, p50, p90] = [0, COST_ROUNDS / 2, COST_ROUNDS * 9 / 10].map(|index| times[index]);
-        println!("{name}: min {min:.2?}, p50 {p50:.2?}, p90 {p90:.2?}");
-    }
-    for threads in [1, AT_ONCE] {
-        let rate = throughput(spawner, options, threads)?;
-        println!("{threads} at once: {rate:.0}/s");
-    }
-    let status =
-        std::fs::read_to_string(format!("/proc/{}/status", spawner.process_id())).unwrap_or_default();
-    let memory: Vec<_> =
-        status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("RssAnon")).collect();
-    println!("spawner: {}", memory.join(" "));
-    Ok(())
-}
-
-/// How many commands end in a second with so many threads that run one after the other.
-fn throughput(spawner: &Spawner, options: &Options, threads: usize) -> Result<f64, SandboxError> {
-    let began = Instant::now();
-    thread::scope(|scope| {
-        let runners: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| {
-                    (0..COST_ROUNDS).try_for_each(|_| start(spawner, options)?.exit.wait().map(drop))
-                })
-            })
-            .collect();
-        runners.into_iter().try_for_each(|runner| runner.join().expect("a runner ends"))
-    })?;
-    let commands = u32::try_from(threads * COST_ROUNDS).expect("few");
-    Ok(f64::from(commands) / began.elapsed().as_secs_f64())
-}
-
 /// Denies what a container engine or an old kernel denies, for this process and its descendants.
 fn disable(layer: &str) {
-    let (calls, errno): (&[libc::c_long], i32) = match layer {
+    let (calls, errno): (&[i64], i32) = match layer {
         "namespaces" => (
             &[libc::SYS_unshare, libc::SYS_setns, libc::SYS_mount, libc::SYS_move_mount, libc::SYS_open_tree],
             libc::EPERM,
@@ -335,25 +277,8 @@ fn disable(layer: &str) {
         "seccomp" => (&[libc::SYS_seccomp], libc::EPERM),
         other => panic!("no such layer: {other}"),
     };
-    let [load, jump, ret] = [
-        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
-        libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-        libc::BPF_RET,
-    ]
-    .map(|code| u16::try_from(code).expect("BPF opcodes have 16 bits"));
-    // SAFETY: these calls and the first `prctl` involve no memory; `program` describes `filter`.
-    let installed = unsafe {
-        let mut filter = vec![libc::BPF_STMT(load, 0)];
-        for call in calls {
-            let number = u32::try_from(*call).expect("call numbers are positive");
-            filter.push(libc::BPF_JUMP(jump, number, 0, 1));
-            filter.push(libc::BPF_STMT(ret, libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()));
-        }
-        filter.push(libc::BPF_STMT(ret, libc::SECCOMP_RET_ALLOW));
-        let length = u16::try_from(filter.len()).expect("the filter is short");
-        let program = libc::sock_fprog { len: length, filter: filter.as_mut_ptr() };
-        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
-    };
-    assert_eq!(installed, 0, "the filter can be installed");
+    let denied = |call: &i64| Rule { number: *call, cases: Vec::new(), otherwise: Verdict::Errno(errno) };
+    let filter = assemble(&calls.iter().map(denied).collect::<Vec<_>>()).expect("a filter of few calls");
+    rustix::thread::set_no_new_privs(true).expect("privileges can be given up");
+    install(&filter).expect("the filter can be installed");
 }

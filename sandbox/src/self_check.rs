@@ -90,7 +90,7 @@ impl Spawner {
     /// To other processes of the user, the kernel gives the files in `/proc` of a process that they may look
     /// into. Those of a spawner belong to root.
     fn try_to_look_into_spawner(&self) -> Finding {
-        let environment = format!("/proc/{}/environ", self.process_id());
+        let environment = format!("/proc/{}/environ", self.pid);
         let (verdict, detail) = match fs::metadata(environment) {
             Ok(facts) if facts.uid() == 0 => (Verdict::Holds, "its memory is closed to its user".to_owned()),
             Ok(_) => (Verdict::Escaped, "its user may".to_owned()),

@@ -42,7 +42,7 @@ const LAST_PATIENCE: Duration = Duration::from_secs(2);
 pub struct Spawner {
     socket: OwnedFd,
     tier: Tier,
-    pid: i32,
+    pub(crate) pid: i32,
     /// Readable once the process has ended.
     handle: OwnedFd,
     /// Sockets to sandboxes that wait for their command, or are being prepared, oldest first.
@@ -141,11 +141,6 @@ impl Spawner {
     /// How commands are confined.
     pub fn tier(&self) -> Tier {
         self.tier
-    }
-
-    /// The spawner's process ID.
-    pub fn process_id(&self) -> i32 {
-        self.pid
     }
 
     /// Starts a command; returns once the program was executed, or with the step that failed.

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
@@ -176,10 +176,6 @@ fn threads(pid: u32) -> Vec<String> {
         .filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok())
         .filter_map(|stat| Some(stat.rsplit_once(')')?.1.split_whitespace().next()?.to_owned()))
         .collect()
-}
-
-pub fn was_killed(status: ExitStatus) -> bool {
-    status.signal() == Some(Signal::KILL.as_raw())
 }
 
 /// The output of a program; panics with stderr unless it succeeded.

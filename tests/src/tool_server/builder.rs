@@ -49,12 +49,6 @@ impl ToolServerBuilder {
         self
     }
 
-    #[must_use]
-    pub fn without_variable(mut self, name: &str) -> Self {
-        self.launch.variables.retain(|(present, _)| present != name);
-        self
-    }
-
     /// Replaces the roots.
     #[must_use]
     pub fn roots(mut self, roots: &[PathBuf]) -> Self {
