@@ -1,5 +1,8 @@
 //! What the kernel enforces here, in words for people.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::settings::{Network, Tier};
 use crate::step::SandboxError;
 use crate::syscalls;
@@ -39,38 +42,42 @@ const REMEDY: &str = "Tier A needs unprivileged user namespaces: an AppArmor pro
     and mount and whose /proc is not covered (docs/containers.md). Tier B needs Linux 6.12 or newer with \
     Landlock, and a server that does not run as root.";
 
-/// One layer of the sandbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One layer of protection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Layer {
     /// Its name.
     pub name: &'static str,
-    /// Whether it is in force here.
+    /// Whether it is active.
     pub in_force: bool,
-    /// What that means for commands.
+    /// What it does, in words.
     pub meaning: &'static str,
 }
 
 /// The result of one attempt of the self-check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Verdict {
     /// It was stopped, or it worked if it is ordinary work.
+    #[serde(rename = "holds")]
     Holds,
     /// It got through, as this tier states.
+    #[serde(rename = "stated loss")]
     StatedLoss,
     /// It got through and must not.
+    #[serde(rename = "ESCAPED")]
     Escaped,
     /// Ordinary work failed.
+    #[serde(rename = "broken")]
     Broken,
 }
 
-/// One attempt of the self-check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One attempt of the self-check to get out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// What was tried.
     pub attempt: String,
-    /// The result.
+    /// How it ended.
     pub verdict: Verdict,
-    /// The kernel's answer.
+    /// What was found.
     pub detail: String,
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cage::obstacle::Obstacle;
 use process::confinement::Confinement;
-use sandbox::{Capabilities, Finding, Verdict};
+use sandbox::{Capabilities, Finding, Layer, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -68,9 +68,9 @@ struct CommandsReport {
     /// The layers of the sandbox.
     layers: Vec<Layer>,
     /// What a command can still do.
-    losses: Vec<String>,
+    losses: Vec<&'static str>,
     /// What the self-check tried.
-    findings: Vec<Attempt>,
+    findings: Vec<Finding>,
     /// Why no command can run.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -79,45 +79,7 @@ struct CommandsReport {
     obstacle: Option<String>,
     /// What would change that.
     #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<String>,
-}
-
-/// One layer of protection.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Layer {
-    /// Its name.
-    name: String,
-    /// Whether it is active.
-    in_force: bool,
-    /// What it does, in words.
-    meaning: String,
-}
-
-/// One attempt of the self-check to get out.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Attempt {
-    /// What was tried.
-    attempt: String,
-    /// How it ended: `holds`, `stated loss`, `ESCAPED` or `broken`.
-    verdict: &'static str,
-    /// What was found.
-    detail: String,
-}
-
-impl Layer {
-    fn new(name: &str, in_force: bool, meaning: &str) -> Self {
-        Self { name: name.to_owned(), in_force, meaning: meaning.to_owned() }
-    }
-}
-
-impl Attempt {
-    fn of(finding: &Finding) -> Self {
-        Self {
-            attempt: finding.attempt.to_string(),
-            verdict: verdict(finding),
-            detail: finding.detail.to_string(),
-        }
-    }
+    remedy: Option<&'static str>,
 }
 
 impl ServiceReport {
@@ -151,7 +113,7 @@ impl ServiceReport {
         let mut report = self.capabilities();
         if let Some(Obstacle { reason, remedy }) = obstacle {
             report.commands.obstacle = Some(reason);
-            report.commands.remedy = Some(remedy.to_owned());
+            report.commands.remedy = Some(remedy);
         }
         report
     }
@@ -159,24 +121,23 @@ impl ServiceReport {
     /// The same, whatever is in the roots.
     pub fn capabilities(&self) -> CapabilitiesReport {
         let commands = &self.capabilities;
+        let layer = |name, in_force, meaning| Layer { name, in_force, meaning };
         let own = own_landlock(self.confinement);
-        let layers =
-            commands.layers.iter().map(|layer| Layer::new(layer.name, layer.in_force, layer.meaning));
         CapabilitiesReport {
             server: ServerReport {
                 layers: vec![
-                    Layer::new("roots", true, ROOTS),
-                    Layer::new("landlock", self.confinement != Confinement::None, own),
+                    layer("roots", true, ROOTS),
+                    layer("landlock", self.confinement != Confinement::None, own),
                 ],
             },
             commands: CommandsReport {
                 tier: commands.tier.map(|tier| format!("{tier:?}")),
-                layers: layers.collect(),
-                losses: commands.losses.iter().map(ToString::to_string).collect(),
-                findings: commands.findings.iter().map(Attempt::of).collect(),
+                layers: commands.layers.clone(),
+                losses: commands.losses.clone(),
+                findings: commands.findings.clone(),
                 reason: commands.reason.clone(),
                 obstacle: None,
-                remedy: commands.remedy.map(str::to_owned),
+                remedy: commands.remedy,
             },
             raw_files: RawFilesReport {
                 enabled: self.raw_files.enabled,

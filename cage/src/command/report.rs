@@ -64,31 +64,21 @@ fn kept(left: &[LeftBehind]) -> Vec<String> {
 
 /// Directories whose owner has its rights again.
 fn reopened(directories: &[PathBuf]) -> Option<String> {
-    let shown: Vec<String> =
-        directories.iter().take(MAX_NAMED).map(|path| names::quoted(&names::path_to_text(path))).collect();
-    let more = directories.len().saturating_sub(MAX_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!shown.is_empty()).then(|| {
-        format!(
-            "Their owner may read, write and search these directories again, so that what the command left \
-                in \
-             them could be checked: {}{more}.",
-            shown.join(", ")
-        )
-    })
+    let told = format!(
+        "Their owner may read, write and search these directories again, so that what the command left in \
+         them could be checked: {}.",
+        joined(directories.iter(), |path| names::quoted(&names::path_to_text(path)))
+    );
+    (!directories.is_empty()).then_some(told)
 }
 
 /// What stays although the rest of its directory went.
 fn stranded(paths: &[PathBuf]) -> Option<String> {
-    let shown: Vec<String> =
-        paths.iter().take(MAX_NAMED).map(|path| names::quoted(&names::path_to_text(path))).collect();
-    let more = if paths.len() > MAX_NAMED { " and more" } else { "" };
-    (!shown.is_empty()).then(|| {
-        format!(
-            "Commands cannot remove what is hidden from them: {}{more}. The tool `delete` removes it unread.",
-            shown.join(", ")
-        )
-    })
+    let told = format!(
+        "Commands cannot remove what is hidden from them: {}. The tool `delete` removes it unread.",
+        joined(paths.iter(), |path| names::quoted(&names::path_to_text(path)))
+    );
+    (!paths.is_empty()).then_some(told)
 }
 
 fn unlisted(left: &[LeftBehind]) -> Option<String> {
@@ -120,11 +110,13 @@ fn notices(left: &[LeftBehind], quarantine: &Path) -> Vec<String> {
 
 /// The first of them, each path with its reason.
 fn named(left: &[&LeftBehind]) -> String {
-    let one =
-        |left: &&LeftBehind| format!("{} ({})", names::quoted(&names::path_to_text(&left.path)), left.why);
-    let mut named: Vec<String> = left.iter().take(MAX_NAMED).map(one).collect();
-    if left.len() > MAX_NAMED {
-        named.push(format!("and {} more", left.len() - MAX_NAMED));
-    }
-    named.join(", ")
+    joined(left.iter(), |left| format!("{} ({})", names::quoted(&names::path_to_text(&left.path)), left.why))
+}
+
+/// The first of a list, and how many more there are.
+fn joined<T>(list: impl ExactSizeIterator<Item = T>, shown: impl Fn(T) -> String) -> String {
+    let more = list.len().saturating_sub(MAX_NAMED);
+    let mut parts: Vec<String> = list.take(MAX_NAMED).map(shown).collect();
+    parts.extend((more > 0).then(|| format!("and {more} more")));
+    parts.join(", ")
 }

@@ -3,6 +3,8 @@
 //! The grammar is that of git's own reader: sections and keys without case, quoted subsections with case,
 //! continued lines, comments, escapes, a byte order mark, CRLF. Whatever git would refuse ends the reading,
 //! and the caller treats the rest as unknown. This module touches no file and judges no setting.
+//!
+//! `gix-config` would bring 28 crates more in the place of these two hundred lines.
 
 use std::ops::Range;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{
-    Provider, SearchRequest, endpoint, failed, has_only, key_for, plain, refused, unknown_layout, words,
+    Provider, SearchRequest, endpoint, failed, has_only, hit, key_for, refused, unknown_layout, words,
 };
 use crate::messages::{FetchError, Recency, Search, SearchHit};
 
@@ -107,14 +107,7 @@ impl Provider for Brave {
         if answer.web.as_ref().is_none_or(|web| web.results.is_empty()) && !answer.says_none() {
             return Err(unknown_layout("Brave"));
         }
-        let found = answer.web.map(|web| web.results).unwrap_or_default();
-        Ok(found
-            .into_iter()
-            .map(|found| SearchHit {
-                title: plain(&found.title),
-                url: found.url,
-                snippet: plain(&found.description),
-            })
-            .collect())
+        let found = answer.web.into_iter().flat_map(|web| web.results);
+        Ok(found.map(|found| hit(&found.title, found.url, &found.description)).collect())
     }
 }

@@ -144,6 +144,11 @@ fn unknown_layout(service: &str) -> FetchError {
     failed(message, false)
 }
 
+/// A result as a service writes it, with marks.
+fn hit(title: &str, url: String, snippet: &str) -> SearchHit {
+    SearchHit { title: plain(title), url, snippet: plain(snippet) }
+}
+
 /// Text without the marks that services put around the words that were found.
 fn plain(text: &str) -> String {
     let mut plain = String::new();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{
-    Provider, SearchRequest, endpoint, failed, has_only, in_short, plain, refused, unknown_layout, words,
+    Provider, SearchRequest, endpoint, failed, has_only, hit, in_short, refused, unknown_layout, words,
 };
 use crate::messages::{FetchError, Search, SearchHit};
 
@@ -62,13 +62,7 @@ impl Provider for SearXng {
             return Err(unknown_layout("SearXNG"));
         }
         let found = answer.results.into_iter();
-        Ok(found
-            .map(|found| SearchHit {
-                title: plain(&found.title),
-                url: found.url,
-                snippet: plain(&found.content.unwrap_or_default()),
-            })
-            .collect())
+        Ok(found.map(|found| hit(&found.title, found.url, &found.content.unwrap_or_default())).collect())
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Provider, SearchRequest, endpoint, has_only, key_for, plain, refused, unknown_layout};
+use super::{Provider, SearchRequest, endpoint, has_only, hit, key_for, refused, unknown_layout};
 use crate::messages::{FetchError, Search, SearchHit};
 
 pub(super) struct Tavily;
@@ -65,12 +65,6 @@ impl Provider for Tavily {
             return Err(unknown_layout("Tavily"));
         }
         let found = answer.results.into_iter();
-        Ok(found
-            .map(|found| SearchHit {
-                title: plain(&found.title),
-                url: found.url,
-                snippet: plain(&found.content),
-            })
-            .collect())
+        Ok(found.map(|found| hit(&found.title, found.url, &found.content)).collect())
     }
 }

@@ -3,6 +3,9 @@
 //! `rules` has the language and the shared rules, `machine` what differs between architectures, `program`
 //! turns rules into the kernel's filter language, `own` has the rules for our own programs, and `install`
 //! hands a program to the kernel. Calls that are newer than the rules fail as they would on an older kernel.
+//!
+//! The crate `seccompiler` cannot make these programs: it knows no verdict that asks a process, no ranges of
+//! numbers, and one action for all rules of a filter; and it compares a call with one number after the other.
 
 mod install;
 pub(crate) mod own;

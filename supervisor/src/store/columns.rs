@@ -30,7 +30,7 @@ pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
 pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
     let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
     let file = |text| {
-        let caption = FormattedText { text, entities: entities(row, first + 9)?.unwrap_or_default() };
+        let caption = FormattedText { text, entities: json(row, first + 9)?.unwrap_or_default() };
         let size_bytes: i64 = row.get(first + 7)?;
         let size_bytes = u64::try_from(size_bytes).unwrap_or_default();
         let body = FileBody::Stored(StoredFile { id: row.get(first + 4)?, size_bytes });
@@ -42,7 +42,7 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
         "document" => Content::Document(file(text)?),
         "voice" => Content::Voice(file(text)?),
         "reaction" => Content::Reaction { message_id: target()?, emoji: text, is_big: row.get(first + 6)? },
-        _ => match entities(row, first + 5)? {
+        _ => match json::<Vec<Entity>>(row, first + 5)? {
             entities if row.get_ref(first + 8)? != rusqlite::types::ValueRef::Null => {
                 let text = FormattedText { text, entities: entities.unwrap_or_default() };
                 Content::Question { text, buttons: json(row, first + 8)?.unwrap_or_default() }
@@ -53,26 +53,19 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
     })
 }
 
-fn entities(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Vec<Entity>>> {
-    let Some(json) = row.get_ref(column)?.as_str_or_null()? else { return Ok(None) };
-    serde_json::from_str(json).map(Some).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
-    })
-}
-
 /// Reads JSON from a column that may be null.
 pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
     let text: Option<String> = row.get(column)?;
-    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
-    })
+    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| unreadable(column, error))
+}
+
+fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
 }
 
 fn parsed<T: FromStr<Err: Error + Send + Sync + 'static>>(
     row: &Row<'_>,
     column: usize,
 ) -> rusqlite::Result<T> {
-    row.get_ref(column)?.as_str()?.parse().map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
-    })
+    row.get_ref(column)?.as_str()?.parse().map_err(|error| unreadable(column, error))
 }

@@ -2,7 +2,8 @@
 //! pictures. Scripts, styles and hidden parts are left out; so are mere menus, if there is more.
 //!
 //! The page is read once, from its beginning to its end, without a tree: the time grows with its length
-//! alone.
+//! alone. `htmd` would bring 17 crates more, builds a tree, and takes 55 times as long for a tag with eight
+//! times as many attributes.
 
 mod markdown;
 mod regions;
