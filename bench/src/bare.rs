@@ -12,6 +12,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::post;
 use bytes::Bytes;
 
+use crate::http::Connection;
 use crate::program::Program;
 
 /// The argument that makes this program a bare server.
@@ -19,7 +20,7 @@ pub(crate) const COMMAND: &str = "serve-bare";
 
 #[derive(Debug)]
 pub(crate) struct Bare {
-    pub address: SocketAddr,
+    address: SocketAddr,
     _program: Program,
 }
 
@@ -33,10 +34,12 @@ impl Bare {
         drop(stdin);
         let mut line = String::new();
         stdout.read_line(&mut line)?;
-        Ok(Self {
-            address: line.trim().parse().context("the bare server printed no address")?,
-            _program: program,
-        })
+        let address = line.trim().parse().context("the bare server printed no address")?;
+        Ok(Self { address, _program: program })
+    }
+
+    pub(crate) fn connect(&self, body: &str) -> std::io::Result<Connection> {
+        Connection::open(self.address, ("POST", "/"), &[], body)
     }
 }
 

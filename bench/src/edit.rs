@@ -3,15 +3,25 @@
 //! It runs in this process, because the server always syncs, and syncing measures the disk.
 
 use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 
-use files::change::diff::unified;
-use files::change::edits::{Edit, replace};
-use protocol::hash::sha256;
+use files::change::{DEFAULT_MAX_UNDO_BYTES, Durability};
+use files::output_store::OutputStore;
+use files::roots::Roots;
+use process::Variables;
+use protocol::journal::{CallEnded, CallReplayed, CallStarted};
+use redaction::Redactor;
 use serde_json::json;
+use tokio::runtime::Runtime;
+use tool_server::config::Config;
+use tool_server::tool_context::ToolContext;
+use toolkit::runner::{CallIds, WorkingDirectory};
+use toolkit::{Recorder, Registry, Request, Runner, RunnerSettings};
 
-use crate::files::source;
-use crate::in_process::{self, InProcess};
-use crate::measure::{Durations, us};
+use crate::measure::Durations;
+use crate::program::source;
 use crate::table::Table;
 
 const FILE_BYTES: usize = 1_000_000;
@@ -24,22 +34,6 @@ const LIGHT: [&str; 2] = ["the light is on\n", "the light is off\n"];
 /// show what an edit of any other costs.
 const NAMES: [&str; 2] = ["edited.rs", "other.rs"];
 
-/// Switches the light of a file on and off.
-#[derive(Default)]
-struct Switch {
-    is_off: [bool; NAMES.len()],
-}
-
-impl Switch {
-    fn turn(&mut self, server: &InProcess, file: usize) -> anyhow::Result<()> {
-        let is_off = &mut self.is_off[file];
-        let [find, replace] = if *is_off { [LIGHT[1], LIGHT[0]] } else { LIGHT };
-        *is_off = !*is_off;
-        let body = json!({"path": NAMES[file], "find": find, "replace": replace});
-        server.call("edit", &body.to_string()).map(drop)
-    }
-}
-
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let root = place.path().join("root");
@@ -48,41 +42,97 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let texts = LIGHT.map(|light| format!("{half}\n{light}{half}"));
     let copied = root.join("copied.rs");
     fs::write(&copied, &texts[0])?;
-    let config = in_process::config(&root, &place.path().join("data"))?;
-    let server = InProcess::new(&config)?;
+    let server = InProcess::new(&root, &place.path().join("data"))?;
     for name in NAMES {
         fs::write(root.join(name), &texts[0])?;
         server.call("read", &json!({"path": name, "limit": 1}).to_string())?;
     }
-    let mut switch = Switch::default();
-    let [bare, edit] = Durations::in_turns(
-        TIMES,
-        [&mut || Ok(fs::write(&copied, fs::read(&copied)?)?), &mut || switch.turn(&server, 0)],
+    let mut is_off = [false; NAMES.len()];
+    let mut switch = |file: usize| {
+        let [find, replace] = if is_off[file] { [LIGHT[1], LIGHT[0]] } else { LIGHT };
+        is_off[file] = !is_off[file];
+        server.call("edit", &json!({"path": NAMES[file], "find": find, "replace": replace}).to_string())
+    };
+    table.compare(
+        (TIMES, 1),
+        [
+            ("reading and writing it", &mut || Ok(fs::write(&copied, fs::read(&copied)?)?)),
+            ("edit without syncing", &mut || switch(0)),
+        ],
+        ("ratio of the p50s", 3.0),
     )?;
     let mut times = 0;
     let in_turns = Durations::of(TIMES, || {
         times += 1;
-        switch.turn(&server, times % NAMES.len())
+        switch(times % NAMES.len())
     })?;
-    for (name, is_off) in NAMES.iter().zip(switch.is_off) {
+    table.time("the same of two files in turns, p50", in_turns.p50());
+    for (name, is_off) in NAMES.iter().zip(is_off) {
         let expected = &texts[usize::from(is_off)];
         anyhow::ensure!(&fs::read_to_string(root.join(name))? == expected, "the edits went wrong");
     }
-    table.note("reading and writing it, p50", us(bare.p50_us()));
-    table.note("edit without syncing, p50", us(edit.p50_us()));
-    table.bound("ratio of the p50s", edit.p50_us() / bare.p50_us(), 3.0, "times");
-    table.note("the same of two files in turns, p50", us(in_turns.p50_us()));
-    pieces(table, [texts[0].as_bytes(), texts[1].as_bytes()], config.limits.bounds)
+    Ok(())
 }
 
-fn pieces(table: &mut Table, [old, new]: [&[u8]; 2], bounds: toolkit::Bounds) -> anyhow::Result<()> {
-    let edits = [Edit { find: LIGHT[0], replace: LIGHT[1], all: false }];
-    let replacing = Durations::of(TIMES, || replace(old, &edits, |_| String::new()))?;
-    let hashing = Durations::of(TIMES, || anyhow::Ok(sha256(old)))?;
-    let compare = || anyhow::Ok(unified("Updated.", "edited.rs", Some(Some(old)), Some(new), bounds));
-    let comparing = Durations::of(TIMES, compare)?;
-    table.note("of which one SHA-256 (there are two)", us(hashing.p50_us()));
-    table.note("of which finding and replacing", us(replacing.p50_us()));
-    table.note("of which the difference", us(comparing.p50_us()));
-    Ok(())
+/// A runner of the file tools: a whole call except HTTP, the journal and syncing.
+struct InProcess {
+    runtime: Runtime,
+    runner: Arc<Runner>,
+}
+
+impl InProcess {
+    fn new(root: &Path, data: &Path) -> anyhow::Result<Self> {
+        let (root, data) = (root.display().to_string(), data.display().to_string());
+        let variables = [("AUTONOUS_TOOL_ALLOWED_ROOTS", root.as_str()), ("AUTONOUS_DATA_DIR", &data)];
+        let config = Config::from_variables(&Variables::from_pairs(variables), Path::new("/"))?;
+        let settings = RunnerSettings {
+            disabled: config.disabled.clone(),
+            max_commands: config.limits.max_commands,
+            timeout: config.limits.timeout,
+            bounds: config.limits.bounds,
+            cwd: WorkingDirectory::Shared(config.files.roots[0].display().to_string()),
+            policy: Arc::default(),
+            approvals: None,
+            token_variable: "AUTONOUS_TOOL_TOKEN",
+            url: String::new(),
+            state_dir: Some(config.files.journal_dir().to_owned()),
+        };
+        let redactor = Arc::new(Redactor::new([]));
+        let runner = Runner::new(registry(&config)?, settings, Arc::new(Nowhere), redactor)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        Ok(Self { runtime, runner: Arc::new(runner) })
+    }
+
+    /// Runs one call, which must succeed.
+    fn call(&self, tool: &str, body: &str) -> anyhow::Result<()> {
+        let envelope = self.runtime.block_on(self.runner.run(Request::new(tool, body)));
+        anyhow::ensure!(envelope.ok, "{tool} in this process: {}", envelope.stderr);
+        Ok(())
+    }
+}
+
+fn registry(config: &Config) -> anyhow::Result<Registry> {
+    let files = &config.files;
+    fs::create_dir_all(&files.output_dir)?;
+    let output = Arc::new(OutputStore::open(&files.output_dir)?);
+    let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |_| None)?;
+    let (pending, most) = (files.journal_dir().join("pending"), config.limits.max_edit_bytes);
+    let durability = Durability::Cached;
+    let context = ToolContext::files_only(roots, &pending, output, most, DEFAULT_MAX_UNDO_BYTES, durability)?;
+    Ok(tool_server::tools::registry(&context)?)
+}
+
+/// Records nothing.
+struct Nowhere;
+
+impl Recorder for Nowhere {
+    fn started(&self, _ids: &CallIds, _body: CallStarted) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn replayed(&self, _ids: &CallIds, _body: CallReplayed) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn ended(&self, _ids: &CallIds, _body: CallEnded) {}
 }

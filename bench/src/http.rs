@@ -5,12 +5,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
+
 /// How long each server is asked in one turn, and how many turns each gets.
 const TURN: Duration = Duration::from_millis(500);
 const TURNS: u32 = 6;
 
 /// Opens one more connection to a server.
-type Connect<'a> = &'a dyn Fn() -> io::Result<Connection>;
+pub(crate) type Connect<'a> = &'a dyn Fn() -> io::Result<Connection>;
 
 /// Answers per second of several servers, in turns, so that other load on the machine affects all of them
 /// alike: over so many connections, each of which waits for its answer before it asks again.
@@ -27,25 +29,21 @@ pub(crate) fn rates_in_turns<const N: usize>(servers: [(usize, Connect<'_>); N])
 fn throughput(count: usize, connect: Connect<'_>) -> anyhow::Result<f64> {
     let connections = (0..count).map(|_| connect()).collect::<io::Result<Vec<_>>>()?;
     let began = Instant::now();
-    let end = began + TURN;
-    let threads: Vec<_> = connections
-        .into_iter()
-        .map(|connection| thread::spawn(move || exchanges_until(connection, end)))
-        .collect();
-    let mut answers = 0;
-    for thread in threads {
-        answers += thread.join().map_err(|_| anyhow::anyhow!("a connection's thread panicked"))??;
-    }
+    let exchange = |mut connection: Connection| {
+        let mut answers = 0;
+        while began.elapsed() < TURN {
+            connection.exchange()?;
+            answers += 1;
+        }
+        io::Result::Ok(answers)
+    };
+    let answers = thread::scope(|scope| {
+        let threads: Vec<_> =
+            connections.into_iter().map(|connection| scope.spawn(move || exchange(connection))).collect();
+        let answers = threads.into_iter().map(|thread| thread.join().expect("a connection does not panic"));
+        answers.sum::<io::Result<u32>>()
+    })?;
     Ok(f64::from(answers) / began.elapsed().as_secs_f64())
-}
-
-fn exchanges_until(mut connection: Connection, end: Instant) -> io::Result<u32> {
-    let mut answers = 0;
-    while Instant::now() < end {
-        connection.exchange()?;
-        answers += 1;
-    }
-    Ok(answers)
 }
 
 /// A kept connection that sends the same request again and again.
@@ -57,23 +55,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn post(address: SocketAddr, path: &str, body: &str) -> io::Result<Self> {
-        Self::open(address, "POST", path, None, body)
-    }
-
     pub(crate) fn open(
-        address: SocketAddr,
-        method: &str,
-        path: &str,
-        token: Option<&str>,
-        body: &str,
-    ) -> io::Result<Self> {
-        let token = token.map(|token| format!("Bearer {token}"));
-        let headers: Vec<_> = token.iter().map(|token| ("Authorization", token.as_str())).collect();
-        Self::with_headers(address, (method, path), &headers, body)
-    }
-
-    pub(crate) fn with_headers(
         address: SocketAddr,
         (method, path): (&str, &str),
         headers: &[(&str, &str)],
@@ -90,6 +72,11 @@ impl Connection {
 
     pub(crate) fn call(&mut self) -> anyhow::Result<()> {
         Ok(self.exchange().map(drop)?)
+    }
+
+    /// Sends the request and reads its answer as JSON.
+    pub(crate) fn json<T: DeserializeOwned>(&mut self) -> anyhow::Result<T> {
+        Ok(serde_json::from_slice(self.exchange()?)?)
     }
 
     /// Sends the request and returns the body of its answer, which must have a status of success.

@@ -1,32 +1,26 @@
 //! `make bench`: speed and memory of the real programs, each number beside its target.
 //!
-//! The programs start as any user starts them and are called over HTTP; only the pieces of a call are
-//! measured in this process. Nothing here fails on a missed target: the table shows it, and people judge. An
-//! argument selects the sections whose title contains it, such as `edit`.
+//! The programs start as any user starts them and are called over HTTP; only what syncing would hide runs in
+//! this process. Nothing here fails on a missed target: the table shows it, and people judge. An argument
+//! selects the sections whose title contains it, such as `edit`.
 
 mod archive;
 mod bare;
 mod bash;
-mod call;
-mod chats;
+mod calls;
 mod decision;
 mod edit;
-mod files;
-mod first_event;
 mod http;
-mod in_process;
-mod listing;
 mod measure;
-mod memory;
+mod messages;
+mod model;
 mod pages;
 mod program;
 mod prompt;
 mod queue;
-mod read;
+mod rest;
 mod search;
-mod start;
 mod table;
-mod trees;
 mod turns;
 mod web;
 
@@ -36,39 +30,38 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use table::Table;
 
-type Section<'a> = &'a dyn Fn(&mut Table) -> anyhow::Result<()>;
+type Section = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
+
+const SECTIONS: [Section; 18] = [
+    ("A call: ls of 20 entries", calls::ls),
+    ("A call: read of 50 kB", calls::read),
+    ("A decision about a call that waits", decision::bench),
+    ("A directory of 100,000 entries", calls::listing),
+    ("Pages of a tree of 20,000 files", pages::bench),
+    ("Search in the sources of all crates", |table| search::bench(table, &cargo_sources()?)),
+    ("An edit of 1 MB, not synced", edit::bench),
+    ("A command: bash with true", bash::bench),
+    ("A command in a root of many files", bash::many_files),
+    ("The queue: store, claim, end", queue::bench),
+    ("A message to its first event", messages::first_event),
+    ("Many chats at once", messages::many_chats),
+    ("A database of 1,000,000 events", archive::bench),
+    ("The web, from a server beside it", web::bench),
+    ("A turn of the worker's loop", turns::bench),
+    ("The prompt of a long task", prompt::bench),
+    ("From the start to ready", rest::starts),
+    ("Resident memory, idle", rest::memory),
+];
 
 fn main() -> anyhow::Result<()> {
     let wanted = std::env::args().nth(1).unwrap_or_default();
     if wanted == bare::COMMAND {
         return bare::serve();
     }
-    let sources = cargo_sources()?;
-    let sections: [(&'static str, Section<'_>); 18] = [
-        ("A call: ls of 20 entries", &call::bench),
-        ("A call: read of 50 kB", &read::bench),
-        ("A decision about a call that waits", &decision::bench),
-        ("A directory of 100,000 entries", &listing::bench),
-        ("Pages of a tree of 20,000 files", &pages::bench),
-        ("Search in the sources of all crates", &|table| search::bench(table, &sources)),
-        ("An edit of 1 MB, not synced", &edit::bench),
-        ("A command: bash with true", &bash::bench),
-        ("A command in a root of many files", &trees::bench),
-        ("The queue: store, claim, end", &queue::bench),
-        ("A message to its first event", &first_event::bench),
-        ("Many chats at once", &chats::bench),
-        ("A database of 1,000,000 events", &archive::bench),
-        ("The web, from a server beside it", &web::bench),
-        ("A turn of the worker's loop", &turns::bench),
-        ("The prompt of a long task", &prompt::bench),
-        ("From the start to ready", &start::bench),
-        ("Resident memory, idle", &memory::bench),
-    ];
-    let mut out = std::io::stdout();
-    for (title, bench) in sections.into_iter().filter(|(title, _)| title.contains(&wanted)) {
+    for (title, bench) in SECTIONS.into_iter().filter(|(title, _)| title.contains(&wanted)) {
         let mut table = Table::new(title);
         bench(&mut table)?;
-        writeln!(out, "{table}")?;
+        writeln!(std::io::stdout(), "{table}")?;
     }
     Ok(())
 }
@@ -77,7 +70,6 @@ fn main() -> anyhow::Result<()> {
 fn cargo_sources() -> anyhow::Result<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    Ok(home
-        .context("set HOME or CARGO_HOME: the search runs over the sources of crates")?
-        .join("registry/src"))
+    let home = home.context("set HOME or CARGO_HOME: the search runs over the sources of crates")?;
+    Ok(home.join("registry/src"))
 }

@@ -3,6 +3,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+/// What is measured.
+pub(crate) type Work<'a> = &'a mut dyn FnMut() -> anyhow::Result<()>;
+
 #[derive(Debug, Clone)]
 pub(crate) struct Durations(Vec<Duration>);
 
@@ -15,33 +18,18 @@ impl Durations {
     }
 
     /// Measures `work` so many times, after a tenth as many runs to warm up.
-    pub(crate) fn of<T, E>(times: usize, mut work: impl FnMut() -> Result<T, E>) -> Result<Self, E> {
-        for _ in 0..times / 10 {
-            work()?;
-        }
-        let mut durations = Vec::with_capacity(times);
-        for _ in 0..times {
-            let began = Instant::now();
-            black_box(work()?);
-            durations.push(began.elapsed());
-        }
-        Ok(Self::new(durations))
+    pub(crate) fn of<T>(times: usize, mut work: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<Self> {
+        let mut work = || work().map(|done| drop(black_box(done)));
+        let [durations] = Self::in_turns(times, 1, [&mut work])?;
+        Ok(durations)
     }
 
-    /// Measures several things in turns, so that other load on the machine affects all of them alike.
+    /// Measures several things in turns, so that other load on the machine affects all of them alike, with
+    /// so many runs of each in a turn.
     pub(crate) fn in_turns<const N: usize>(
         times: usize,
-        works: [&mut dyn FnMut() -> anyhow::Result<()>; N],
-    ) -> anyhow::Result<[Self; N]> {
-        Self::in_long_turns(times, 1, works)
-    }
-
-    /// The same with so many in a turn. A server that looks for its next request would otherwise take a core
-    /// from the one whose turn it is.
-    pub(crate) fn in_long_turns<const N: usize>(
-        times: usize,
         in_a_turn: usize,
-        mut works: [&mut dyn FnMut() -> anyhow::Result<()>; N],
+        mut works: [Work<'_>; N],
     ) -> anyhow::Result<[Self; N]> {
         let mut durations = [const { Vec::new() }; N];
         let turns = times / in_a_turn;
@@ -59,24 +47,18 @@ impl Durations {
         Ok(durations.map(Self::new))
     }
 
-    pub(crate) fn percentile_us(&self, percent: usize) -> f64 {
-        let index = (self.0.len() * percent / 100).min(self.0.len() - 1);
-        self.0[index].as_secs_f64() * 1e6
+    pub(crate) fn percentile(&self, percent: usize) -> Duration {
+        self.0[(self.0.len() * percent / 100).min(self.0.len() - 1)]
     }
 
-    /// The median, in microseconds.
-    pub(crate) fn p50_us(&self) -> f64 {
-        self.percentile_us(50)
+    pub(crate) fn p50(&self) -> Duration {
+        self.percentile(50)
     }
 
-    pub(crate) fn p50_ms(&self) -> f64 {
-        self.p50_us() / 1e3
+    /// How many times the median of another this median is.
+    pub(crate) fn against(&self, other: &Self) -> f64 {
+        self.p50().as_secs_f64() / other.p50().as_secs_f64()
     }
-}
-
-/// Microseconds with their unit.
-pub(crate) fn us(microseconds: f64) -> String {
-    format!("{microseconds:.2} µs")
 }
 
 #[cfg(test)]
@@ -85,29 +67,22 @@ mod tests {
 
     #[test]
     fn things_in_turns_are_measured_as_often_as_each_other_and_warmed_up_first() {
-        let (mut first, mut second) = (0, 0);
-        let measured = Durations::in_turns(
-            20,
-            [
-                &mut || {
-                    first += 1;
-                    Ok(())
-                },
-                &mut || {
-                    second += 1;
-                    Ok(())
-                },
-            ],
-        );
-        let lengths = measured.unwrap().map(|durations| durations.0.len());
-        assert_eq!((first, second, lengths), (22, 22, [20, 20]));
+        let counts = [const { std::cell::Cell::new(0) }; 2];
+        let mut works = counts.each_ref().map(|count| {
+            || {
+                count.set(count.get() + 1);
+                Ok(())
+            }
+        });
+        let [first, second] = &mut works;
+        let measured = Durations::in_turns(20, 1, [first, second]).unwrap();
+        assert_eq!(measured.map(|durations| durations.0.len()), [20, 20]);
+        assert_eq!(counts.map(std::cell::Cell::into_inner), [22, 22]);
     }
 
     #[test]
     fn percentiles_are_taken_from_the_sorted_durations() {
         let durations = Durations::new((1..=100).rev().map(Duration::from_micros).collect());
-        assert_eq!(durations.p50_us().round(), 51.0);
-        assert_eq!(durations.percentile_us(99).round(), 100.0);
-        assert_eq!(durations.percentile_us(100).round(), 100.0);
+        assert_eq!([50, 99, 100].map(|percent| durations.percentile(percent).as_micros()), [51, 100, 100]);
     }
 }

@@ -5,12 +5,12 @@
 
 use std::time::{Duration, Instant};
 
+use harness::ToolServer;
 use protocol::Envelope;
 use serde_json::{Value, json};
 
-use crate::files::fill;
 use crate::measure::Durations;
-use crate::program::ServedRoot;
+use crate::program::{call, fill, served};
 use crate::table::Table;
 
 const DIRECTORIES: usize = 20;
@@ -19,8 +19,8 @@ const PAGE: usize = 1000;
 const ROUNDS: usize = 5;
 
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
-    let served = ServedRoot::start(|root| {
-        (0..DIRECTORIES).try_for_each(|number| Ok(fill(&root.join(format!("d-{number:02}")), FILES_EACH)?))
+    let server = served(|root| {
+        (0..DIRECTORIES).try_for_each(|number| fill(&root.join(format!("d-{number:02}")), FILES_EACH))
     })?;
     // `ls` lists the directories, too; with this limit its last page is as full as the others.
     let listings = [
@@ -29,25 +29,30 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
         ("grep", json!({"pattern": "x", "limit": PAGE})),
     ];
     for (tool, arguments) in listings {
-        let rounds = (0..ROUNDS).map(|_| pages(&served, tool, &arguments)).collect::<Result<Vec<_>, _>>()?;
+        let rounds = (0..ROUNDS).map(|_| pages(&server, tool, &arguments)).collect::<Result<Vec<_>, _>>()?;
         let count = rounds[0].len();
-        let cost = |page: usize| Durations::new(rounds.iter().map(|round| round[page]).collect()).p50_ms();
-        let (first, middle, last) = (cost(0), cost(count / 2 - 1), cost(count - 1));
+        let cost = |page: usize| Durations::new(rounds.iter().map(|round| round[page]).collect());
+        let [first, middle, last] = [0, count / 2 - 1, count - 1].map(cost);
         table.note(
             &format!("{tool}, first, middle and last of {count} pages"),
-            format!("{first:.1}, {middle:.1}, {last:.1} ms"),
+            format!("{:.1?}, {:.1?}, {:.1?}", first.p50(), middle.p50(), last.p50()),
         );
-        table.bound(&format!("{tool}, last page against the middle one"), last / middle, 2.0, "times");
+        table.bound(
+            &format!("{tool}, last page against the middle one"),
+            last.against(&middle),
+            2.0,
+            "times",
+        );
     }
     Ok(())
 }
 
 /// How long each page of a listing took, from the first to the last.
-fn pages(served: &ServedRoot, tool: &str, arguments: &Value) -> anyhow::Result<Vec<Duration>> {
+fn pages(server: &ToolServer, tool: &str, arguments: &Value) -> anyhow::Result<Vec<Duration>> {
     let mut arguments = arguments.clone();
     let mut durations = Vec::new();
     loop {
-        let mut call = served.post(tool, &arguments.to_string())?;
+        let mut call = call(server, tool, &arguments.to_string())?;
         let began = Instant::now();
         let answer = call.exchange()?;
         durations.push(began.elapsed());

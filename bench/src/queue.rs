@@ -14,8 +14,9 @@ use supervisor::queue::{
     Channels, Chat, Claim, Claimed, Ending, IncomingMessage, Store, StoreError, TELEGRAM, append_event,
     claim, end, enqueue, open_database,
 };
+use tokio::runtime::Runtime;
 
-use crate::measure::{Durations, us};
+use crate::measure::Durations;
 use crate::table::Table;
 
 /// Tasks one after the other, in each turn.
@@ -34,38 +35,39 @@ const LEASE: Duration = Duration::from_secs(60);
 
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
-    let [bare, alone] = one_by_one(place.path())?;
-    let together = tasks_a_second(&place.path().join("together.db"), AT_ONCE, TASKS_EACH)?;
-    table.note("bare SQLite, commits of one row", format!("{bare:.0}/s"));
-    table.note("tasks, one after the other", format!("{alone:.0}/s"));
-    table.reach("their commits against bare ones", alone * f64::from(COMMITS) / bare, 0.5, "times");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    one_by_one(table, place.path(), &runtime)?;
+    let together = runtime.block_on(tasks_a_second(&place.path().join("together.db")))?;
     table.reach(&format!("tasks, {AT_ONCE} at once"), together, 2000.0, "/s");
-    let mut medians = [0.0; 2];
-    for (median, finished) in medians.iter_mut().zip(FINISHED) {
-        *median = claim_us(&place.path().join(format!("{finished}.db")), finished)?;
-        table.note(&format!("a claim beside {finished} finished tasks, p50"), us(*median));
+    let mut claims = Vec::new();
+    for finished in FINISHED {
+        let claim = claims_beside(&place.path().join(format!("{finished}.db")), finished)?;
+        table.time(&format!("a claim beside {finished} finished tasks, p50"), claim.p50());
+        claims.push(claim);
     }
-    table.bound("the one against the other", medians[1] / medians[0], 1.5, "times");
+    table.bound("the one against the other", claims[1].against(&claims[0]), 1.5, "times");
     Ok(())
 }
 
-/// Bare commits per second and tasks per second, in turns.
-fn one_by_one(place: &Path) -> anyhow::Result<[f64; 2]> {
+/// Bare commits and tasks, in turns.
+fn one_by_one(table: &mut Table, place: &Path, runtime: &Runtime) -> anyhow::Result<()> {
     let mut connection = Connection::open(place.join("bare.db"))?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.execute_batch("create table row (number integer primary key, text text)")?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (store, run) = runtime.block_on(opened(&place.join("alone.db")))?;
     let mut turn = 0;
-    let mut bare = || commit_rows(&mut connection);
     let mut alone = || {
         turn += 1;
         Ok(runtime.block_on(have_done(store.clone(), run.clone(), turn, TASKS))?)
     };
-    let [bare, alone] = Durations::in_turns(TURNS, [&mut bare, &mut alone])?;
-    let a_second = |count: u32, durations: &Durations| f64::from(count) * 1e6 / durations.p50_us();
-    Ok([a_second(TASKS * COMMITS, &bare), a_second(TASKS, &alone)])
+    let [bare, alone] = Durations::in_turns(TURNS, 1, [&mut || commit_rows(&mut connection), &mut alone])?;
+    let a_second = |count: u32, durations: &Durations| f64::from(count) / durations.p50().as_secs_f64();
+    let (bare, alone) = (a_second(TASKS * COMMITS, &bare), a_second(TASKS, &alone));
+    table.note("bare SQLite, commits of one row", format!("{bare:.0}/s"));
+    table.note("tasks, one after the other", format!("{alone:.0}/s"));
+    table.reach("their commits against bare ones", alone * f64::from(COMMITS) / bare, 0.5, "times");
+    Ok(())
 }
 
 /// One row, one commit, synced as the supervisor's are.
@@ -80,33 +82,25 @@ fn commit_rows(connection: &mut Connection) -> anyhow::Result<()> {
 
 async fn opened(path: &Path) -> anyhow::Result<(Store, EventId)> {
     let store = Store::open(path)?;
-    let started = ProcessStarted {
-        pid: 1,
-        version: String::new(),
-        control_url: String::new(),
-        tool_url: String::new(),
-    };
-    let started = Event::now(started, None, None);
+    let [version, control_url, tool_url] = [const { String::new() }; 3];
+    let started = Event::now(ProcessStarted { pid: 1, version, control_url, tool_url }, None, None);
     let run = started.id.clone();
     store.write(move |tx| append_event(tx, &started)).await?;
     Ok((store, run))
 }
 
-/// Tasks per second while `people` have `each` tasks done, each of them one after the other.
-fn tasks_a_second(path: &Path, people: u32, each: u32) -> anyhow::Result<f64> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let (store, run) = opened(path).await?;
-        let began = Instant::now();
-        let mut working = tokio::task::JoinSet::new();
-        for person in 0..people {
-            working.spawn(have_done(store.clone(), run.clone(), person, each));
-        }
-        while let Some(done) = working.join_next().await {
-            done??;
-        }
-        Ok(f64::from(people * each) / began.elapsed().as_secs_f64())
-    })
+/// Tasks per second while many people have tasks done, each of them one after the other.
+async fn tasks_a_second(path: &Path) -> anyhow::Result<f64> {
+    let (store, run) = opened(path).await?;
+    let began = Instant::now();
+    let mut working = tokio::task::JoinSet::new();
+    for person in 0..AT_ONCE {
+        working.spawn(have_done(store.clone(), run.clone(), person, TASKS_EACH));
+    }
+    while let Some(done) = working.join_next().await {
+        done??;
+    }
+    Ok(f64::from(AT_ONCE * TASKS_EACH) / began.elapsed().as_secs_f64())
 }
 
 async fn have_done(store: Store, run: EventId, person: u32, tasks: u32) -> Result<(), StoreError> {
@@ -135,28 +129,22 @@ async fn claimed(store: &Store, run: &EventId) -> Result<Claimed, StoreError> {
 
 fn incoming(chat: u32, update_id: i64) -> IncomingMessage {
     let text = "What is in the notes?".to_owned();
-    IncomingMessage {
-        chat: Chat::new(TELEGRAM, chat),
-        update_id: Some(update_id.to_string()),
-        message_id: None,
-        text,
-        origin: None,
-    }
+    let chat = Chat::new(TELEGRAM, chat);
+    IncomingMessage { chat, update_id: Some(update_id.to_string()), message_id: None, text, origin: None }
 }
 
 /// Claims a task and rolls back, because the disk time of a commit would hide the claim's.
-fn claim_us(path: &Path, finished: u32) -> anyhow::Result<f64> {
+fn claims_beside(path: &Path, finished: u32) -> anyhow::Result<Durations> {
     let mut connection = open_database(path)?;
     finish(&connection, finished)?;
     let run = EventId::new();
     enqueue(&connection, &incoming(1, i64::from(finished) + 1), &run)?;
-    let durations = Durations::of(CLAIMS, || {
+    Durations::of(CLAIMS, || {
         let transaction = connection.transaction()?;
         let claim = claim(&transaction, LEASE, &run)?;
         anyhow::ensure!(matches!(claim, Claim::Task(_)), "nothing was claimed");
         transaction.rollback().context("cannot roll the claim back")
-    })?;
-    Ok(durations.p50_us())
+    })
 }
 
 /// Fills the inbox with tasks that are done.

@@ -6,94 +6,78 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
+use harness::ToolServer;
 use protocol::Envelope;
 
 use crate::http::Connection;
-use crate::measure::Durations;
-use crate::program::{Program, installed, until_ready};
+use crate::program::{call, installed};
 use crate::table::Table;
 
-/// A text that few files contain.
-const LITERAL: &str = "RESOLVE_NO_XDEV";
-
-/// A name that many directories contain, few enough for one page.
-const NAME: &str = "build.rs";
-
-const TIMES: usize = 15;
-
-/// A tool's call and the program that does the same.
+/// A tool's call and the program that does the same, under each of its names.
 struct Rival {
     tool: &'static str,
-    body: String,
+    body: &'static str,
     programs: &'static [&'static str],
-    options: &'static str,
-    pattern: &'static str,
+    arguments: &'static str,
 }
+
+/// A text that few files contain, and a name that many directories contain, few enough for one page.
+const RIVALS: [Rival; 2] = [
+    Rival {
+        tool: "grep",
+        body: r#"{"pattern":"RESOLVE_NO_XDEV","literal":true,"limit":2000}"#,
+        programs: &["rg"],
+        arguments: "--no-config --no-ignore-global --no-ignore-parent --crlf --line-number --no-heading \
+                    --fixed-strings -- RESOLVE_NO_XDEV ./",
+    },
+    Rival {
+        tool: "find",
+        body: r#"{"name_pattern":"build.rs","limit":2000}"#,
+        programs: &["fdfind", "fd"],
+        arguments: "--no-global-ignore-file --no-ignore-vcs --no-ignore-parent --case-sensitive \
+                    --color=never --glob -- build.rs",
+    },
+];
 
 pub(crate) fn bench(table: &mut Table, sources: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(sources.is_dir(), "cargo has unpacked no sources in {}", sources.display());
-    let place = tempfile::tempdir()?;
-    let (_server, address) = Program::tool_server(sources, &place.path().join("data"))?;
-    until_ready(address)?;
-    for rival in rivals() {
-        let path = format!("/tools/{}", rival.tool);
-        rival.bench(table, sources, &mut Connection::post(address, &path, &rival.body)?)?;
+    let server = ToolServer::builder().roots(&[sources.to_owned()]).start();
+    for rival in RIVALS {
+        let mut call = call(&server, rival.tool, rival.body)?;
+        match installed(rival.programs) {
+            Some(program) => rival.bench(table, &program, sources, &mut call)?,
+            None => table.note(&format!("{} beside it", rival.tool), "not installed"),
+        }
     }
     Ok(())
 }
 
-fn rivals() -> [Rival; 2] {
-    [
-        Rival {
-            tool: "grep",
-            body: format!(r#"{{"pattern":"{LITERAL}","literal":true,"limit":2000}}"#),
-            programs: &["rg"],
-            options: "--no-config --no-ignore-global --no-ignore-parent --crlf --line-number --no-heading \
-                      --fixed-strings",
-            pattern: LITERAL,
-        },
-        Rival {
-            tool: "find",
-            body: format!(r#"{{"name_pattern":"{NAME}","limit":2000}}"#),
-            programs: &["fdfind", "fd"],
-            options: "--no-global-ignore-file --no-ignore-vcs --no-ignore-parent --case-sensitive \
-                      --color=never --glob",
-            pattern: NAME,
-        },
-    ]
-}
-
 impl Rival {
-    fn bench(&self, table: &mut Table, sources: &Path, call: &mut Connection) -> anyhow::Result<()> {
-        let Some(program) = installed(self.programs) else {
-            let which = self.programs.join(" or ");
-            table.note(&format!("{} against {which}", self.tool), "not installed");
-            return Ok(());
-        };
-        let mut command = Command::new(&program);
-        command.current_dir(sources).args(self.options.split_whitespace()).arg("--").arg(self.pattern);
+    fn bench(
+        &self,
+        table: &mut Table,
+        program: &Path,
+        sources: &Path,
+        call: &mut Connection,
+    ) -> anyhow::Result<()> {
+        let mut command = Command::new(program);
+        command.current_dir(sources).args(self.arguments.split_whitespace());
         command.stdin(Stdio::null()).stderr(Stdio::null());
-        if self.tool == "grep" {
-            command.arg("./");
-        }
-        let envelope: Envelope = serde_json::from_slice(call.exchange()?)?;
+        let envelope: Envelope = call.json()?;
         let (ours, theirs) = (lines(envelope.stdout.as_bytes()), lines(&command.output()?.stdout));
-        anyhow::ensure!(
-            envelope.ok && ours == theirs && ours > 0,
-            "{} found {ours} lines and {} found {theirs}: {}",
-            self.tool,
-            program.display(),
-            envelope.stderr
-        );
-        let [program_time, call_time] = Durations::in_turns(
-            TIMES,
-            [&mut || command.output().map(drop).context("cannot run the program"), &mut || call.call()],
+        let (tool, rival, stderr) = (self.tool, self.programs[0], &envelope.stderr);
+        anyhow::ensure!(envelope.ok && ours > 0, "{tool} found nothing: {stderr}");
+        anyhow::ensure!(ours == theirs, "{tool} found {ours} lines and {rival} found {theirs}");
+        let mut run = || command.output().map(drop).context("cannot run the program");
+        let what = format!("{tool} against {rival}, ratio of the p50s");
+        table.compare(
+            (15, 1),
+            [
+                (&format!("{rival}, {theirs} lines"), &mut run),
+                (&format!("POST /tools/{tool}"), &mut || call.call()),
+            ],
+            (&what, 1.0),
         )?;
-        let (tool, rival) = (self.tool, self.programs[0]);
-        table.note(&format!("{rival}, {theirs} lines, p50"), format!("{:.1} ms", program_time.p50_ms()));
-        table.note(&format!("POST /tools/{tool}, p50"), format!("{:.1} ms", call_time.p50_ms()));
-        let ratio = call_time.p50_us() / program_time.p50_us();
-        table.bound(&format!("{tool} against {rival}, ratio of the p50s"), ratio, 1.0, "times");
         Ok(())
     }
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
+use harness::binaries;
 use supervisor::queue::open_database;
 
 use crate::measure::Durations;
-use crate::program::path_of;
 use crate::table::Table;
 
 /// Fills a database with `$tasks` tasks and ten events for each.
@@ -42,10 +42,9 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
         let (mut asked_small, mut asked_large) = (0, 0);
         let mut ask_small = || ask(small, TASKS[0], arguments, &mut asked_small);
         let mut ask_large = || ask(large, TASKS[1], arguments, &mut asked_large);
-        let [short, long] = Durations::in_turns(RUNS, [&mut ask_small, &mut ask_large])?;
-        table.note(&format!("{what}, {} tasks, p50", TASKS[0]), format!("{:.1} ms", short.p50_ms()));
-        let ratio = long.p50_us() / short.p50_us();
-        table.bound(&format!("{what}, a hundred times as many"), ratio, 2.0, "times");
+        let [short, long] = Durations::in_turns(RUNS, 1, [&mut ask_small, &mut ask_large])?;
+        table.time(&format!("{what}, {} tasks, p50", TASKS[0]), short.p50());
+        table.bound(&format!("{what}, a hundred times as many"), long.against(&short), 2.0, "times");
     }
     Ok(())
 }
@@ -74,7 +73,7 @@ fn ask(data: &Path, tasks: u32, arguments: &[&str], asked: &mut u32) -> anyhow::
         "END" => &middle[middle.len() - 8..],
         word => word,
     });
-    let mut command = Command::new(path_of("supervisor")?);
+    let mut command = Command::new(binaries::path_of("supervisor"));
     command.args(words).env_clear().env("AUTONOUS_DATA_DIR", data);
     let done = command.stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
     let said = String::from_utf8_lossy(&done.stderr);
