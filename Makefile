@@ -110,5 +110,6 @@ openapi: ## Regenerate openapi/tool-server.json
 
 .PHONY: docs
 docs: ## Regenerate the generated parts of docs/
+	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p settings --test docs
 	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p e2e --test e2e docs::
 	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p command-policy

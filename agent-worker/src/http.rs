@@ -4,10 +4,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use process::models::PROXY;
-use process::{VariableError, Variables};
+use models::PROXY;
 use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, NoProxy, Request, StatusCode, Url, redirect};
+use settings::{SettingError, Source};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -53,10 +53,10 @@ impl std::fmt::Debug for Proxy {
 
 impl Proxy {
     /// The proxy of `HTTPS_PROXY`, for all addresses but those of `NO_PROXY`; none without it.
-    pub(crate) fn from_variables(variables: &Variables) -> Result<Option<Self>, VariableError> {
-        let set = PROXY.into_iter().find_map(|name| Some((name, variables.secret(name)?)));
+    pub(crate) fn read(source: &Source) -> Result<Option<Self>, SettingError> {
+        let set = PROXY.into_iter().find_map(|name| Some((name, source.secret(name)?)));
         let Some((name, value)) = set else { return Ok(None) };
-        let refused = |expected: &str| VariableError::new(name, "***", expected);
+        let refused = |expected: &str| SettingError::new(name, "***", expected);
         let text = value.expose().trim();
         let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let url = text.parse::<Url>().ok().filter(|url| url.has_host());
@@ -64,7 +64,7 @@ impl Proxy {
         let url =
             url.ok_or_else(|| refused("the http or https URL of a proxy, such as http://proxy:3128"))?;
         let proxy = reqwest::Proxy::https(url).map_err(|_| refused("the URL of a proxy"))?;
-        let except = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| variables.text(name));
+        let except = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| source.text(name));
         Ok(Some(Self(proxy.no_proxy(except.and_then(NoProxy::from_string)))))
     }
 }

@@ -10,7 +10,9 @@ use agent_worker::{check, config::Config, once, serve};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use process::confinement::{Confinement, Powers, confine};
-use process::{Variables, hardening, log_queue, logs, models, secrets};
+use process::{hardening, log_queue, logs, secrets};
+use settings::table::TOOL_TOKEN;
+use settings::{Source, is_bad_setting};
 
 /// Asks a language model what to do, calls the tools, and answers.
 ///
@@ -45,18 +47,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    process::exit::end("agent-worker", run())
+    process::exit::end("agent-worker", run(), is_bad_setting)
 }
 
 fn run() -> anyhow::Result<ExitCode> {
     hardening::harden()?;
-    let mut secret_variables = models::secret_variables(&Variables::without_secrets());
-    secret_variables.push("AUTONOUS_TOOL_TOKEN".to_owned());
+    let mut secret_variables = models::secret_variables(&Source::without_secrets());
+    secret_variables.push(TOOL_TOKEN.name().to_owned());
     secrets::leave_environment(&secret_variables)?;
     let arguments = Arguments::parse();
-    let variables = Variables::of_this_process()?.with_secret_files(&secret_variables)?;
-    logs::start(&variables)?;
-    let config = Config::read(&variables)?;
+    let source = Source::of_this_process()?.with_secret_files(&secret_variables)?;
+    logs::start(&settings::logs(&source)?);
+    let config = Config::read(&source)?;
     confine_to_connections()?;
     log_queue::begin_writing().context("cannot start the thread of the log")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -9,9 +9,9 @@
 //! of each description and the essential arguments, and a small model its own few tools
 //! ([`crate::small_tools`]). Calls with the others still work.
 
-pub(crate) use process::models::PromptForm;
 use protocol::{Task, ToolSpec};
 use serde_json::Value;
+pub(crate) use settings::choices::PromptForm;
 
 use crate::small_tools;
 
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn every_placeholder_is_filled() {
-        for form in PromptForm::ALL {
+        for (_, form) in <PromptForm as settings::choices::Words>::WORDS.iter().copied() {
             let filled = fill(template(form), "2026-01-31", &["/w/a".to_owned(), "/w/b".to_owned()]);
             assert!(!filled.contains("{{") && !filled.contains("}}"), "{filled}");
             assert!(filled.contains("Today is 2026-01-31 (UTC)."));

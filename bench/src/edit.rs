@@ -7,13 +7,14 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use files::change::{DEFAULT_MAX_UNDO_BYTES, Durability};
+use files::change::Durability;
 use files::output_store::OutputStore;
 use files::roots::Roots;
-use process::Variables;
 use protocol::journal::{CallEnded, CallReplayed, CallStarted};
 use redaction::Redactor;
 use serde_json::json;
+use settings::Source;
+use settings::table::UNDO_MAX_MB;
 use tokio::runtime::Runtime;
 use tool_server::config::Config;
 use tool_server::tool_context::ToolContext;
@@ -84,7 +85,7 @@ impl InProcess {
     fn new(root: &Path, data: &Path) -> anyhow::Result<Self> {
         let (root, data) = (root.display().to_string(), data.display().to_string());
         let variables = [("AUTONOUS_TOOL_ALLOWED_ROOTS", root.as_str()), ("AUTONOUS_DATA_DIR", &data)];
-        let config = Config::from_variables(&Variables::from_pairs(variables), Path::new("/"))?;
+        let config = Config::read(&Source::from_pairs(variables), Path::new("/"))?;
         let settings = RunnerSettings {
             disabled: config.disabled.clone(),
             max_commands: config.limits.max_commands,
@@ -118,7 +119,8 @@ fn registry(config: &Config) -> anyhow::Result<Registry> {
     let roots = Roots::open(&files.roots, files.denied.clone(), files.protected.clone(), |_| None)?;
     let (pending, most) = (files.journal_dir().join("pending"), config.limits.max_edit_bytes);
     let durability = Durability::Cached;
-    let context = ToolContext::files_only(roots, &pending, output, most, DEFAULT_MAX_UNDO_BYTES, durability)?;
+    let context =
+        ToolContext::files_only(roots, &pending, output, most, UNDO_MAX_MB.default_value(), durability)?;
     Ok(tool_server::tools::registry(&context)?)
 }
 

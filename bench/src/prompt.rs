@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent_worker::model::endpoint::Settings;
 use agent_worker::model::{Message, Model as _, ModelServer, Reply, Request, providers};
-use process::models::Provider;
+use settings::Provider;
 
 use crate::measure::Durations;
 use crate::model::{FakeModel, REASONING_BYTES};

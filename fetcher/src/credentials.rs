@@ -6,13 +6,15 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use process::fetch_profiles::{CredentialFormat, FetchProfile, PROFILES_FILE, SEARCH_KEY};
-use process::{Secret, VariableError, Variables};
+use process::Secret;
+use settings::table::{FETCH_PROFILES_FILE, SEARCH_API_KEY};
+use settings::{SettingError, Source};
 use url::Url;
 
 use crate::messages::FetchError;
+use crate::profiles::{CredentialFormat, FetchProfile};
 use crate::secrets::Secrets;
-use crate::settings::Settings;
+use crate::web_settings::Settings;
 
 /// The secrets of this process.
 #[derive(Debug, Default)]
@@ -25,18 +27,18 @@ pub(crate) struct Credentials {
 
 impl Credentials {
     /// Takes the secrets out of variables and files. One that is missing is an error.
-    pub(crate) fn read(settings: &Settings, variables: &Variables) -> Result<Self, VariableError> {
-        let variables = variables.with_secret_files(&[SEARCH_KEY])?;
+    pub(crate) fn read(settings: &Settings, source: &Source) -> Result<Self, SettingError> {
+        let source = source.with_secret_files(&[SEARCH_API_KEY.name()])?;
         let mut profiles = BTreeMap::new();
         for (name, profile) in &settings.profiles {
             let secret = match (&profile.secret_env, &profile.secret_file) {
-                (Some(variable), _) => variables.secret(variable).ok_or_else(|| missing(name, variable)),
+                (Some(variable), _) => source.secret(variable).ok_or_else(|| missing(name, variable)),
                 (None, Some(path)) => secret_in(name, &settings.current_dir.join(path)),
                 (None, None) => Err(missing(name, "secret_env")),
             }?;
             profiles.insert(name.clone(), (profile.clone(), secret));
         }
-        let search_key = variables.secret(SEARCH_KEY);
+        let search_key = SEARCH_API_KEY.read(&source)?;
         let all = profiles.values().map(|(_, secret): &(_, Secret)| secret).chain(&search_key);
         let secrets = Secrets::new(all.map(Secret::expose));
         Ok(Self { profiles, search_key, secrets })
@@ -110,8 +112,8 @@ fn is_below(url: &Url, prefix: &str) -> bool {
     same_origin && is_plain && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn secret_in(name: &str, path: &Path) -> Result<Secret, VariableError> {
-    let bad = |why: String| VariableError::new(PROFILES_FILE, format!("[profiles.{name}] secret_file"), why);
+fn secret_in(name: &str, path: &Path) -> Result<Secret, SettingError> {
+    let bad = |why: String| FETCH_PROFILES_FILE.refuse(format!("[profiles.{name}] secret_file"), why);
     let text = fs::read_to_string(path).map_err(|error| bad(format!("a file that can be read ({error})")))?;
     match text.trim() {
         "" => Err(bad("a file that holds the secret".to_owned())),
@@ -119,12 +121,8 @@ fn secret_in(name: &str, path: &Path) -> Result<Secret, VariableError> {
     }
 }
 
-fn missing(name: &str, variable: &str) -> VariableError {
-    VariableError::new(
-        PROFILES_FILE,
-        format!("[profiles.{name}]"),
-        format!("{variable} to be set to its secret"),
-    )
+fn missing(name: &str, variable: &str) -> SettingError {
+    FETCH_PROFILES_FILE.refuse(format!("[profiles.{name}]"), format!("{variable} to be set to its secret"))
 }
 
 #[cfg(test)]

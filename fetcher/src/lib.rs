@@ -13,22 +13,24 @@ mod fetch;
 mod judge;
 mod messages;
 mod page;
+mod profiles;
 mod search;
 mod secrets;
 mod serve;
-mod settings;
 mod standing;
 mod start;
 mod stream;
+mod web_settings;
 
 pub use fetch::check_headers;
 pub use judge::{HostPattern, Hosts, host_of, service_of, shown_url};
 pub use messages::{
-    End, Extract, Fetch, FetchError, Found, Head, Job, Link, Message, Page, PageKind, ProviderName, Purpose,
-    Recency, Search, SearchHit,
+    End, Extract, Fetch, FetchError, Found, Head, Job, Link, Message, Page, PageKind, Purpose, Recency,
+    Search, SearchHit,
 };
 pub use page::{Rendered, render};
+pub use profiles::secret_variables;
 pub use secrets::{Secrets, readings};
-pub use settings::{SearchSettings, Settings, SettingsError};
 pub use standing::Standing;
 pub use start::{Exchange, Fetcher, StartError};
+pub use web_settings::{SearchSettings, Settings};

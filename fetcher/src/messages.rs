@@ -1,6 +1,7 @@
 //! What crosses the socket between the tool server and the process of one request.
 
 use serde::{Deserialize, Serialize};
+use settings::choices::SearchService;
 
 /// What to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -72,19 +73,6 @@ pub struct Search {
     pub timeout_ms: u64,
 }
 
-/// Which service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProviderName {
-    /// The page of DuckDuckGo for browsers without scripts; needs no key.
-    DuckDuckGo,
-    /// A SearXNG of one's own.
-    SearXng,
-    /// Brave's interface; needs a key.
-    Brave,
-    /// Tavily's interface; needs a key.
-    Tavily,
-}
-
 /// How old a result may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recency {
@@ -105,34 +93,6 @@ impl Recency {
             Self::Week => "week",
             Self::Month => "month",
             Self::Year => "year",
-        }
-    }
-}
-
-impl ProviderName {
-    /// As `AUTONOUS_SEARCH_PROVIDER` has it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::DuckDuckGo, Self::SearXng, Self::Brave, Self::Tavily]
-            .into_iter()
-            .find(|provider| provider.as_str() == name)
-    }
-
-    /// As `AUTONOUS_SEARCH_PROVIDER` has it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::DuckDuckGo => "duckduckgo",
-            Self::SearXng => "searxng",
-            Self::Brave => "brave",
-            Self::Tavily => "tavily",
-        }
-    }
-
-    pub(crate) fn default_url(self) -> Option<&'static str> {
-        match self {
-            Self::DuckDuckGo => Some("https://html.duckduckgo.com/"),
-            Self::SearXng => None,
-            Self::Brave => Some("https://api.search.brave.com/"),
-            Self::Tavily => Some("https://api.tavily.com/"),
         }
     }
 }
@@ -230,7 +190,7 @@ pub struct End {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The service.
-    pub provider: ProviderName,
+    pub provider: SearchService,
     /// The results whose addresses are of the web, best first.
     pub hits: Vec<SearchHit>,
     /// How many others there were.

@@ -11,13 +11,14 @@ use std::os::unix::net::UnixStream;
 use process::confinement::{Powers, confine, end_forks};
 use process::forked::{self, ForkResult};
 use process::sign_of_life::ASKED;
-use process::{Variables, descriptors, fd_passing, sign_of_life};
+use process::{descriptors, fd_passing, sign_of_life};
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit, setsid};
 use rustix::thread::set_name;
+use settings::Source;
 
 use crate::credentials::Credentials;
 use crate::fetch::{self, Context, Tls};
-use crate::settings::Settings;
+use crate::web_settings::Settings;
 
 /// What it says once it is confined.
 pub(crate) const READY: u8 = b'+';
@@ -37,11 +38,11 @@ const MEMORY_BYTES: u64 = 4 << 30;
 /// Runs as the fetcher until the tool server is gone.
 pub(crate) fn serve(
     settings: &Settings,
-    variables: &Variables,
+    source: &Source,
     secrets: Option<OwnedFd>,
     mut socket: UnixStream,
 ) -> ! {
-    match prepare(settings, variables, secrets, &socket) {
+    match prepare(settings, source, secrets, &socket) {
         Err(why) => {
             let _ = socket.write_all(b"-").and_then(|()| socket.write_all(why.as_bytes()));
         }
@@ -68,7 +69,7 @@ pub(crate) fn serve(
 
 fn prepare<'a>(
     settings: &'a Settings,
-    variables: &Variables,
+    source: &Source,
     secrets: Option<OwnedFd>,
     socket: &UnixStream,
 ) -> Result<Context<'a>, String> {
@@ -77,9 +78,9 @@ fn prepare<'a>(
     forked::default_signals().map_err(|error| failed("reset signals", &error))?;
     setsid().map_err(|error| failed("leave its session", &error))?;
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let variables = variables.clone().with_secrets_in(secrets).map_err(|error| error.to_string())?;
-    let credentials = Credentials::read(settings, &variables).map_err(|error| error.to_string())?;
-    drop(variables);
+    let source = source.clone().with_secrets_in(secrets).map_err(|error| error.to_string())?;
+    let credentials = Credentials::read(settings, &source).map_err(|error| error.to_string())?;
+    drop(source);
     let roots = SYSTEM_ROOTS.iter().find_map(|path| File::open(path).ok());
     let kept: Vec<_> = [socket.as_fd()].into_iter().chain(roots.as_ref().map(File::as_fd)).collect();
     descriptors::silence()

@@ -7,7 +7,7 @@ use url::{Host, Url};
 
 use crate::judge::{is_loopback_name, is_web_port, parse, shown_url};
 use crate::messages::FetchError;
-use crate::settings::Settings;
+use crate::web_settings::Settings;
 
 /// Whether an address may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,15 +56,14 @@ fn is_private(url: &Url) -> bool {
 mod tests {
     use std::path::Path;
 
-    use process::Variables;
+    use settings::Source;
 
     use super::*;
 
     #[test]
     fn what_nobody_could_allow_is_refused_and_the_rest_is_listed_or_new() {
-        let variables =
-            Variables::from_pairs([("AUTONOUS_FETCH_ALLOWED_HOSTS", "a.test,127.0.0.1,b.test:81")]);
-        let settings = Settings::from_variables(&variables, Path::new("/")).unwrap();
+        let source = Source::from_pairs([("AUTONOUS_FETCH_ALLOWED_HOSTS", "a.test,127.0.0.1,b.test:81")]);
+        let settings = Settings::read(&source, Path::new("/")).unwrap();
         let check = |url: &str, expected: Option<Standing>| {
             assert_eq!(settings.standing(url).ok(), expected, "{url}")
         };

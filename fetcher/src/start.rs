@@ -5,15 +5,15 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use process::Variables;
 use process::fd_passing;
 use process::forked::{self, ForkResult};
 use process::sign_of_life::{self, Loss};
+use settings::Source;
 
 use crate::messages::{Job, Message};
 use crate::serve::{self, READY};
-use crate::settings::Settings;
 use crate::stream;
+use crate::web_settings::Settings;
 
 /// How often a wait looks whether the caller has gone.
 const LOOK_UP: Duration = Duration::from_millis(100);
@@ -41,16 +41,12 @@ pub struct Fetcher {
 
 impl Fetcher {
     /// Forks it. The process has one thread and no secret; `secrets` is a pipe with those of the profiles.
-    pub fn start(
-        settings: &Settings,
-        variables: &Variables,
-        secrets: Option<OwnedFd>,
-    ) -> Result<Self, StartError> {
+    pub fn start(settings: &Settings, source: &Source, secrets: Option<OwnedFd>) -> Result<Self, StartError> {
         let (socket, theirs) = UnixStream::pair().map_err(StartError::Start)?;
         match forked::fork().map_err(StartError::Start)? {
             ForkResult::Child => {
                 drop(socket);
-                serve::serve(settings, variables, secrets, theirs)
+                serve::serve(settings, source, secrets, theirs)
             }
             ForkResult::Parent(_) => Ok(Self { socket }),
         }

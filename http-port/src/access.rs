@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, Uri, header};
-use process::{Secret, VariableError, Variables};
+use process::Secret;
 
 /// The paths that may be asked for under any address.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
@@ -112,23 +112,6 @@ impl Access {
     }
 }
 
-/// The names in a variable: hosts of this server, with or without a port.
-pub fn allowed_hosts(variables: &Variables, name: &str) -> Result<Vec<String>, VariableError> {
-    let hosts = variables.list(name).unwrap_or_default();
-    let is_host = |host: &String| {
-        let plain = |character: char| character.is_ascii_alphanumeric() || "-._:[]".contains(character);
-        host.chars().all(plain)
-    };
-    match hosts.iter().find(|host| !is_host(host)) {
-        None => Ok(hosts),
-        Some(bad) => Err(VariableError::new(
-            name,
-            bad,
-            "host names, comma separated, such as box.example or box.example:8700",
-        )),
-    }
-}
-
 /// Whether a host is an IP address, with or without a port.
 fn is_address(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -219,16 +202,6 @@ mod tests {
         check(&origin("http://127.0.0.1:8700"), "/", Ok(()));
         check(&origin("null"), "/", Err(Refused::Origin("null".to_owned())));
         check(&origin("http://evil.example:8700"), "/", Err(Refused::Origin(format!("http://{}", evil()))));
-    }
-
-    #[test]
-    fn a_setting_with_something_else_than_hosts_is_refused() {
-        let read = |value| allowed_hosts(&Variables::from_pairs([("HOSTS", value)]), "HOSTS");
-        assert_eq!(read("box.example, 10.0.0.1:80,[fd00::1]").unwrap().len(), 3);
-        assert_eq!(read("").unwrap(), Vec::<String>::new());
-        for bad in ["http://box.example", "box.example/", "*", "a b"] {
-            assert!(read(bad).unwrap_err().to_string().contains("expected host names"), "{bad}");
-        }
     }
 
     #[test]

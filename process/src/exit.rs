@@ -9,10 +9,7 @@ use std::time::Duration;
 
 use protocol::visible;
 
-use crate::config_file::ConfigFileError;
 use crate::log_queue::{self, LogSink};
-use crate::models::ModelsError;
-use crate::variables::VariableError;
 
 /// The settings are invalid: `EX_CONFIG` of `sysexits.h`.
 pub const BAD_SETTINGS: u8 = 78;
@@ -26,23 +23,24 @@ pub struct BadSetting(pub &'static str);
 const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// Ends a program: prints the error that ended it, if one did, waits for its log, and returns its exit code.
-/// If nothing reads stderr, the code must do.
-pub fn end(program: &str, ended: anyhow::Result<ExitCode>) -> ExitCode {
+/// If nothing reads stderr, the code must do. `is_bad_setting` knows the errors about settings.
+pub fn end(
+    program: &str,
+    ended: anyhow::Result<ExitCode>,
+    is_bad_setting: fn(&anyhow::Error) -> bool,
+) -> ExitCode {
     let code = ended.unwrap_or_else(|error| {
         let text = format!("{program}: {error:#}");
         let _ = LogSink.write_all(format!("{}\n", visible::escaped(&text)).as_bytes());
-        code_of(&error)
+        code_of(&error, is_bad_setting)
     });
     log_queue::flush(LAST_LINES);
     code
 }
 
 /// The exit code of a program that ends with this error.
-fn code_of(error: &anyhow::Error) -> ExitCode {
-    let is_setting = error.downcast_ref::<VariableError>().is_some()
-        || error.downcast_ref::<ModelsError>().is_some()
-        || error.downcast_ref::<ConfigFileError>().is_some()
-        || error.downcast_ref::<BadSetting>().is_some();
+fn code_of(error: &anyhow::Error, is_bad_setting: fn(&anyhow::Error) -> bool) -> ExitCode {
+    let is_setting = is_bad_setting(error) || error.downcast_ref::<BadSetting>().is_some();
     if is_setting { ExitCode::from(BAD_SETTINGS) } else { ExitCode::FAILURE }
 }
 
@@ -53,15 +51,16 @@ mod tests {
     use super::*;
 
     fn check(error: anyhow::Error, expected: ExitCode) {
-        assert_eq!(code_of(&error), expected, "{error:#}");
+        let is_bad_setting = |error: &anyhow::Error| error.downcast_ref::<std::fmt::Error>().is_some();
+        assert_eq!(code_of(&error, is_bad_setting), expected, "{error:#}");
     }
 
     #[test]
     fn a_bad_setting_has_its_own_exit_code_at_any_depth() {
-        let variable = || anyhow::Error::from(VariableError::new("NAME", "value", "another"));
+        let known = || anyhow::Error::from(std::fmt::Error);
         let missing = || Err::<(), _>(std::io::Error::from(std::io::ErrorKind::NotFound));
-        check(variable(), ExitCode::from(78));
-        check(variable().context("at the start").context("further out"), ExitCode::from(78));
+        check(known(), ExitCode::from(78));
+        check(known().context("at the start").context("further out"), ExitCode::from(78));
         check(missing().context(BadSetting("cannot use NAME")).unwrap_err(), ExitCode::from(78));
         check(missing().context("the file is gone").unwrap_err(), ExitCode::FAILURE);
     }

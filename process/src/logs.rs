@@ -15,38 +15,63 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::log_queue::{self, LogSink};
-use crate::variables::{VariableError, Variables};
 
 /// How long a panic that ends the program waits for the log.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// How a program logs.
+#[derive(Debug, Clone)]
+pub struct LogSettings {
+    /// Which records are written.
+    pub filter: Filter,
+    /// How they look.
+    pub format: Format,
+}
+
+/// Which records are written.
+#[derive(Debug, Clone)]
+pub struct Filter(String);
+
+impl Filter {
+    /// A filter such as `info` or `tool_server=debug`; none if the text is something else.
+    pub fn new(text: &str) -> Option<Self> {
+        text.parse::<EnvFilter>().ok().map(|_| Self(text.to_owned()))
+    }
+}
+
+/// How records look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lines for people.
+    Human,
+    /// A JSON object each.
+    Json,
+}
+
 /// Starts logging to the queue. Call it once, before the first thread that logs.
-pub fn start(variables: &Variables) -> Result<(), VariableError> {
-    start_to(variables, || LogSink)
+pub fn start(settings: &LogSettings) {
+    start_to(settings, || LogSink);
 }
 
 /// Starts logging to another writer, such as one that redacts on the way to the queue.
-pub fn start_to<W>(variables: &Variables, writer: W) -> Result<(), VariableError>
+pub fn start_to<W>(settings: &LogSettings, writer: W)
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let filter = variables.text("RUST_LOG").unwrap_or("info");
-    let filter: EnvFilter = filter
-        .parse()
-        .map_err(|_| VariableError::new("RUST_LOG", filter, "a filter such as info or tool_server=debug"))?;
+    let filter = EnvFilter::new(&settings.filter.0);
     // Otherwise a record that cannot be written is reported to stderr, and a panic follows if that fails.
     let lines = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
     let has_colours = io::stderr().is_terminal();
-    match variables.text("AUTONOUS_LOG_FORMAT").unwrap_or("human") {
-        "human" if has_colours => {
+    match settings.format {
+        Format::Human if has_colours => {
             lines.with_writer(Visible { inner: writer, shown: with_colours }).with_ansi(true).init();
         }
-        "human" => lines.with_writer(Visible { inner: writer, shown: in_lines }).with_ansi(false).init(),
-        "json" => lines.with_writer(Visible { inner: writer, shown: as_json }).json().init(),
-        other => return Err(VariableError::new("AUTONOUS_LOG_FORMAT", other, "human or json")),
+        Format::Human => {
+            lines.with_writer(Visible { inner: writer, shown: in_lines }).with_ansi(false).init()
+        }
+        Format::Json => lines.with_writer(Visible { inner: writer, shown: as_json }).json().init(),
     }
     panic::set_hook(Box::new(log_panic));
-    Ok(())
 }
 
 /// The hook of the standard library writes to stderr itself, and so blocks a thread for ever when nothing

@@ -157,7 +157,7 @@ fn write_divided(
 }
 
 /// The secrets in a pipe.
-pub(crate) fn in_pipe(pipe: OwnedFd) -> Result<HashMap<String, Secret>, SecretsError> {
+pub fn in_pipe(pipe: OwnedFd) -> Result<HashMap<String, Secret>, SecretsError> {
     let limit = u64::try_from(MAX_SECRETS_BYTES).unwrap_or(u64::MAX);
     let mut text = String::new();
     std::fs::File::from(pipe).take(limit).read_to_string(&mut text).map_err(SecretsError::Pipe)?;
@@ -170,7 +170,7 @@ fn parse(text: &str) -> Result<HashMap<String, Secret>, SecretsError> {
 }
 
 /// The secrets that this process got by descriptor; empty if there are none.
-pub(crate) fn received() -> Result<HashMap<String, Secret>, SecretsError> {
+pub fn received() -> Result<HashMap<String, Secret>, SecretsError> {
     let Ok(descriptor) = std::env::var(SECRETS_FD) else { return Ok(HashMap::new()) };
     let text = read_descriptor(&descriptor).map_err(|error| SecretsError::Descriptor(descriptor, error))?;
     parse(&text)

@@ -51,7 +51,7 @@ mod tests {
     async fn the_names_that_settings_of_other_programs_may_use_are_these() {
         let fixture = Fixture::new().await;
         let sending = Sending { store: fixture.store.clone(), channels: channels() };
-        let division = process::workspaces::Division::Shared;
+        let division = settings::choices::Division::Shared;
         let files = ToolFiles::new("http://127.0.0.1:1", Secret::from("token"), &[], division).unwrap();
         let schedules = Schedules::new(&fixture.store, &channels(), ScheduleLimits::default());
         let contacts =

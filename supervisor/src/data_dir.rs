@@ -8,8 +8,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use process::workspaces::STATE_ROOT;
 use rustix::fs::{FlockOperation, flock};
+use settings::choices::STATE_ROOT;
 
 use crate::shipped_skills;
 use crate::store::open;

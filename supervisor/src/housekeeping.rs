@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use process::quotas::DAY_MS;
 use protocol::{EventId, now_ms};
 use rusqlite::Connection;
+use settings::quotas::DAY_MS;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock_jump::ClockJump;

@@ -17,7 +17,7 @@ use crate::store::retention::{Pruned, events, tasks};
 use crate::store::{Store, StoreError, events as stored, kv, tool_calls};
 
 /// The shortest allowed age: younger tasks may still be in use.
-pub(crate) const SHORTEST: Duration = Duration::from_secs(3600);
+pub(crate) const SHORTEST: Duration = settings::SHORTEST_RETENTION;
 
 /// Why pruning failed. What was deleted until then stays deleted; it can be run again.
 #[derive(Debug, thiserror::Error)]

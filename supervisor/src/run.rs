@@ -334,7 +334,7 @@ impl System {
             store: self.store.clone(),
             settled_until,
             board: self.board.clone(),
-            runs_no_commands: self.config.children.runs_no_commands(),
+            runs_no_commands: self.config.children.runs_no_commands,
             stop_by: self.stop_by.clone(),
             journal_trouble: journal_troubled,
             commands_hang: false,

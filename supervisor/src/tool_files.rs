@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use process::Secret;
-use process::workspaces::{Division, STATE_ROOT};
 use protocol::{Envelope, ErrorCode, EventId, SessionId, TaskId, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
+use settings::choices::{Division, STATE_ROOT};
 use toolkit::Call;
 
 /// Where incoming files lie, beneath the root that they are kept in.

@@ -5,19 +5,17 @@
 
 use std::time::Duration;
 
-use process::{Secret, VariableError, Variables};
+use process::Secret;
 use protocol::{SessionId, TaskId};
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
+use settings::table::{TRANSCRIBE, TRANSCRIBE_API_KEY, TRANSCRIBE_MODEL};
+use settings::{Row, SettingError, Source};
 
 use crate::bounded_body::{self, BodyError};
 use crate::error_chain::error_chain;
 use crate::tool_files::{ToolFiles, quoted};
-
-const VARIABLE: &str = "AUTONOUS_TRANSCRIBE";
-
-const DEFAULT_MODEL: &str = "whisper-1";
 
 /// How long either may take.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -28,30 +26,22 @@ const MAX_CHARS: usize = 20_000;
 /// How voice messages are transcribed.
 #[derive(Debug, Clone)]
 pub(crate) enum Transcription {
-    /// `AUTONOUS_TRANSCRIBE`: a command line; the path is its last argument.
+    /// A command line; the path is its last argument.
     Command(String),
-    /// `AUTONOUS_TRANSCRIBE`: the base address, with `/v1`, of an OpenAI-compatible service.
-    Service {
-        url: reqwest::Url,
-        /// `AUTONOUS_TRANSCRIBE_MODEL` (`whisper-1`).
-        model: String,
-        /// `AUTONOUS_TRANSCRIBE_API_KEY` (none).
-        key: Option<Secret>,
-    },
+    /// An OpenAI-compatible service.
+    Service { url: reqwest::Url, model: String, key: Option<Secret> },
 }
 
 impl Transcription {
-    pub(crate) fn from_variables(variables: &Variables) -> Result<Option<Self>, VariableError> {
-        let Some(text) = variables.text(VARIABLE) else { return Ok(None) };
+    pub(crate) fn read(source: &Source) -> Result<Option<Self>, SettingError> {
+        let Some(text) = TRANSCRIBE.read(source)? else { return Ok(None) };
         if !text.starts_with("http://") && !text.starts_with("https://") {
-            return Ok(Some(Self::Command(text.to_owned())));
+            return Ok(Some(Self::Command(text)));
         }
         let address = format!("{}/audio/transcriptions", text.trim_end_matches('/'));
-        let url = address.parse().map_err(|_| {
-            VariableError::new(VARIABLE, text, "a command line, or an address such as https://host/v1")
-        })?;
-        let model = variables.text("AUTONOUS_TRANSCRIBE_MODEL").unwrap_or(DEFAULT_MODEL).to_owned();
-        Ok(Some(Self::Service { url, model, key: variables.secret("AUTONOUS_TRANSCRIBE_API_KEY") }))
+        let url = address.parse().map_err(|_| TRANSCRIBE.refuse(text, TRANSCRIBE.expected()))?;
+        let (model, key) = (TRANSCRIBE_MODEL.read(source)?, TRANSCRIBE_API_KEY.read(source)?);
+        Ok(Some(Self::Service { url, model, key }))
     }
 }
 
@@ -85,7 +75,7 @@ impl Transcriber {
         task: &TaskId,
     ) -> Result<String, String> {
         let heard = match &self.how {
-            None => return Err(format!("no transcription is set up ({VARIABLE}).")),
+            None => return Err(format!("no transcription is set up ({}).", TRANSCRIBE.name())),
             Some(Transcription::Command(command)) => {
                 let line = format!("{command} {}", quoted(path));
                 self.files.run(&line, PATIENCE.as_secs(), session, task).await

@@ -6,33 +6,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cage::control_files::ControlFiles;
-use files::change::DEFAULT_MAX_UNDO_BYTES;
-use files::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths};
-use http_port::allowed_hosts;
+use files::roots::DeniedPaths;
+use process::Secret;
 use process::exit::BadSetting;
-use process::models::CONFIG_DIR;
-use process::workspaces::{Division, WORKSPACES};
-use process::{Secret, VariableError, Variables, approvals};
 use sandbox::{Mode, Network};
-use toolkit::{Bounds, DEFAULT_MAX_COMMANDS};
+use settings::choices::{CommandNetwork, Division, SandboxMode, Words};
+use settings::table::{
+    APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, DATA_DIR, SKILLS_DIR, TOOL_ALLOWED_HOSTS, TOOL_ALLOWED_ROOTS,
+    TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST, TOOL_BASH_NETWORK, TOOL_DENY_PATHS,
+    TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL, TOOL_JOURNAL_MAX_BYTES, TOOL_LISTEN,
+    TOOL_MAX_COMMANDS, TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB, TOOL_MAX_OUTPUT_BYTES, TOOL_MAX_OUTPUT_LINES,
+    TOOL_MAX_UPLOAD_BYTES, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED, TOOL_RAW_FILES,
+    TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS, TOOL_TOKEN,
+    UNDO_MAX_MB, WORKSPACES,
+};
+use settings::{Optional, Program, Row, SettingError, Source};
+use toolkit::Bounds;
 
-use crate::journal::DEFAULT_MAX_BYTES;
-use crate::raw_files::{DEFAULT_MAX_UPLOAD_BYTES, RawFiles};
+use crate::raw_files::RawFiles;
 
 /// The variables with secrets; they are removed from the environment first of all.
-pub const SECRET_VARIABLES: &[&str] = &["AUTONOUS_TOOL_TOKEN", APPROVER_TOKEN];
-
-/// The variable of the approver's token.
-pub const APPROVER_TOKEN: &str = "AUTONOUS_TOOL_APPROVER_TOKEN";
+pub const SECRET_VARIABLES: &[&str] = &[TOOL_TOKEN.name(), TOOL_APPROVER_TOKEN.name()];
 
 /// The journal's default place in the data directory.
 pub const DEFAULT_JOURNAL: &str = "journal/tool-calls.jsonl";
-
-/// The network of commands.
-const NETWORK: &str = "AUTONOUS_TOOL_BASH_NETWORK";
-
-/// The default of AUTONOUS_TOOL_SEARCH_MAX_ENTRIES.
-pub(crate) const DEFAULT_SEARCH_MAX_ENTRIES: u64 = 1_000_000;
 
 /// All settings.
 #[derive(Debug)]
@@ -43,7 +40,7 @@ pub struct Config {
     pub limits: Limits,
     /// Whether whole files go in and out as they are.
     pub raw_files: RawFiles,
-    /// `AUTONOUS_TOOL_DISABLED` (none): tools that are switched off.
+    /// Tools that are switched off.
     pub disabled: BTreeSet<String>,
     /// How commands are run.
     pub commands: CommandSettings,
@@ -54,21 +51,21 @@ pub struct Config {
 /// How commands are run.
 #[derive(Debug)]
 pub struct CommandSettings {
-    /// `AUTONOUS_TOOL_DISABLE_EXEC` (false): serve the file tools alone.
+    /// Serve the file tools alone.
     pub disable_exec: bool,
-    /// `AUTONOUS_TOOL_SANDBOX` (`auto`): commands' sandbox; without it, `full` and `landlock` stop the start.
+    /// Commands' sandbox; without it, `full` and `landlock` stop the start.
     pub(crate) sandbox: Mode,
-    /// `AUTONOUS_TOOL_READONLY_ROOTS` (none): toolchains that commands can see.
+    /// Toolchains that commands can see.
     pub(crate) readonly_roots: Vec<PathBuf>,
-    /// `AUTONOUS_TOOL_ENV` (none): variables of commands, `NAME` as the server has it or `NAME=value`.
+    /// Variables of commands, `NAME` as the server has it or `NAME=value`.
     pub(crate) variables: Vec<(String, String)>,
     /// `AUTONOUS_TOOL_BASH_NETWORK` (`off`): `public` and `all` need a token.
     pub network: Network,
-    /// `AUTONOUS_TOOL_BASH_DENYLIST` (none): further command words that are refused.
+    /// Further command words that are refused.
     pub(crate) denied_words: Vec<String>,
-    /// `AUTONOUS_TOOL_MIN_FREE_MB` (512): commands are killed when a root's disk has less left; in bytes.
+    /// Commands are killed when a root's disk has less left; in bytes.
     pub(crate) min_free_bytes: u64,
-    /// `AUTONOUS_TOOL_MAX_MEMORY_MB` (4096): the memory of a whole command; in bytes.
+    /// The memory of a whole command; in bytes.
     pub(crate) max_memory_bytes: u64,
     /// PATH, for commands and for the self-check.
     pub(crate) search_path: String,
@@ -79,59 +76,56 @@ pub struct CommandSettings {
 /// Where the server listens, and who may call it.
 #[derive(Debug)]
 pub struct Listen {
-    /// `AUTONOUS_TOOL_LISTEN` (`127.0.0.1:8701`).
     pub(crate) address: SocketAddr,
-    /// `AUTONOUS_TOOL_ALLOWED_HOSTS` (none): further names in a Host header, with or without a port.
+    /// Further names in a Host header, with or without a port.
     pub(crate) allowed_hosts: Vec<String>,
-    /// `AUTONOUS_TOOL_TOKEN` or `AUTONOUS_TOOL_TOKEN_FILE` (none): what callers must send.
+    /// What callers must send.
     pub token: Option<Secret>,
-    /// `AUTONOUS_TOOL_APPROVER_TOKEN` or `AUTONOUS_TOOL_APPROVER_TOKEN_FILE` (none): what those send who
-    /// decide about the calls of others. Callers never have it.
+    /// What those send who decide about the calls of others. Callers never have it.
     pub approver_token: Option<Secret>,
 }
 
 /// What the tools may reach.
 #[derive(Debug)]
 pub struct Files {
-    /// `AUTONOUS_DATA_DIR` (`./data`), absolute.
+    /// Absolute.
     pub data_dir: PathBuf,
-    /// `AUTONOUS_TOOL_ALLOWED_ROOTS` (required): the directories that tools may use.
+    /// The directories that tools may use.
     pub roots: Vec<PathBuf>,
     /// `AUTONOUS_WORKSPACES` (`shared`): `per-chat` gives each session a directory of its own in each root.
     pub division: Division,
-    /// `AUTONOUS_TOOL_DENY_PATHS`: names that are withheld beneath the roots.
+    /// Names that are withheld beneath the roots.
     pub denied: DeniedPaths,
-    /// `AUTONOUS_TOOL_PROTECTED`: control files, which tools never write.
+    /// Control files, which tools never write.
     pub protected: ControlFiles,
-    /// `AUTONOUS_TOOL_JOURNAL` (`<data>/journal/tool-calls.jsonl`).
+    /// The journal.
     pub journal: PathBuf,
-    /// `AUTONOUS_TOOL_JOURNAL_MAX_BYTES` (64 MiB): a longer journal file is archived.
+    /// A longer journal file is archived.
     pub(crate) journal_max_bytes: u64,
-    /// `AUTONOUS_TOOL_OUTPUT_DIR` (`<data>/output`).
+    /// Where long output is kept.
     pub output_dir: PathBuf,
-    /// `AUTONOUS_SKILLS_DIR` (`<data>/skills`).
     pub(crate) skills_dir: PathBuf,
-    /// `AUTONOUS_CONFIG_DIR` (none): the directory of `policy.toml`.
+    /// The directory of `policy.toml`.
     pub config_dir: Option<PathBuf>,
 }
 
 /// How much a call may take.
 #[derive(Debug)]
 pub struct Limits {
-    /// `AUTONOUS_TOOL_TIMEOUT_SECONDS` (30): of every call that names none.
+    /// Of every call that names none.
     pub timeout: Duration,
-    /// `AUTONOUS_APPROVAL_TIMEOUT_SECONDS` (600): how long a call waits for a person, and a yes for its call.
+    /// How long a call waits for a person, and a yes for its call.
     pub approval_timeout: Duration,
-    /// `AUTONOUS_TOOL_MAX_COMMANDS` (8): the most commands at once.
+    /// The most commands at once.
     pub max_commands: usize,
-    /// `AUTONOUS_TOOL_MAX_OUTPUT_LINES` (2000) and `AUTONOUS_TOOL_MAX_OUTPUT_BYTES` (51200).
+    /// How much of an output is shown.
     pub bounds: Bounds,
-    /// `AUTONOUS_TOOL_MAX_EDIT_BYTES` (16 MiB): the largest file that is hashed and edited.
+    /// The largest file that is hashed and edited.
     pub max_edit_bytes: u64,
-    /// `AUTONOUS_UNDO_MAX_MB` (256): how much of what changes replace is kept, for a week; 0 keeps nothing.
+    /// How much of what changes replace is kept, for a week; 0 keeps nothing.
     /// In bytes.
     pub(crate) max_undo_bytes: u64,
-    /// `AUTONOUS_TOOL_SEARCH_MAX_ENTRIES` (1,000,000): the most entries that one search looks at.
+    /// The most entries that one search looks at.
     pub(crate) search_max_entries: u64,
 }
 
@@ -144,8 +138,8 @@ impl Config {
     }
 
     /// Reads all settings; relative paths start at `current_dir`.
-    pub fn from_variables(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
-        let config = Self::for_check(variables, current_dir)?;
+    pub fn read(source: &Source, current_dir: &Path) -> anyhow::Result<Self> {
+        let config = Self::for_check(source, current_dir)?;
         if config.files.roots.is_empty() {
             anyhow::bail!(BadSetting(
                 "AUTONOUS_TOOL_ALLOWED_ROOTS is not set: list the directories that tools may use"
@@ -155,22 +149,22 @@ impl Config {
     }
 
     /// Reads all settings for a check, which may have no roots.
-    pub fn for_check(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
-        variables.refuse_unknown()?;
-        let files = Files::from_variables(variables, current_dir)?;
-        let commands = CommandSettings::from_variables(variables, current_dir)?;
+    pub fn for_check(source: &Source, current_dir: &Path) -> anyhow::Result<Self> {
+        settings::check(source, Program::ToolServer)?;
+        let files = Files::read(source, current_dir)?;
+        let commands = CommandSettings::read(source, current_dir)?;
         if files.division == Division::PerChat && commands.sandbox == Mode::Landlock {
             let expected = "shared, or AUTONOUS_TOOL_SANDBOX=auto or full: only with namespaces (tier A) can \
                             commands be kept to a directory of their own";
-            anyhow::bail!(VariableError::new(WORKSPACES, "per-chat", expected));
+            anyhow::bail!(WORKSPACES.refuse(Division::PerChat.word(), expected));
         }
         Ok(Self {
             files,
-            limits: Limits::from_variables(variables)?,
-            raw_files: raw_files(variables)?,
-            disabled: variables.list("AUTONOUS_TOOL_DISABLED").unwrap_or_default().into_iter().collect(),
+            limits: Limits::read(source)?,
+            raw_files: raw_files(source)?,
+            disabled: TOOL_DISABLED.read(source)?.into_iter().collect(),
             commands,
-            web: fetcher::Settings::from_variables(variables, current_dir)?,
+            web: fetcher::Settings::read(source, current_dir)?,
         })
     }
 
@@ -190,37 +184,35 @@ impl Config {
     }
 }
 
-fn raw_files(variables: &Variables) -> Result<RawFiles, VariableError> {
+fn raw_files(source: &Source) -> Result<RawFiles, SettingError> {
     Ok(RawFiles {
-        enabled: variables.flag("AUTONOUS_TOOL_RAW_FILES", true)?,
-        max_upload_bytes: variables.number(
-            "AUTONOUS_TOOL_MAX_UPLOAD_BYTES",
-            DEFAULT_MAX_UPLOAD_BYTES,
-            1..=1 << 30,
-        )?,
+        enabled: TOOL_RAW_FILES.read(source)?,
+        max_upload_bytes: TOOL_MAX_UPLOAD_BYTES.read(source)?,
     })
 }
 
 impl CommandSettings {
-    fn from_variables(variables: &Variables, current_dir: &Path) -> Result<Self, VariableError> {
-        let list = |name| variables.list(name).unwrap_or_default();
+    fn read(source: &Source, current_dir: &Path) -> Result<Self, SettingError> {
+        let readonly_roots = TOOL_READONLY_ROOTS.read(source)?;
+        let variables = TOOL_ENV.read(source)?;
         Ok(Self {
-            disable_exec: variables.flag("AUTONOUS_TOOL_DISABLE_EXEC", false)?,
-            sandbox: sandbox_mode(variables)?,
-            readonly_roots: list("AUTONOUS_TOOL_READONLY_ROOTS")
+            disable_exec: TOOL_DISABLE_EXEC.read(source)?,
+            sandbox: match TOOL_SANDBOX.read(source)? {
+                SandboxMode::Auto => Mode::Auto,
+                SandboxMode::Full => Mode::Full,
+                SandboxMode::Landlock => Mode::Landlock,
+            },
+            readonly_roots: readonly_roots.iter().map(|root| current_dir.join(root)).collect(),
+            variables: variables
                 .iter()
-                .map(|root| current_dir.join(root))
-                .collect(),
-            variables: list("AUTONOUS_TOOL_ENV")
-                .iter()
-                .map(|entry| command_variable(variables, entry))
+                .map(|entry| command_variable(source, entry))
                 .collect::<Result<_, _>>()?,
-            network: network(variables)?,
-            denied_words: list("AUTONOUS_TOOL_BASH_DENYLIST"),
-            max_memory_bytes: variables.number("AUTONOUS_TOOL_MAX_MEMORY_MB", 4096, 16..=1 << 30)? << 20,
-            min_free_bytes: variables.number("AUTONOUS_TOOL_MIN_FREE_MB", 512, 0..=1 << 30)? << 20,
-            search_path: variables.text("PATH").unwrap_or_default().to_owned(),
-            language: variables.text("LANG").map(str::to_owned),
+            network: network(source)?,
+            denied_words: TOOL_BASH_DENYLIST.read(source)?,
+            max_memory_bytes: TOOL_MAX_MEMORY_MB.read(source)?,
+            min_free_bytes: TOOL_MIN_FREE_MB.read(source)?,
+            search_path: source.text("PATH").unwrap_or_default().to_owned(),
+            language: source.text("LANG").map(str::to_owned),
         })
     }
 }
@@ -228,103 +220,93 @@ impl CommandSettings {
 /// The kernel starts no program with a longer variable than 128 KiB; most of that is enough.
 const MAX_VALUE_BYTES: usize = 100_000;
 
-fn sandbox_mode(variables: &Variables) -> Result<Mode, VariableError> {
-    const NAME: &str = "AUTONOUS_TOOL_SANDBOX";
-    match variables.text(NAME).unwrap_or("auto") {
-        "auto" => Ok(Mode::Auto),
-        "full" => Ok(Mode::Full),
-        "landlock" => Ok(Mode::Landlock),
-        other => Err(VariableError::new(NAME, other, "auto, full or landlock")),
+/// An older name says `true` for `public` and `false` for `off`; both together must say the same.
+fn network(source: &Source) -> Result<Network, SettingError> {
+    let older = TOOL_BASH_ALLOW_NETWORK.read(source)?;
+    let of_older = |allowed| if allowed { CommandNetwork::Public } else { CommandNetwork::Off };
+    let network = TOOL_BASH_NETWORK.read(source)?;
+    if let (Some(older), Some(network)) = (older, network)
+        && of_older(older) != network
+    {
+        let expected = format!(
+            "the same as {}, or nothing: true means public, and false means off",
+            TOOL_BASH_NETWORK.name()
+        );
+        return Err(TOOL_BASH_ALLOW_NETWORK.refuse(older.to_string(), expected));
     }
-}
-
-/// `AUTONOUS_TOOL_BASH_ALLOW_NETWORK` is an older name: `true` for `public`, `false` for `off`.
-fn network(variables: &Variables) -> Result<Network, VariableError> {
-    const OLDER: &str = "AUTONOUS_TOOL_BASH_ALLOW_NETWORK";
-    let older = variables.text(OLDER).map(|_| variables.flag(OLDER, false)).transpose()?;
-    let older = older.map(|allowed| if allowed { Network::Public } else { Network::Off });
-    let network = match variables.text(NETWORK) {
-        None => return Ok(older.unwrap_or_default()),
-        Some("off") => Network::Off,
-        Some("public") => Network::Public,
-        Some("all") => Network::All,
-        Some(other) => return Err(VariableError::new(NETWORK, other, "off, public or all")),
-    };
-    if older.is_some_and(|older| older != network) {
-        let expected = format!("the same as {NETWORK}, or nothing: true means public, and false means off");
-        return Err(VariableError::new(OLDER, variables.text(OLDER).unwrap_or_default(), expected));
-    }
-    Ok(network)
+    Ok(match network.or(older.map(of_older)).unwrap_or(CommandNetwork::Off) {
+        CommandNetwork::Off => Network::Off,
+        CommandNetwork::Public => Network::Public,
+        CommandNetwork::All => Network::All,
+    })
 }
 
 /// `NAME=value` as given, or `NAME` with the server's own value.
-fn command_variable(variables: &Variables, entry: &str) -> Result<(String, String), VariableError> {
+fn command_variable(source: &Source, entry: &str) -> Result<(String, String), SettingError> {
     let (name, value) = match entry.split_once('=') {
         Some((name, value)) => (name, value),
-        None => (entry, variables.text(entry).unwrap_or_default()),
+        None => (entry, source.text(entry).unwrap_or_default()),
     };
     let plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let is_name = name.starts_with(|first: char| !first.is_ascii_digit()) && name.chars().all(plain);
     if !is_name || SECRET_VARIABLES.contains(&name) {
-        let expected = "NAME or NAME=value, separated by commas, and none of the server's own secrets";
-        return Err(VariableError::new("AUTONOUS_TOOL_ENV", entry, expected));
+        return Err(TOOL_ENV.refuse(entry, TOOL_ENV.expected()));
     }
     if value.len() > MAX_VALUE_BYTES {
         let expected = format!("values of at most {MAX_VALUE_BYTES} bytes");
-        return Err(VariableError::new("AUTONOUS_TOOL_ENV", format!("{name}=…"), expected));
+        return Err(TOOL_ENV.refuse(format!("{name}=…"), expected));
     }
     Ok((name.to_owned(), value.to_owned()))
 }
 
 impl Listen {
     /// Reads the address and the token, required with `network`: otherwise a command could call the server.
-    pub fn from_variables(variables: &Variables, network: Network) -> anyhow::Result<Self> {
-        let default = SocketAddr::from(([127, 0, 0, 1], 8701));
-        let expected = "an address and port such as 127.0.0.1:8701";
-        let address = variables.parsed("AUTONOUS_TOOL_LISTEN", default, expected)?;
-        let token = variables.secret("AUTONOUS_TOOL_TOKEN");
+    pub fn read(source: &Source, network: Network) -> anyhow::Result<Self> {
+        let address = TOOL_LISTEN.read(source)?;
+        let token = TOOL_TOKEN.read(source)?;
         if token.is_none() && !address.ip().is_loopback() {
             let expected =
                 "a loopback address, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
-            return Err(VariableError::new("AUTONOUS_TOOL_LISTEN", address.to_string(), expected).into());
+            return Err(TOOL_LISTEN.refuse(address.to_string(), expected).into());
         }
         if token.is_none() && network != Network::Off {
             let expected = "off, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
-            return Err(VariableError::new(NETWORK, format!("{network:?}").to_lowercase(), expected).into());
+            return Err(TOOL_BASH_NETWORK.refuse(format!("{network:?}").to_lowercase(), expected).into());
         }
-        let approver_token = variables.secret(APPROVER_TOKEN);
+        let approver_token = TOOL_APPROVER_TOKEN.read(source)?;
         if let (Some(token), Some(approver)) = (&token, &approver_token)
             && token.matches(approver.expose())
         {
             let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
-            return Err(VariableError::new(APPROVER_TOKEN, "(the same)", expected).into());
+            return Err(TOOL_APPROVER_TOKEN.refuse("", expected).into());
         }
-        let allowed_hosts = allowed_hosts(variables, "AUTONOUS_TOOL_ALLOWED_HOSTS")?;
+        let allowed_hosts = TOOL_ALLOWED_HOSTS.read(source)?;
         Ok(Self { address, token, approver_token, allowed_hosts })
     }
 }
 
 impl Files {
-    fn from_variables(variables: &Variables, current_dir: &Path) -> anyhow::Result<Self> {
-        let data_dir = current_dir.join(variables.text("AUTONOUS_DATA_DIR").unwrap_or("data"));
-        let roots = variables.list("AUTONOUS_TOOL_ALLOWED_ROOTS").unwrap_or_default();
-        let place = |name: &str, default: &str| {
-            variables.text(name).map_or_else(|| data_dir.join(default), |path| current_dir.join(path))
+    fn read(source: &Source, current_dir: &Path) -> anyhow::Result<Self> {
+        // Components leave out the `.` of the default.
+        let data_dir: PathBuf = current_dir.join(DATA_DIR.read(source)?).components().collect();
+        let place = |setting: Optional<PathBuf>, default: &str| -> Result<PathBuf, SettingError> {
+            Ok(setting.read(source)?.map_or_else(|| data_dir.join(default), |path| current_dir.join(path)))
         };
         Ok(Self {
-            roots: roots.into_iter().map(PathBuf::from).collect(),
-            division: Division::from_variables(variables)?,
-            denied: denied(variables)?,
-            protected: protected(variables),
-            journal: place("AUTONOUS_TOOL_JOURNAL", DEFAULT_JOURNAL),
-            journal_max_bytes: variables.number(
-                "AUTONOUS_TOOL_JOURNAL_MAX_BYTES",
-                DEFAULT_MAX_BYTES,
-                4096..=1 << 40,
-            )?,
-            output_dir: place("AUTONOUS_TOOL_OUTPUT_DIR", "output"),
-            skills_dir: place("AUTONOUS_SKILLS_DIR", "skills"),
-            config_dir: config_dir(variables, current_dir)?,
+            roots: TOOL_ALLOWED_ROOTS
+                .read(source)?
+                .unwrap_or_default()
+                .into_iter()
+                .map(PathBuf::from)
+                .collect(),
+            division: WORKSPACES.read(source)?,
+            denied: denied(source)?,
+            protected: ControlFiles::new(TOOL_PROTECTED.read(source)?.iter().map(String::as_str)),
+            journal: place(TOOL_JOURNAL, DEFAULT_JOURNAL)?,
+            journal_max_bytes: TOOL_JOURNAL_MAX_BYTES.read(source)?,
+            output_dir: place(TOOL_OUTPUT_DIR, "output")?,
+            skills_dir: place(SKILLS_DIR, "skills")?,
+            config_dir: CONFIG_DIR.read(source)?.map(|directory| current_dir.join(directory)),
             data_dir,
         })
     }
@@ -335,58 +317,25 @@ impl Files {
     }
 }
 
-fn config_dir(variables: &Variables, current_dir: &Path) -> Result<Option<PathBuf>, VariableError> {
-    let Some(directory) = variables.text(CONFIG_DIR) else { return Ok(None) };
-    let path = current_dir.join(directory);
-    if path.is_dir() {
-        return Ok(Some(path));
-    }
-    Err(VariableError::new(CONFIG_DIR, directory, "a directory that exists"))
-}
-
-fn denied(variables: &Variables) -> Result<DeniedPaths, VariableError> {
-    const DENIED: &str = "AUTONOUS_TOOL_DENY_PATHS";
-    let patterns =
-        variables.list(DENIED).unwrap_or_else(|| DEFAULT_DENIED.split(',').map(str::to_owned).collect());
+fn denied(source: &Source) -> Result<DeniedPaths, SettingError> {
+    let patterns = TOOL_DENY_PATHS.read(source)?;
     DeniedPaths::new(patterns.iter().map(String::as_str)).map_err(|error| {
-        VariableError::new(DENIED, patterns.join(","), format!("globs separated by commas ({error})"))
+        TOOL_DENY_PATHS.refuse(patterns.join(","), format!("{} ({error})", TOOL_DENY_PATHS.expected()))
     })
 }
 
-fn protected(variables: &Variables) -> ControlFiles {
-    match variables.list("AUTONOUS_TOOL_PROTECTED") {
-        Some(patterns) => ControlFiles::new(patterns.iter().map(String::as_str)),
-        None => ControlFiles::new(DEFAULT_PROTECTED.split(',')),
-    }
-}
-
 impl Limits {
-    fn from_variables(variables: &Variables) -> Result<Self, VariableError> {
-        let bounds = Bounds::default();
-        let size = |name, default: usize, most| {
-            let default = u64::try_from(default).unwrap_or(u64::MAX);
-            variables
-                .number(name, default, 1..=most)
-                .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
-        };
+    fn read(source: &Source) -> Result<Self, SettingError> {
         Ok(Self {
-            approval_timeout: approvals::timeout(variables)?,
-            max_commands: size("AUTONOUS_TOOL_MAX_COMMANDS", DEFAULT_MAX_COMMANDS, 1000)?,
-            search_max_entries: variables.number(
-                "AUTONOUS_TOOL_SEARCH_MAX_ENTRIES",
-                DEFAULT_SEARCH_MAX_ENTRIES,
-                1..=1_000_000_000,
-            )?,
-            max_edit_bytes: variables.number("AUTONOUS_TOOL_MAX_EDIT_BYTES", 16 << 20, 1..=1 << 30)?,
-            max_undo_bytes: variables.number(
-                "AUTONOUS_UNDO_MAX_MB",
-                DEFAULT_MAX_UNDO_BYTES >> 20,
-                0..=1 << 30,
-            )? << 20,
-            timeout: Duration::from_secs(variables.number("AUTONOUS_TOOL_TIMEOUT_SECONDS", 30, 1..=600)?),
+            approval_timeout: APPROVAL_TIMEOUT_SECONDS.read(source)?,
+            max_commands: TOOL_MAX_COMMANDS.read(source)?,
+            search_max_entries: TOOL_SEARCH_MAX_ENTRIES.read(source)?,
+            max_edit_bytes: TOOL_MAX_EDIT_BYTES.read(source)?,
+            max_undo_bytes: UNDO_MAX_MB.read(source)?,
+            timeout: TOOL_TIMEOUT_SECONDS.read(source)?,
             bounds: Bounds {
-                lines: size("AUTONOUS_TOOL_MAX_OUTPUT_LINES", bounds.lines, 1_000_000)?,
-                bytes: size("AUTONOUS_TOOL_MAX_OUTPUT_BYTES", bounds.bytes, 8 * 1024 * 1024)?,
+                lines: TOOL_MAX_OUTPUT_LINES.read(source)?,
+                bytes: TOOL_MAX_OUTPUT_BYTES.read(source)?,
             },
         })
     }

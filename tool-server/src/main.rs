@@ -16,16 +16,17 @@ use files::roots::{DeniedPaths, Roots, Workspaces};
 use process::allocator::{self, Allocator};
 use process::confinement::{Powers, confine};
 use process::exit::BadSetting;
-use process::fetch_profiles;
 use process::lifeline::{self, Parting};
 use process::log_queue::{self, LogSink};
 use process::secrets::Divided;
-use process::{Secret, Variables, hardening, logs, secrets, shutdown};
+use process::{Secret, hardening, logs, secrets, shutdown};
 use protocol::SessionId;
 use redaction::{RedactingWriter, Redactor};
 use sandbox::Depth;
+use settings::table::{DATA_DIR, TOOL_APPROVER_TOKEN, TOOL_JOURNAL};
+use settings::{FILE_ENDING, Source, is_bad_setting};
 use tool_server::call_rules;
-use tool_server::config::{APPROVER_TOKEN, Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
+use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::guard_check;
 use tool_server::http::api_document;
 use tool_server::journal::{Chain, verify};
@@ -123,7 +124,7 @@ fn main() -> ExitCode {
     let ended = hardening::harden()
         .map_err(anyhow::Error::from)
         .and_then(|()| run(Cli::parse().command.unwrap_or(Command::Serve { lifeline: false })));
-    process::exit::end("tool-server", ended.map(|()| ExitCode::SUCCESS))
+    process::exit::end("tool-server", ended.map(|()| ExitCode::SUCCESS), is_bad_setting)
 }
 
 fn run(command: Command) -> anyhow::Result<()> {
@@ -140,18 +141,18 @@ fn run(command: Command) -> anyhow::Result<()> {
 
 fn serve(lifeline: bool) -> anyhow::Result<()> {
     let current_dir = std::env::current_dir()?;
-    let of_fetcher = fetch_profiles::secret_variables(&Variables::without_secrets(), &current_dir);
+    let of_fetcher = fetcher::secret_variables(&Source::without_secrets(), &current_dir);
     let own = SECRET_VARIABLES.iter().map(|name| (*name).to_owned());
     secrets::leave_environment(&own.chain(of_fetcher.iter().cloned()).collect::<Vec<_>>())?;
     process::open_files::raise_limit()?;
-    let variables = Variables::without_secrets();
-    let config = Config::from_variables(&variables, &current_dir)?;
+    let source = Source::without_secrets();
+    let config = Config::read(&source, &current_dir)?;
     // Its secrets are taken out of the pipe before this process reads the others.
     let divided = secrets::divide(&of_fetcher)?;
-    let can_ask = is_set(APPROVER_TOKEN, &variables, divided.as_ref());
+    let can_ask = is_set(TOOL_APPROVER_TOKEN.name(), &source, divided.as_ref());
     let secrets_of_fetcher = divided.map(|divided| divided.theirs);
     let fetcher = if config.needs_the_web(can_ask) {
-        Some(Fetcher::start(&config.web, &variables, secrets_of_fetcher)?)
+        Some(Fetcher::start(&config.web, &source, secrets_of_fetcher)?)
     } else {
         None
     };
@@ -162,12 +163,14 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
         .context(BadSetting("the web cannot be used as it is set up"))?;
     resources.fetcher = fetcher.map(Arc::new);
     // From here on this process has secrets; the spawner has none.
-    let variables = variables.receive_secrets()?.with_secret_files(SECRET_VARIABLES)?;
-    let listen = Listen::from_variables(&variables, config.commands.network)?;
+    let source = source.receive_secrets()?.with_secret_files(SECRET_VARIABLES)?;
+    let listen = Listen::read(&source, config.commands.network)?;
     let redactor =
         Arc::new(Redactor::new(listen.token.iter().chain(&listen.approver_token).map(Secret::expose)));
     let log_redactor = Arc::clone(&redactor);
-    logs::start_to(&variables, move || RedactingWriter::new(LogSink, Arc::clone(&log_redactor)))?;
+    logs::start_to(&settings::logs(&source)?, move || {
+        RedactingWriter::new(LogSink, Arc::clone(&log_redactor))
+    });
     let server = Server::open(&config, listen, resources, redactor)?;
     log_queue::begin_writing().context("cannot start the thread of the log")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
@@ -181,14 +184,14 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
 }
 
 /// Whether a secret will be there, before any is read.
-fn is_set(secret: &str, variables: &Variables, divided: Option<&Divided>) -> bool {
-    variables.text(&format!("{secret}_FILE")).is_some()
+fn is_set(secret: &str, source: &Source, divided: Option<&Divided>) -> bool {
+    source.text(&format!("{secret}{FILE_ENDING}")).is_some()
         || divided.is_some_and(|divided| divided.ours.iter().any(|name| name == secret))
 }
 
 /// Starts as a server would, runs the whole self-check, and prints what it found.
 fn check(json: bool) -> anyhow::Result<()> {
-    let read_config = || Config::for_check(&Variables::without_secrets(), &std::env::current_dir()?);
+    let read_config = || Config::for_check(&Source::without_secrets(), &std::env::current_dir()?);
     let mut config = read_config()?;
     let scratch = tempfile::tempdir()?;
     if config.files.roots.is_empty() {
@@ -273,7 +276,7 @@ fn openapi_registry(directory: &Path) -> anyhow::Result<Registry> {
 
 /// Reads the settings as a server would, and asks the rules.
 fn policy(command: PolicyCommand) -> anyhow::Result<()> {
-    let config = Config::for_check(&Variables::without_secrets(), &std::env::current_dir()?)?;
+    let config = Config::for_check(&Source::without_secrets(), &std::env::current_dir()?)?;
     let scratch = tempfile::tempdir()?;
     let config = if config.files.roots.is_empty() { config.with_scratch(scratch.path())? } else { config };
     let files = &config.files;
@@ -304,11 +307,9 @@ fn policy(command: PolicyCommand) -> anyhow::Result<()> {
 }
 
 fn verify_journal(path: Option<PathBuf>, expected: Option<&str>, json: bool) -> anyhow::Result<()> {
-    let variables = Variables::of_this_process()?;
-    let data_dir = variables.text("AUTONOUS_DATA_DIR").unwrap_or("data");
-    let path = path
-        .or_else(|| variables.text("AUTONOUS_TOOL_JOURNAL").map(PathBuf::from))
-        .unwrap_or_else(|| Path::new(data_dir).join(DEFAULT_JOURNAL));
+    let source = Source::of_this_process()?;
+    let data_dir = DATA_DIR.read(&source)?;
+    let path = path.or(TOOL_JOURNAL.read(&source)?).unwrap_or_else(|| data_dir.join(DEFAULT_JOURNAL));
     let chain = verify(&path).context("the journal is not intact")?;
     let is_expected = expected.is_none_or(|hash| hash.eq_ignore_ascii_case(&chain.last_hash));
     anyhow::ensure!(

@@ -1,22 +1,23 @@
 //! What the operator allows of raw files, which `/files` sends and stores.
 
 use protocol::{ErrorCode, ToolError};
-
-/// The default of AUTONOUS_TOOL_MAX_UPLOAD_BYTES.
-pub(crate) const DEFAULT_MAX_UPLOAD_BYTES: u64 = 64 << 20;
+use settings::table::{TOOL_MAX_UPLOAD_BYTES, TOOL_RAW_FILES};
 
 /// What the operator allows of raw files.
 #[derive(Debug, Clone, Copy)]
 pub struct RawFiles {
-    /// `AUTONOUS_TOOL_RAW_FILES` (true): serve them at all.
+    /// Serve them at all.
     pub enabled: bool,
-    /// `AUTONOUS_TOOL_MAX_UPLOAD_BYTES` (64 MiB): the largest upload.
+    /// The largest upload.
     pub max_upload_bytes: u64,
 }
 
 impl Default for RawFiles {
     fn default() -> Self {
-        Self { enabled: true, max_upload_bytes: DEFAULT_MAX_UPLOAD_BYTES }
+        Self {
+            enabled: TOOL_RAW_FILES.default_value(),
+            max_upload_bytes: TOOL_MAX_UPLOAD_BYTES.default_value(),
+        }
     }
 }
 

@@ -22,15 +22,16 @@ use files::output_store::OutputStore;
 use files::roots::{Roots, Workspaces};
 use http_port::{Access, Bounds, End};
 use listenfd::ListenFd;
-use process::VariableError;
 use process::confinement::{Powers, confine};
-use process::quotas::Limits;
 use process::sign_of_life::Loss;
-use process::workspaces::Division;
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
 use redaction::Redactor;
 use sandbox::{Capabilities, Network, Spawner};
+use settings::SettingError;
+use settings::choices::Division;
+use settings::quotas::Limits;
+use settings::table::TOOL_DISABLED;
 use tokio::sync::oneshot;
 use toolkit::approvals::Approvals;
 use toolkit::runner::{CallIds, WorkingDirectory};
@@ -377,7 +378,7 @@ fn recorded(journal: Arc<Journal>) -> Recovered {
 }
 
 /// An unknown name in AUTONOUS_TOOL_DISABLED would disable nothing.
-fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), VariableError> {
+fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), SettingError> {
     // Worker and supervisor have the same setting.
     let elsewhere = protocol::WORKER_TOOLS.into_iter().chain(protocol::SUPERVISOR_TOOLS);
     let known: Vec<&str> = registry.names().chain(elsewhere).collect();
@@ -385,7 +386,7 @@ fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), Vari
         None => Ok(()),
         Some(unknown) => {
             let expected = format!("names of tools, comma separated: {}", known.join(", "));
-            Err(VariableError::new("AUTONOUS_TOOL_DISABLED", unknown, expected))
+            Err(TOOL_DISABLED.refuse(unknown, expected))
         }
     }
 }

@@ -11,11 +11,12 @@ use anyhow::Context as _;
 use cage::command::{error_chain, git_settings};
 use fetcher::Fetcher;
 use files::roots::{Roots, Workspaces};
-use process::VariableError;
 use process::exit::BadSetting;
-use process::workspaces::{Division, WORKSPACES};
 use rustix::fs::{Mode as FileMode, OFlags};
 use sandbox::{Capabilities, Depth, Mode, SandboxError, Spawner, SpawnerSettings};
+use settings::SettingError;
+use settings::choices::Division;
+use settings::table::{TOOL_READONLY_ROOTS, WORKSPACES};
 
 use crate::config::Config;
 use crate::self_check;
@@ -103,10 +104,9 @@ impl StartupResources {
 
 /// Opens the directories that commands may read: those of the operator, and the skills.
 fn readonly_roots(config: &Config) -> anyhow::Result<Vec<sandbox::Root>> {
-    const NAME: &str = "AUTONOUS_TOOL_READONLY_ROOTS";
     let mut roots = Vec::new();
     for path in &config.commands.readonly_roots {
-        let refused = |expected: String| VariableError::new(NAME, path.display().to_string(), expected);
+        let refused = |expected: String| TOOL_READONLY_ROOTS.refuse(path.display().to_string(), expected);
         let root = readonly_root(path)
             .map_err(|error| refused(format!("directories that the server can open ({error})")))?;
         if let Some(reason) = self_check::forbidden_readonly_root_reason(&root.path, config) {
@@ -122,7 +122,7 @@ fn readonly_roots(config: &Config) -> anyhow::Result<Vec<sandbox::Root>> {
 }
 
 /// A session sees nothing of a root but its own directory, so nothing else can lie in one.
-fn refuse_nested(roots: &Roots, readonly: &[sandbox::Root]) -> Result<(), VariableError> {
+fn refuse_nested(roots: &Roots, readonly: &[sandbox::Root]) -> Result<(), SettingError> {
     let all: Vec<&Path> = roots.paths().chain(readonly.iter().map(|root| root.path.as_path())).collect();
     let nested = roots.paths().find_map(|outer| {
         let inner = all.iter().find(|inner| **inner != outer && inner.starts_with(outer))?;
@@ -132,7 +132,7 @@ fn refuse_nested(roots: &Roots, readonly: &[sandbox::Root]) -> Result<(), Variab
     });
     match nested {
         None => Ok(()),
-        Some(expected) => Err(VariableError::new(WORKSPACES, "per-chat", expected)),
+        Some(expected) => Err(WORKSPACES.refuse("per-chat", expected)),
     }
 }
 

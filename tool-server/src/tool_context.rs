@@ -12,10 +12,10 @@ use files::output_store::OutputStore;
 use files::roots::{UNDO_DIRECTORY, Workspaces};
 use protocol::{SessionId, ToolError};
 use serde_json::Value;
+use settings::table::{TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS};
 use toolkit::Call;
 use toolkit::policy::{TouchedPath, Touches};
 
-use crate::config::DEFAULT_SEARCH_MAX_ENTRIES;
 use crate::raw_files::RawFiles;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
@@ -84,12 +84,12 @@ impl ToolContext {
             max_edit_bytes,
             file_hashes: Arc::default(),
             raw_files: RawFiles::default(),
-            search: SearchLimits::new(DEFAULT_SEARCH_MAX_ENTRIES),
+            search: SearchLimits::new(TOOL_SEARCH_MAX_ENTRIES.default_value()),
             commands: Arc::new(no_commands),
             policy: Arc::new(Policy::new(PolicySettings::default())),
             skills: Arc::new(Skills::none()),
             web: None,
-            command_timeout: Duration::from_secs(30),
+            command_timeout: TOOL_TIMEOUT_SECONDS.default_value(),
         })
     }
 

@@ -30,7 +30,7 @@ pub use outcome::{Failure, Outcome, PartialReason, Success};
 pub use output::{Bounds, Page};
 pub use registry::{Registry, RegistryError};
 pub use runner::approvals;
-pub use runner::{DEFAULT_MAX_COMMANDS, Recorder, Request, Runner, RunnerSettings};
+pub use runner::{Recorder, Request, Runner, RunnerSettings};
 pub use tool::{Attachment, Call, Slot, Tool};
 
 /// Another call's panic leaves nothing half done behind these mutexes.

@@ -3,7 +3,9 @@
 //! The only place that cuts results: it keeps whole lines from the start, up to the line or the byte bound,
 //! whichever comes first.
 
-/// How much `stdout` may hold: `AUTONOUS_TOOL_MAX_OUTPUT_LINES` and `…_BYTES`.
+use settings::table::{TOOL_MAX_OUTPUT_BYTES, TOOL_MAX_OUTPUT_LINES};
+
+/// How much `stdout` may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The most lines.
@@ -14,7 +16,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { lines: 2000, bytes: 51_200 }
+        Self { lines: TOOL_MAX_OUTPUT_LINES.default_value(), bytes: TOOL_MAX_OUTPUT_BYTES.default_value() }
     }
 }
 

@@ -1,7 +1,4 @@
-//! The worker's settings. Each field's doc names its variable and its default.
-//!
-//! All settings are validated before the first line is read. An invalid value stops the start and says what
-//! is expected; nothing falls back silently.
+//! The worker's settings, read from the rows of [`settings::table`] before its first line.
 
 mod model;
 mod remote;
@@ -9,12 +6,15 @@ mod unused;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
-use process::models::ModelsError;
-use process::{Secret, VariableError, Variables};
+use process::Secret;
 use reqwest::Url;
+use settings::table::{
+    CONTROL_MAX_RETRIES, CONTROL_MAX_TOKENS, CONTROL_MAX_TURNS, CONTROL_MAX_WALL_TIME_SECONDS, MODEL_PROMPT,
+    TOOL_DISABLED, TOOL_TOKEN, TOOL_URL,
+};
+use settings::{Program, SettingError, Source};
 
 use crate::agent::{Agent, Agents, IfSmall};
 use crate::breaker::ModelBreaker;
@@ -25,61 +25,43 @@ use crate::tool_client::ToolClient;
 
 pub use model::ModelConfig;
 
-const PROMPT: &str = "AUTONOUS_MODEL_PROMPT";
-
 /// All settings of the worker.
 #[derive(Debug)]
 pub struct Config {
-    /// `AUTONOUS_TOOL_URL`, `http://127.0.0.1:8701`.
     tool_url: Url,
-    /// `AUTONOUS_TOOL_TOKEN`, none.
     tool_token: Option<Secret>,
-    /// `AUTONOUS_TOOL_DISABLED`, none; the tool server checks the names.
+    /// The tool server checks the names.
     disabled_tools: BTreeSet<String>,
-    /// The model; its variables are named there.
+    /// The models.
     pub model: ModelConfig,
-    /// `AUTONOUS_CONTROL_MAX_TURNS`, `…_MAX_WALL_TIME_SECONDS`, `…_MAX_TOKENS`: 20, 600, 2,000,000, and the
-    /// first model's window and longest reply.
+    /// Those of a task, with the first model's window and longest reply.
     limits: Limits,
-    /// `AUTONOUS_MODEL_PROMPT`, for models that do not say it themselves; by default `small` for a small
-    /// model, else `compact` if its window is below 32,000 tokens, else `full`.
+    /// For models that do not say it themselves; by default `small` for a small model, else `compact` if its
+    /// window is below 32,000 tokens, else `full`.
     prompt_form: Option<PromptForm>,
-    /// `AUTONOUS_CONTROL_MAX_RETRIES`, 3.
     max_retries: u32,
 }
 
 impl Config {
     /// Reads and validates all settings.
-    pub fn read(variables: &Variables) -> Result<Self, ModelsError> {
-        variables.refuse_unknown()?;
-        let number = |name, default, most| -> Result<u32, VariableError> {
-            let number = variables.number(name, default, 1..=most)?;
-            Ok(u32::try_from(number).unwrap_or(u32::MAX))
-        };
-        let retries = variables.number("AUTONOUS_CONTROL_MAX_RETRIES", 3, 0..=20)?;
-        let model = ModelConfig::read(variables)?;
-        let room = model.room(variables)?;
-        let prompt_form = prompt_form(variables)?;
+    pub fn read(source: &Source) -> Result<Self, SettingError> {
+        settings::check(source, Program::Worker)?;
+        let model = ModelConfig::read(source)?;
+        let room = model.room(source)?;
         Ok(Self {
-            tool_url: url(variables, "AUTONOUS_TOOL_URL", "http://127.0.0.1:8701")?,
-            tool_token: variables.secret("AUTONOUS_TOOL_TOKEN"),
-            disabled_tools: variables
-                .list("AUTONOUS_TOOL_DISABLED")
-                .unwrap_or_default()
-                .into_iter()
-                .collect(),
+            tool_url: TOOL_URL.read(source)?,
+            tool_token: TOOL_TOKEN.read(source)?,
+            disabled_tools: TOOL_DISABLED.read(source)?.into_iter().collect(),
             limits: Limits {
-                max_turns: number("AUTONOUS_CONTROL_MAX_TURNS", 20, 10_000)?,
-                wall_time: Duration::from_secs(
-                    number("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", 600, 86_400)?.into(),
-                ),
-                max_tokens: variables.number("AUTONOUS_CONTROL_MAX_TOKENS", 2_000_000, 1..=u64::MAX)?,
+                max_turns: CONTROL_MAX_TURNS.read(source)?,
+                wall_time: CONTROL_MAX_WALL_TIME_SECONDS.read(source)?,
+                max_tokens: CONTROL_MAX_TOKENS.read(source)?,
                 context_tokens: room.context_tokens,
                 max_output_tokens: room.max_output_tokens,
                 quota: Default::default(),
             },
-            prompt_form,
-            max_retries: u32::try_from(retries).unwrap_or(u32::MAX),
+            prompt_form: MODEL_PROMPT.read(source)?,
+            max_retries: CONTROL_MAX_RETRIES.read(source)?,
             model,
         })
     }
@@ -131,19 +113,6 @@ impl Config {
     }
 }
 
-fn prompt_form(variables: &Variables) -> Result<Option<PromptForm>, VariableError> {
-    let Some(name) = variables.text(PROMPT) else { return Ok(None) };
-    let known = PromptForm::ALL.into_iter().find(|form| form.as_str() == name);
-    known.map(Some).ok_or_else(|| VariableError::new(PROMPT, name, "full, compact or small"))
-}
-
-fn url(variables: &Variables, name: &str, default: &str) -> Result<Url, VariableError> {
-    let value = variables.text(name).unwrap_or(default);
-    let url = value.trim().parse::<Url>().ok();
-    url.filter(|url| matches!(url.scheme(), "http" | "https") && url.query().is_none())
-        .ok_or_else(|| VariableError::new(name, value, format!("an http or https URL such as {default}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,7 +129,7 @@ mod tests {
             ("AUTONOUS_MODEL_CONTEXT_TOKENS", "3999"),
             ("AUTONOUS_MODEL_PROMPT", "tiny"),
         ] {
-            let error = Config::read(&Variables::from_pairs([(name, value)])).unwrap_err();
+            let error = Config::read(&Source::from_pairs([(name, value)])).unwrap_err();
             assert!(error.to_string().starts_with(&format!("{name}=")), "{error}");
         }
     }

@@ -1,10 +1,13 @@
 //! The models' settings: the provider, how it calls tools, and the models behind the first one.
 
 use anyhow::Context;
-use process::models::ModelsError;
-use process::{VariableError, Variables};
+use settings::choices::{ModelProvider, ToolProtocol, Words};
+use settings::table::{
+    MODEL_CONTEXT_TOKENS, MODEL_FALLBACK, MODEL_PROVIDER, MODEL_SCRIPT, MODEL_TOOL_PROTOCOL,
+};
+use settings::{SettingError, Source};
 
-use super::remote::{self, FALLBACK, PROVIDER, Remote, Remotes, Room};
+use super::remote::{self, Remote, Remotes, Room};
 use crate::budget::Limits;
 use crate::check::Probe;
 use crate::model::Model;
@@ -17,14 +20,11 @@ use crate::model_size::SizeProbe;
 use crate::prompt::{PromptForm, default_form};
 use crate::window;
 
-const TOOL_PROTOCOL: &str = "AUTONOUS_MODEL_TOOL_PROTOCOL";
-const SCRIPT: &str = "AUTONOUS_MODEL_SCRIPT";
-
 /// The models' settings.
 #[derive(Debug)]
 pub struct ModelConfig {
     provider: Provider,
-    /// `AUTONOUS_MODEL_TOOL_PROTOCOL`, `native`: whether models write calls as JSON into plain replies.
+    /// Whether models write calls as JSON into plain replies.
     is_json: bool,
     /// Those of `models.toml` that only a chat's own choice uses.
     others: Vec<Remote>,
@@ -33,34 +33,26 @@ pub struct ModelConfig {
 #[derive(Debug)]
 enum Provider {
     Direct,
-    /// The script in `AUTONOUS_MODEL_SCRIPT`.
     Scripted(Scripted),
     /// At least one, in the order in which they are asked.
     Remote(Vec<Remote>),
 }
 
 impl ModelConfig {
-    pub(super) fn read(variables: &Variables) -> Result<Self, ModelsError> {
-        let (provider, others) = Provider::read(variables)?;
-        let is_json = match variables.text(TOOL_PROTOCOL) {
-            None | Some("native") => false,
-            Some("json") if matches!(provider, Provider::Direct) => {
-                let expected = "native, because the provider direct has no model that could write JSON";
-                return Err(VariableError::new(TOOL_PROTOCOL, "json", expected).into());
-            }
-            Some("json") => true,
-            Some(other) => return Err(VariableError::new(TOOL_PROTOCOL, other, "native or json").into()),
-        };
-        match (variables.text(FALLBACK), &provider) {
-            (Some(name), Provider::Direct | Provider::Scripted(_)) => {
-                let expected = "nothing, because only model servers have a second model";
-                Err(VariableError::new(FALLBACK, name, expected).into())
-            }
-            (_, _) => {
-                super::unused::refuse(variables, provider.name())?;
-                Ok(Self { provider, is_json, others })
-            }
+    pub(super) fn read(source: &Source) -> Result<Self, SettingError> {
+        let (provider, others) = Provider::read(source)?;
+        let protocol = MODEL_TOOL_PROTOCOL.read(source)?;
+        if protocol == ToolProtocol::Json && matches!(provider, Provider::Direct) {
+            let expected = "native, because the provider direct has no model that could write JSON";
+            return Err(MODEL_TOOL_PROTOCOL.refuse(protocol.word(), expected));
         }
+        let fallback = MODEL_FALLBACK.read(source)?;
+        if !fallback.is_empty() && !matches!(provider, Provider::Remote(_)) {
+            let expected = "nothing, because only model servers have a second model";
+            return Err(MODEL_FALLBACK.refuse(fallback.join(","), expected));
+        }
+        super::unused::refuse(source, provider.name())?;
+        Ok(Self { provider, is_json: protocol == ToolProtocol::Json, others })
     }
 
     /// What a chat can choose beside the first model: the model of this name, with the used ones behind it.
@@ -76,14 +68,14 @@ impl ModelConfig {
     }
 
     /// The first model's room; unbounded for `direct`, which reads no conversation.
-    pub(super) fn room(&self, variables: &Variables) -> Result<Room, VariableError> {
+    pub(super) fn room(&self, source: &Source) -> Result<Room, SettingError> {
         Ok(match &self.provider {
             Provider::Direct => {
-                remote::context_tokens(variables)?;
+                MODEL_CONTEXT_TOKENS.read(source)?;
                 Room { context_tokens: usize::MAX, max_output_tokens: None }
             }
             Provider::Scripted(_) => {
-                Room { context_tokens: remote::context_tokens(variables)?, max_output_tokens: None }
+                Room { context_tokens: remote::context_tokens(source)?, max_output_tokens: None }
             }
             Provider::Remote(models) => models[0].room(),
         })
@@ -171,15 +163,14 @@ impl Provider {
     }
 
     /// The provider, and the models that only a chat's own choice uses.
-    fn read(variables: &Variables) -> Result<(Self, Vec<Remote>), ModelsError> {
-        let provider = match variables.text(PROVIDER) {
-            Some("direct") => Self::Direct,
-            Some("scripted") => {
-                let script = Scripted::new(variables.text(SCRIPT).unwrap_or_default());
-                let script = script.map_err(|bad| VariableError::new(SCRIPT, bad.0, scripted::EXPECTED))?;
-                Self::Scripted(script)
+    fn read(source: &Source) -> Result<(Self, Vec<Remote>), SettingError> {
+        let provider = match MODEL_PROVIDER.read(source)? {
+            Some(ModelProvider::Direct) => Self::Direct,
+            Some(ModelProvider::Scripted) => {
+                let script = Scripted::new(&MODEL_SCRIPT.read(source)?.unwrap_or_default());
+                Self::Scripted(script.map_err(|bad| MODEL_SCRIPT.refuse(bad.0, scripted::EXPECTED))?)
             }
-            Some(_) | None => match remote::read(variables)? {
+            Some(ModelProvider::Server(_)) | None => match remote::read(source)? {
                 None => Self::Direct,
                 Some(Remotes { used, others }) => return Ok((Self::Remote(used), others)),
             },

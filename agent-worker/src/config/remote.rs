@@ -1,15 +1,16 @@
-//! The models on the network: those of `models.toml` that are used, or the one that the variables describe.
+//! The models on the network: those of `models.toml` that are used, or the one that the settings describe.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use process::models::{
-    DEFAULT_CONTEXT_TOKENS, EXTRA_HEADERS, Effort, ExtraBody, ExtraHeaders, MAX_CONTEXT_TOKENS,
-    MIN_CONTEXT_TOKENS, ModelEntry, ModelsError, ModelsFile, OWN_KEY, Provider, base_url,
-    checked_temperature,
+use models::{ExtraBody, ExtraHeaders, ModelEntry, ModelsFile};
+use process::Secret;
+use settings::choices::ModelProvider;
+use settings::table::{
+    MODEL_API_KEY, MODEL_BASE_URL, MODEL_CONTEXT_TOKENS, MODEL_EXTRA_BODY, MODEL_EXTRA_HEADERS,
+    MODEL_FALLBACK, MODEL_FIRST_TOKEN_SECONDS, MODEL_IDLE_SECONDS, MODEL_MAX_OUTPUT_TOKENS, MODEL_NAME,
+    MODEL_PROVIDER, MODEL_REASONING_EFFORT, MODEL_TEMPERATURE, MODEL_VISION,
 };
-use process::{Secret, VariableError, Variables};
-use serde_json::{Map, Value};
+use settings::{Provider, Row, SettingError, Source, base_url};
 
 use crate::check::Probe;
 use crate::http::{self, HttpError, Proxy};
@@ -17,19 +18,6 @@ use crate::model::endpoint::{Options, Settings, Timeouts};
 use crate::model::{Model, providers};
 use crate::model_size::{self, SizeProbe};
 use crate::prompt::PromptForm;
-
-pub(super) const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
-pub(super) const FALLBACK: &str = "AUTONOUS_MODEL_FALLBACK";
-const NAME: &str = "AUTONOUS_MODEL_NAME";
-const BASE_URL: &str = "AUTONOUS_MODEL_BASE_URL";
-const CONTEXT_TOKENS: &str = "AUTONOUS_MODEL_CONTEXT_TOKENS";
-const REASONING_EFFORT: &str = "AUTONOUS_MODEL_REASONING_EFFORT";
-const MAX_OUTPUT_TOKENS: &str = "AUTONOUS_MODEL_MAX_OUTPUT_TOKENS";
-const TEMPERATURE: &str = "AUTONOUS_MODEL_TEMPERATURE";
-const EXTRA_BODY: &str = "AUTONOUS_MODEL_EXTRA_BODY";
-const VISION: &str = "AUTONOUS_MODEL_VISION";
-const FIRST_TOKEN_SECONDS: &str = "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS";
-const IDLE_SECONDS: &str = "AUTONOUS_MODEL_IDLE_SECONDS";
 
 /// The default of a small model, whose servers choose its words with more chance than a call bears.
 const SMALL_TEMPERATURE: f64 = 0.2;
@@ -66,130 +54,117 @@ pub(super) struct Remotes {
 
 /// What all models share.
 struct Shared<'a> {
-    variables: &'a Variables,
+    source: &'a Source,
     timeouts: Timeouts,
     proxy: Option<Proxy>,
 }
 
 /// The models; none if there is no key and no address.
-pub(super) fn read(variables: &Variables) -> Result<Option<Remotes>, ModelsError> {
+pub(super) fn read(source: &Source) -> Result<Option<Remotes>, SettingError> {
     let shared = Shared {
-        variables,
+        source,
         timeouts: Timeouts {
-            first_byte: seconds(variables, FIRST_TOKEN_SECONDS, 300)?,
-            idle: seconds(variables, IDLE_SECONDS, 60)?,
+            first_byte: MODEL_FIRST_TOKEN_SECONDS.read(source)?,
+            idle: MODEL_IDLE_SECONDS.read(source)?,
         },
-        proxy: Proxy::from_variables(variables)?,
+        proxy: Proxy::read(source)?,
     };
-    if let Some(file) = ModelsFile::read(variables)? {
-        let remote = |entry: &ModelEntry| Ok(shared.remote(entry.clone(), file.key(entry, variables)?)?);
-        let all = file.selectable(variables)?.into_iter().map(remote);
-        let mut used = all.collect::<Result<Vec<_>, ModelsError>>()?;
-        let others = used.split_off(file.used(variables)?.len());
+    if let Some(file) = ModelsFile::read(source)? {
+        let remote = |entry: &ModelEntry| shared.remote(entry.clone(), file.key(entry, source)?);
+        let all = file.selectable(source)?.into_iter().map(remote);
+        let mut used = all.collect::<Result<Vec<_>, SettingError>>()?;
+        let others = used.split_off(file.used(source)?.len());
         return Ok(Some(Remotes { used, others }));
     }
-    let Some(provider) = chosen_provider(variables)? else { return Ok(None) };
-    let first = one_model(variables, provider)?;
-    let key = one_key(variables, &first)?;
+    let Some(provider) = chosen_provider(source)? else { return Ok(None) };
+    let first = one_model(source, provider)?;
+    let key = one_key(source, &first)?;
     let mut models = vec![shared.remote(first.clone(), key.clone())?];
-    for name in variables.list(FALLBACK).unwrap_or_default() {
+    for name in MODEL_FALLBACK.read(source)? {
         if models.iter().any(|known| known.name == name) {
             let expected = "another model than the first, and each once";
-            return Err(VariableError::new(FALLBACK, name, expected).into());
+            return Err(MODEL_FALLBACK.refuse(name, expected));
         }
         models.push(shared.remote(ModelEntry { name, ..first.clone() }, key.clone())?);
     }
     Ok(Some(Remotes { used: models, others: Vec::new() }))
 }
 
-/// The window of the one model that the variables describe.
-pub(super) fn context_tokens(variables: &Variables) -> Result<usize, VariableError> {
-    let range = MIN_CONTEXT_TOKENS..=MAX_CONTEXT_TOKENS;
-    Ok(saturated(variables.number(CONTEXT_TOKENS, DEFAULT_CONTEXT_TOKENS, range)?))
+/// The window of the one model that the settings describe.
+pub(super) fn context_tokens(source: &Source) -> Result<usize, SettingError> {
+    MODEL_CONTEXT_TOKENS.read(source).map(saturated)
 }
 
-/// `AUTONOUS_MODEL_PROVIDER`; by default `openai` if there is an OpenAI key or `AUTONOUS_MODEL_API_KEY`, else
-/// the first provider with a key, else none.
-fn chosen_provider(variables: &Variables) -> Result<Option<Provider>, VariableError> {
-    let has = |name| variables.secret(name).is_some();
-    match variables.text(PROVIDER) {
-        Some(name) => Provider::by_name(name).map(Some).ok_or_else(|| {
-            let mut names = Provider::ALL.map(Provider::name).to_vec();
-            names.extend(["direct", "scripted"]);
-            names.sort_unstable();
-            VariableError::new(PROVIDER, name, format!("one of {}", names.join(", ")))
-        }),
-        None if has(OWN_KEY) || has(Provider::OpenAi.key_variable()) => Ok(Some(Provider::OpenAi)),
+/// The chosen provider; by default `openai` if there is an OpenAI key or our own, else the first one with a
+/// key, else none.
+fn chosen_provider(source: &Source) -> Result<Option<Provider>, SettingError> {
+    let has = |name| source.secret(name).is_some();
+    match MODEL_PROVIDER.read(source)? {
+        Some(ModelProvider::Server(provider)) => Ok(Some(provider)),
+        Some(ModelProvider::Direct | ModelProvider::Scripted) => Ok(None),
+        None if has(MODEL_API_KEY.name()) || has(Provider::OpenAi.key_variable()) => {
+            Ok(Some(Provider::OpenAi))
+        }
         None => Ok(Provider::ALL.into_iter().find(|provider| has(provider.key_variable()))),
     }
 }
 
-/// The one model that the variables describe.
-fn one_model(variables: &Variables, provider: Provider) -> Result<ModelEntry, VariableError> {
-    let own_url = variables
-        .text(BASE_URL)
-        .map(|text| base_url(text).map_err(|expected| VariableError::new(BASE_URL, text, expected)));
-    let effort = variables.text(REASONING_EFFORT).map(|text| {
-        let known = Effort::ALL.into_iter().find(|effort| effort.as_str() == text);
-        let names = || Effort::ALL.map(Effort::as_str).join(", ");
-        known.ok_or_else(|| VariableError::new(REASONING_EFFORT, text, format!("one of {}", names())))
-    });
-    let temperature = variables.text(TEMPERATURE).map(|text| {
-        let number = text.trim().parse().ok().and_then(|number| checked_temperature(number).ok());
-        number.ok_or_else(|| VariableError::new(TEMPERATURE, text, "a number from 0 to 2"))
-    });
-    let vision = variables.text(VISION).map(|_| variables.flag(VISION, false)).transpose()?;
-    let tokens = u64::try_from(context_tokens(variables)?).unwrap_or(MAX_CONTEXT_TOKENS);
-    let most = tokens / 2;
-    let output = variables.text(MAX_OUTPUT_TOKENS).map(|_| variables.number(MAX_OUTPUT_TOKENS, 1, 1..=most));
-    let name = variables.text(NAME).unwrap_or(providers::default_model(provider));
+/// The one model that the settings describe.
+fn one_model(source: &Source, provider: Provider) -> Result<ModelEntry, SettingError> {
+    let own_url = MODEL_BASE_URL
+        .read(source)?
+        .map(|text| base_url(&text).map_err(|expected| MODEL_BASE_URL.refuse(text, expected)));
+    let context_tokens = MODEL_CONTEXT_TOKENS.read(source)?;
+    let max_output_tokens = MODEL_MAX_OUTPUT_TOKENS.read(source)?;
+    let most = context_tokens / 2;
+    if let Some(tokens) = max_output_tokens.filter(|tokens| *tokens > most) {
+        let expected = format!("a whole number from 1 to {most}, half of the window");
+        return Err(MODEL_MAX_OUTPUT_TOKENS.refuse(tokens.to_string(), expected));
+    }
+    let name = MODEL_NAME.read(source)?.unwrap_or_else(|| providers::default_model(provider).to_owned());
     Ok(ModelEntry {
         base_url: own_url.transpose()?,
-        context_tokens: tokens,
-        max_output_tokens: output.transpose()?,
-        vision,
-        reasoning_effort: effort.transpose()?,
-        temperature: temperature.transpose()?,
-        extra_body: extra_body(variables)?,
-        extra_headers: extra_headers(variables)?,
+        context_tokens,
+        max_output_tokens,
+        vision: MODEL_VISION.read(source)?,
+        reasoning_effort: MODEL_REASONING_EFFORT.read(source)?,
+        temperature: MODEL_TEMPERATURE.read(source)?,
+        extra_body: extra_body(source)?,
+        extra_headers: extra_headers(source)?,
         ..ModelEntry::new(name, provider)
     })
 }
 
-fn extra_body(variables: &Variables) -> Result<ExtraBody, VariableError> {
-    let Some(text) = variables.text(EXTRA_BODY) else { return Ok(ExtraBody::default()) };
-    let refused = |expected: &str| VariableError::new(EXTRA_BODY, text, expected);
-    let fields: Map<String, Value> = serde_json::from_str(text)
-        .map_err(|_| refused("a JSON object, such as {\"service_tier\": \"flex\"}"))?;
-    ExtraBody::try_from(fields).map_err(|why| refused(&format!("other fields: {why}")))
+fn extra_body(source: &Source) -> Result<ExtraBody, SettingError> {
+    let Some(fields) = MODEL_EXTRA_BODY.read(source)? else { return Ok(ExtraBody::default()) };
+    ExtraBody::try_from(fields).map_err(|why| {
+        let text = source.text(MODEL_EXTRA_BODY.name()).unwrap_or_default();
+        MODEL_EXTRA_BODY.refuse(text, format!("other fields: {why}"))
+    })
 }
 
 /// The value may have a key in it, so no error shows it.
-fn extra_headers(variables: &Variables) -> Result<ExtraHeaders, VariableError> {
-    let Some(text) = variables.secret(EXTRA_HEADERS) else { return Ok(ExtraHeaders::default()) };
-    let refused = |expected: &str| VariableError::new(EXTRA_HEADERS, "***", expected);
+fn extra_headers(source: &Source) -> Result<ExtraHeaders, SettingError> {
+    let Some(text) = MODEL_EXTRA_HEADERS.read(source)? else { return Ok(ExtraHeaders::default()) };
     let headers: BTreeMap<String, String> = serde_json::from_str(text.expose())
-        .map_err(|_| refused("a JSON object of texts, such as {\"X-Title\": \"Autonous\"}"))?;
-    ExtraHeaders::try_from(headers).map_err(|why| refused(&format!("other headers: {why}")))
+        .map_err(|_| MODEL_EXTRA_HEADERS.refuse("", MODEL_EXTRA_HEADERS.expected()))?;
+    ExtraHeaders::try_from(headers)
+        .map_err(|why| MODEL_EXTRA_HEADERS.refuse("", format!("other headers: {why}")))
 }
 
 /// The key of the one model: ours, or else the vendor's.
-fn one_key(variables: &Variables, model: &ModelEntry) -> Result<Option<Secret>, VariableError> {
+fn one_key(source: &Source, model: &ModelEntry) -> Result<Option<Secret>, SettingError> {
     let provider = model.provider;
-    let key = variables.secret(OWN_KEY).or_else(|| variables.secret(provider.key_variable()));
+    let key = MODEL_API_KEY.read(source)?.or_else(|| source.secret(provider.key_variable()));
     // A key that was read from a file often ends in a newline, which a header must not contain.
     let key = key.map(|key| Secret::from(key.expose().trim()));
     let vendors = provider.vendor_base_url();
-    let url = model.base_url.clone().map_or_else(|| provider.base_url(variables), Ok)?;
+    let url = model.base_url.clone().map_or_else(|| provider.base_url(source), Ok)?;
     if key.is_none() && url.as_str().trim_end_matches('/') == vendors {
         let expected = format!("a key for {vendors}, or another AUTONOUS_MODEL_BASE_URL");
-        return Err(VariableError::new(OWN_KEY, "", expected));
+        return Err(SettingError::new(MODEL_API_KEY.name(), "", expected));
     }
     Ok(key)
-}
-
-fn seconds(variables: &Variables, name: &str, default: u64) -> Result<Duration, VariableError> {
-    Ok(Duration::from_secs(variables.number(name, default, 1..=86_400)?))
 }
 
 fn saturated(number: u64) -> usize {
@@ -197,8 +172,8 @@ fn saturated(number: u64) -> usize {
 }
 
 impl Shared<'_> {
-    fn remote(&self, entry: ModelEntry, key: Option<Secret>) -> Result<Remote, VariableError> {
-        let vendors = entry.provider.base_url(self.variables)?;
+    fn remote(&self, entry: ModelEntry, key: Option<Secret>) -> Result<Remote, SettingError> {
+        let vendors = entry.provider.base_url(self.source)?;
         let base_url = entry.base_url.unwrap_or(vendors);
         // All models that the vendors serve themselves see images; of other servers' models this is unknown.
         let is_vendors = base_url.as_str() == entry.provider.vendor_base_url();

@@ -1,7 +1,7 @@
 //! Settings of a model that the chosen provider does not use: they would silently not hold.
 
-use process::known_variables::{SECRETS, WORKER};
-use process::{VariableError, Variables};
+use settings::table::ALL;
+use settings::{Row, SettingError, Source};
 
 /// What a script does not use: it is sent nowhere.
 const OF_REMOTE: &[&str] = &[
@@ -13,21 +13,21 @@ const OF_REMOTE: &[&str] = &[
 ];
 
 /// Refuses a setting that `provider` does not use.
-pub(super) fn refuse(variables: &Variables, provider: &str) -> Result<(), VariableError> {
+pub(super) fn refuse(source: &Source, provider: &str) -> Result<(), SettingError> {
     let is_unused = |name: &&str| match provider {
         "direct" => *name != "AUTONOUS_MODEL_PROVIDER",
         "scripted" => OF_REMOTE.contains(name),
         _ => *name == "AUTONOUS_MODEL_SCRIPT",
     };
-    let names = WORKER.iter().chain(SECRETS).copied();
-    let mut names = names.filter(|name| name.starts_with("AUTONOUS_MODEL_")).filter(is_unused);
-    let Some(name) = names.find(|name| variables.secret(name).is_some()) else { return Ok(()) };
-    let value = variables.text(name).filter(|_| !SECRETS.contains(&name)).unwrap_or("***");
+    let is_set = |row: &&dyn Row| source.secret(row.name()).is_some();
+    let mut rows = ALL.iter().copied().filter(|row| row.name().starts_with("AUTONOUS_MODEL_"));
+    let Some(row) = rows.find(|row| is_unused(&row.name()) && is_set(row)) else { return Ok(()) };
+    let value = source.text(row.name()).filter(|_| !row.is_secret()).unwrap_or("***");
     let expected = format!(
         "nothing, because the provider {provider} does not use it: set AUTONOUS_MODEL_PROVIDER to one that \
          does, or a key of a provider"
     );
-    Err(VariableError::new(name, value, expected))
+    Err(SettingError::new(row.name(), value, expected))
 }
 
 #[cfg(test)]
@@ -49,11 +49,11 @@ mod tests {
             ("openai", "AUTONOUS_MODEL_NAME", true),
             ("openai", "AUTONOUS_MODEL_SCRIPT", false),
         ] {
-            let refused = refuse(&Variables::from_pairs([(name, "hunter2")]), provider);
+            let refused = refuse(&Source::from_pairs([(name, "hunter2")]), provider);
             assert_eq!(refused.is_ok(), is_used, "{provider} {name}: {refused:?}");
         }
         for secret in ["AUTONOUS_MODEL_API_KEY", "AUTONOUS_MODEL_EXTRA_HEADERS"] {
-            let refused = refuse(&Variables::from_pairs([(secret, "hunter2")]), "direct").unwrap_err();
+            let refused = refuse(&Source::from_pairs([(secret, "hunter2")]), "direct").unwrap_err();
             assert!(!refused.to_string().contains("hunter2"), "{refused}");
         }
     }

@@ -17,7 +17,7 @@ mod thoughts;
 
 use std::pin::Pin;
 
-use process::models::Prices;
+use models::Prices;
 use protocol::{EarlierAttempts, ReplyFormat, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

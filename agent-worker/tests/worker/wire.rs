@@ -13,10 +13,11 @@ use agent_worker::model::{
 };
 use harness::{FakeModel, fake_model, wait};
 use process::Secret;
-use process::models::{Effort, Provider};
 use protocol::ToolSpec;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use settings::Provider;
+use settings::choices::Effort;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use process::quotas::{DAY_MS, Limits, free_again, next_midnight_ms};
 use protocol::{ErrorCode, SessionId, ToolError, millis, now_ms};
 use serde::{Deserialize, Serialize};
+use settings::quotas::{DAY_MS, Limits, free_again, next_midnight_ms};
 
 /// The file, beside the journal.
 const FILE: &str = "command-time.json";

@@ -21,8 +21,8 @@ use crate::messages::{Fetch, FetchError, Found, Job, Message, Page, Purpose, Sea
 use crate::page;
 use crate::search;
 use crate::secrets::Secrets;
-use crate::settings::Settings;
 use crate::stream;
+use crate::web_settings::Settings;
 
 pub use headers::check as check_headers;
 pub(crate) use tls::Tls;
@@ -176,7 +176,7 @@ async fn store(body: Body, fetch: &Fetch, output: &Output<'_>) -> Result<(), Fet
 
 async fn run_search(context: &Context<'_>, search: &Search, output: &Output<'_>) -> Result<(), FetchError> {
     let settings = &context.settings.search;
-    let provider = search::provider(settings.provider);
+    let provider = search::provider(settings.service);
     let key = context.credentials.search_key.as_ref();
     let request = provider.request(&settings.url, search, key.map(process::Secret::expose))?;
     let ask = Ask {
@@ -197,8 +197,8 @@ async fn run_search(context: &Context<'_>, search: &Search, output: &Output<'_>)
     let mut sink = Kept::new(SEARCH_BYTES);
     body.read_into(&mut sink, SEARCH_BYTES).await?;
     let text = String::from_utf8_lossy(&sink.bytes);
-    let (mut hits, left_out) = search::of_the_web(settings.provider, head.status, &text)?;
+    let (mut hits, left_out) = search::of_the_web(settings.service, head.status, &text)?;
     hits.truncate(search.max_results);
-    output.send(Message::Found(Found { provider: settings.provider, hits, left_out }));
+    output.send(Message::Found(Found { provider: settings.service, hits, left_out }));
     Ok(())
 }

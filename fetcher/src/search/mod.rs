@@ -14,7 +14,9 @@ mod tests;
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::messages::{FetchError, ProviderName, Search, SearchHit};
+use settings::choices::{SearchService, Words};
+
+use crate::messages::{FetchError, Search, SearchHit};
 
 /// A search service.
 pub(crate) trait Provider: Sync {
@@ -35,12 +37,12 @@ pub(crate) struct SearchRequest {
     pub(crate) body: Option<Vec<u8>>,
 }
 
-pub(crate) fn provider(name: ProviderName) -> &'static dyn Provider {
+pub(crate) fn provider(name: SearchService) -> &'static dyn Provider {
     match name {
-        ProviderName::DuckDuckGo => &duckduckgo::DuckDuckGo,
-        ProviderName::SearXng => &searxng::SearXng,
-        ProviderName::Brave => &brave::Brave,
-        ProviderName::Tavily => &tavily::Tavily,
+        SearchService::DuckDuckGo => &duckduckgo::DuckDuckGo,
+        SearchService::SearXng => &searxng::SearXng,
+        SearchService::Brave => &brave::Brave,
+        SearchService::Tavily => &tavily::Tavily,
     }
 }
 
@@ -52,7 +54,7 @@ const MOST_CHARS: usize = 300;
 
 /// The results whose addresses are of the web, and how many others there were.
 pub(crate) fn of_the_web(
-    name: ProviderName,
+    name: SearchService,
     status: u16,
     body: &str,
 ) -> Result<(Vec<SearchHit>, usize), FetchError> {
@@ -62,7 +64,7 @@ pub(crate) fn of_the_web(
     let addresses: Vec<(Url, SearchHit)> =
         addresses.filter_map(|(url, hit)| Some((url.ok()?, hit))).collect();
     if all > 0 && addresses.is_empty() {
-        return Err(unknown_layout(name.as_str()));
+        return Err(unknown_layout(name.word()));
     }
     let hits: Vec<SearchHit> = addresses
         .into_iter()

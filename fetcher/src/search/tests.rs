@@ -3,12 +3,14 @@
 use url::Url;
 
 use super::{endpoint, provider};
-use crate::messages::{FetchError, ProviderName, Recency, Search};
+use settings::choices::SearchService;
+
+use crate::messages::{FetchError, Recency, Search};
 
 /// Title, address and snippet.
 type Hit = (String, String, String);
 
-fn hits(name: ProviderName, status: u16, body: &str) -> Result<Vec<Hit>, (String, bool)> {
+fn hits(name: SearchService, status: u16, body: &str) -> Result<Vec<Hit>, (String, bool)> {
     match provider(name).hits(status, body) {
         Ok(hits) => Ok(hits.into_iter().map(|hit| (hit.title, hit.url, hit.snippet)).collect()),
         Err(FetchError::Search { message, retryable }) => Err((message, retryable)),
@@ -16,7 +18,7 @@ fn hits(name: ProviderName, status: u16, body: &str) -> Result<Vec<Hit>, (String
     }
 }
 
-fn check_error(name: ProviderName, status: u16, body: &str, part: &str, retryable: bool) {
+fn check_error(name: SearchService, status: u16, body: &str, part: &str, retryable: bool) {
     let (message, again) = hits(name, status, body).unwrap_err();
     assert!(message.contains(part), "{message}");
     assert_eq!(again, retryable, "{message}");
@@ -28,7 +30,7 @@ fn one(title: &str, url: &str, snippet: &str) -> Vec<Hit> {
 
 #[test]
 fn duckduckgo_gives_results_none_or_an_error() {
-    let name = ProviderName::DuckDuckGo;
+    let name = SearchService::DuckDuckGo;
     let page = "<div id=links class=results><div class=\"result results_links result--ad\">\
         <h2 class=result__title>\
         <a class=result__a href=\"//duckduckgo.com/y.js?ad_domain=x\">Ad</a></h2></div>\
@@ -59,7 +61,7 @@ fn duckduckgo_gives_results_none_or_an_error() {
 
 #[test]
 fn searxng_gives_results_none_or_an_error() {
-    let name = ProviderName::SearXng;
+    let name = SearchService::SearXng;
     let found = r#"{"query":"q","results":[{"url":"https://a.example/","title":"A","content":"s"},
         {"url":"https://b.example/","title":"B","content":null}],
         "unresponsive_engines":[["google","CAPTCHA"]]}"#;
@@ -85,7 +87,7 @@ fn searxng_gives_results_none_or_an_error() {
 
 #[test]
 fn brave_gives_results_none_or_an_error() {
-    let name = ProviderName::Brave;
+    let name = SearchService::Brave;
     let found = r#"{"type":"search","web":{"type":"search","results":[
         {"title":"A","url":"https://a.example/","description":"some <strong>words</strong>"}]}}"#;
     assert_eq!(hits(name, 200, found).unwrap(), one("A", "https://a.example/", "some words"));
@@ -126,7 +128,7 @@ fn brave_gives_results_none_or_an_error() {
 
 #[test]
 fn tavily_gives_results_none_or_an_error() {
-    let name = ProviderName::Tavily;
+    let name = SearchService::Tavily;
     let found =
         r#"{"query":"q","results":[{"title":"A","url":"https://a.example/","content":"s","score":0.9}]}"#;
     assert_eq!(hits(name, 200, found).unwrap(), one("A", "https://a.example/", "s"));
@@ -146,7 +148,7 @@ fn tavily_gives_results_none_or_an_error() {
 }
 
 /// An answer of each service with results at these addresses.
-fn answers(urls: &[&str]) -> [(ProviderName, String); 4] {
+fn answers(urls: &[&str]) -> [(SearchService, String); 4] {
     let list = |words: &str| {
         let items = urls.iter().map(|url| serde_json::json!({"title": "T", "url": url, words: "w"}));
         serde_json::Value::from(items.collect::<Vec<_>>())
@@ -157,13 +159,13 @@ fn answers(urls: &[&str]) -> [(ProviderName, String); 4] {
     });
     let json = |value: serde_json::Value| value.to_string();
     [
-        (ProviderName::DuckDuckGo, links.collect()),
-        (ProviderName::SearXng, json(serde_json::json!({"results": list("content")}))),
+        (SearchService::DuckDuckGo, links.collect()),
+        (SearchService::SearXng, json(serde_json::json!({"results": list("content")}))),
         (
-            ProviderName::Brave,
+            SearchService::Brave,
             json(serde_json::json!({"type": "search", "web": {"results": list("description")}})),
         ),
-        (ProviderName::Tavily, json(serde_json::json!({"results": list("content")}))),
+        (SearchService::Tavily, json(serde_json::json!({"results": list("content")}))),
     ]
 }
 
@@ -202,25 +204,25 @@ fn requests_carry_what_was_asked_and_the_key_apart() {
     };
     let base = Url::parse("https://s.example/base/").unwrap();
     for (name, address) in [
-        (ProviderName::DuckDuckGo, "https://s.example/base/html/?q=a%26b+c+site%3Adocs.rs&df=w"),
+        (SearchService::DuckDuckGo, "https://s.example/base/html/?q=a%26b+c+site%3Adocs.rs&df=w"),
         (
-            ProviderName::SearXng,
+            SearchService::SearXng,
             "https://s.example/base/search?q=a%26b+c+site%3Adocs.rs&format=json&time_range=week",
         ),
         (
-            ProviderName::Brave,
+            SearchService::Brave,
             "https://s.example/base/res/v1/web/search?q=a%26b+c+site%3Adocs.rs&count=7&freshness=pw",
         ),
-        (ProviderName::Tavily, "https://s.example/base/search"),
+        (SearchService::Tavily, "https://s.example/base/search"),
     ] {
         let request = provider(name).request(&base, &search, Some("key")).unwrap();
         assert_eq!(request.url.as_str(), address);
         assert!(!request.headers.iter().any(|(_, value)| value.contains("key")));
-        let needs_key = matches!(name, ProviderName::Brave | ProviderName::Tavily);
+        let needs_key = matches!(name, SearchService::Brave | SearchService::Tavily);
         assert_eq!(request.key_header.is_some(), needs_key);
         assert_eq!(provider(name).request(&base, &search, None).is_err(), needs_key);
     }
-    let body = provider(ProviderName::Tavily).request(&base, &search, Some("key")).unwrap().body.unwrap();
+    let body = provider(SearchService::Tavily).request(&base, &search, Some("key")).unwrap().body.unwrap();
     let body = String::from_utf8(body).unwrap();
     assert!(body.contains(r#""include_domains":["docs.rs"]"#) && body.contains(r#""time_range":"week""#));
     assert_eq!(endpoint(&base, "x", &[]).as_str(), "https://s.example/base/x");

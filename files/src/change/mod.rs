@@ -27,7 +27,6 @@ mod upload;
 
 pub use changer::Durability;
 pub use current_file::read_whole;
-pub use undo::DEFAULT_MAX_BYTES as DEFAULT_MAX_UNDO_BYTES;
 
 pub use changer::Changer;
 pub use current_file::{CurrentFile, mtime_ms, size_and_mtime, size_bytes};

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use process::workspaces::STATE_ROOT;
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
 use rustix::io::Errno;
+use settings::choices::STATE_ROOT;
 
 use super::open::Roots;
 use super::root::Root;

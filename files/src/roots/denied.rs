@@ -9,13 +9,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use settings::table::TOOL_DENY_PATHS;
 
 use super::certificates::may_be_certificate;
 
 /// The default of AUTONOUS_TOOL_DENY_PATHS.
-pub const DEFAULT_DENIED: &str = ".env,.env.*,*.pem,*.key,*.p12,*.pfx,id_rsa*,id_dsa*,id_ecdsa*,id_ed25519*,\
-                                  .ssh/,.gnupg/,.aws/,.kube/,.netrc,.git-credentials,.npmrc,.pypirc,.pgpass,\
-                                  **/.docker/config.json,**/.config/gh/,**/.config/gcloud/";
+pub const DEFAULT_DENIED: &str = TOOL_DENY_PATHS.default_text();
 
 /// The patterns, compiled.
 #[derive(Debug, Clone)]

@@ -33,14 +33,9 @@ pub use long_path::{open_long, stat_long};
 pub use open::{Lead, Roots};
 pub use open::{Opened, QUARANTINE, UNDO_DIRECTORY, lexically_clean};
 pub use root::RootsError;
+use settings::table::TOOL_PROTECTED;
 pub use target::{Entry, Missing, Target};
 pub use workspaces::Workspaces;
 
 /// The default of AUTONOUS_TOOL_PROTECTED: the control files that file tools never write.
-pub const DEFAULT_PROTECTED: &str = "\
-    .git/hooks,.git/config,.hg/hgrc,.hg/hgrc-not-shared,.jj/repo/config.toml,.jj/workspace-config.toml,\
-    .envrc,.vscode,*.code-workspace,.idea,.zed,.fleet,.exrc,.vimrc,.nvimrc,.nvim.lua,.lvimrc,\
-    .dir-locals.el,.dir-locals-2.el,.mcp.json,.claude,.codex,.cursor,.gemini,.windsurf,.kiro,.roo,\
-    .opencode,opencode.json,.aider.conf.yml,.Rprofile,.irbrc,.pryrc,.pdbrc,.gdbinit,.lldbinit,.octaverc,\
-    .devcontainer,.devcontainer.json,.mise.toml,mise.toml,.cargo/config.toml,.cargo/config,.yarnrc.yml,\
-    .yarnrc,.yarn/releases,.yarn/plugins,.pnpmfile.cjs,.pnpmfile.mjs";
+pub const DEFAULT_PROTECTED: &str = TOOL_PROTECTED.default_text();

@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use process::workspaces::STATE_ROOT;
 use rustix::fs::{CWD, Mode, OFlags};
+use settings::choices::STATE_ROOT;
 
 #[derive(Debug)]
 pub(super) struct Root {

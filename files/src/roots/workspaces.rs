@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use process::workspaces::Division;
 use protocol::{ErrorCode, EventId, SessionId, ToolError};
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
 use rustix::io::Errno;
+use settings::choices::Division;
 
 use super::names;
 use super::open::Roots;

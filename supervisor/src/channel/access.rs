@@ -6,28 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use protocol::{PersonId, Sender};
+pub(crate) use settings::choices::{GroupMembers, GroupTrigger};
 
 use super::chat::whole;
-
-/// Who may use the bot in an allowed group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GroupMembers {
-    /// The same; if no user is set, the group's administrators, too.
-    Admins,
-    /// The allowed users, those that were paired, and those whose own chat is allowed.
-    Listed,
-    /// Everybody in the group.
-    All,
-}
-
-/// Which messages of a group are tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GroupTrigger {
-    /// Those that mention the bot, answer it, or are commands.
-    Mention,
-    /// All that the bot sees.
-    All,
-}
 
 /// What the settings of a channel say about access.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use toolkit::approvals::Approvals;
 use toolkit::policy::Policy;
 use toolkit::runner::{WorkingDirectory, refusal};
-use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Registry, Request, Runner, RunnerSettings};
+use toolkit::{Bounds, Registry, Request, Runner, RunnerSettings};
 
 use crate::channel::ChannelName;
 use crate::journal::Journal;
@@ -77,7 +77,7 @@ impl ChannelTools {
         let settings = RunnerSettings {
             disabled,
             timeout: TIMEOUT,
-            max_commands: DEFAULT_MAX_COMMANDS,
+            max_commands: settings::table::TOOL_MAX_COMMANDS.default_value(),
             bounds: Bounds::default(),
             cwd: WorkingDirectory::Shared(String::new()),
             policy,

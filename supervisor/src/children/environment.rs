@@ -1,24 +1,23 @@
-//! The environment of each child: built from nothing and the lists of known variables.
+//! The environment of each child: built from nothing and the table of settings.
 //!
-//! A variable that is not listed reaches no child. Secrets are not passed as variables but through a
+//! A variable without a row that says so reaches no child. Secrets are not passed as variables but through a
 //! pipe, and each child gets only its own.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use process::fetch_profiles;
-use process::known_variables::{TOOL_SERVER, WORKER};
-use process::models::{self, CONFIG_DIR, ModelsError, Provider};
-use process::{Secret, Variables};
+use models::used_secrets;
+use process::Secret;
+use settings::table::{TOOL_DISABLE_EXEC, TOOL_ENV, passed_to};
+use settings::{Program, Provider, SettingError, Source};
 
-/// What every child gets of what programs usually have.
-const COMMON: &[&str] = &["RUST_LOG", "AUTONOUS_LOG_FORMAT"];
+use super::fetch_secrets::fetch_secrets;
 
 /// What commands need.
-const OF_COMMANDS: &[&str] = &["PATH", "LANG"];
+const OF_COMMANDS: [&str; 2] = ["PATH", "LANG"];
 
-/// What the worker needs beside its own variables.
-const OF_WORKER: &[&str] = &[CONFIG_DIR, "AUTONOUS_TOOL_DISABLED", "NO_PROXY", "no_proxy"];
+/// The proxy's exceptions, which the worker needs.
+const OF_WORKER: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// The users' settings for the children, before the supervisor adds its own.
 #[derive(Debug, Clone)]
@@ -30,55 +29,37 @@ pub(crate) struct ChildSettings {
     pub tool_secrets: HashMap<String, Secret>,
     pub worker: Vec<(String, String)>,
     pub worker_secrets: HashMap<String, Secret>,
+    /// Whether the tool server serves only the file tools.
+    pub runs_no_commands: bool,
 }
 
 impl ChildSettings {
-    /// Takes the known variables of the children, and the secrets of the models that are used.
-    pub(crate) fn from_variables(variables: &Variables, programs: PathBuf) -> Result<Self, ModelsError> {
-        let passed = [COMMON, OF_COMMANDS, &[CONFIG_DIR], TOOL_SERVER].concat();
-        let mut tool_server = variables.pass_on(&passed);
-        tool_server.extend(named_for_commands(variables, &passed));
-        let secrets = models::used_secrets(variables)?.into_iter();
-        let mut worker = variables.pass_on(&[COMMON, OF_WORKER, WORKER].concat());
-        worker.extend(variables.pass_on(&Provider::ALL.map(Provider::base_url_variable)));
+    /// Takes the settings that the children read, and the secrets of the models that are used.
+    pub(crate) fn read(source: &Source, programs: PathBuf) -> Result<Self, SettingError> {
+        let passed: Vec<&str> = passed_to(Program::ToolServer).chain(OF_COMMANDS).collect();
+        let mut tool_server = source.pass_on(passed.iter().copied());
+        tool_server.extend(named_for_commands(source, &passed)?);
+        let of_worker = passed_to(Program::Worker).chain(OF_WORKER);
+        let secrets = |names: Vec<String>| -> HashMap<String, Secret> {
+            names.into_iter().filter_map(|name| Some((name.clone(), source.secret(&name)?))).collect()
+        };
         Ok(Self {
             programs,
             tool_server,
-            tool_secrets: fetch_secrets(variables)
-                .into_iter()
-                .filter_map(|name| Some((name.clone(), variables.secret(&name)?)))
-                .collect(),
-            worker,
-            worker_secrets: secrets
-                .filter_map(|name| Some((name.clone(), variables.secret(&name)?)))
-                .collect(),
+            tool_secrets: secrets(fetch_secrets(source, Path::new(""))),
+            worker: source.pass_on(of_worker.chain(Provider::ALL.map(Provider::base_url_variable))),
+            worker_secrets: secrets(used_secrets(source)?),
+            runs_no_commands: TOOL_DISABLE_EXEC.read(source)?,
         })
     }
 }
 
-impl ChildSettings {
-    /// Whether `AUTONOUS_TOOL_DISABLE_EXEC` is set.
-    pub(crate) fn runs_no_commands(&self) -> bool {
-        let is_set =
-            |(name, value): &(String, String)| name == "AUTONOUS_TOOL_DISABLE_EXEC" && value.trim() == "true";
-        self.tool_server.iter().any(is_set)
-    }
-}
-
-/// The variables with the secrets that only the tool server's fetcher gets.
-fn fetch_secrets(variables: &Variables) -> Vec<String> {
-    fetch_profiles::secret_variables(variables, Path::new(""))
-}
-
 /// `AUTONOUS_TOOL_ENV` may name variables without values: the tool server needs these to pass them on.
-fn named_for_commands(variables: &Variables, passed: &[&str]) -> Vec<(String, String)> {
-    let named = variables.list("AUTONOUS_TOOL_ENV").unwrap_or_default();
-    let without_value: Vec<&str> = named
-        .iter()
-        .map(String::as_str)
-        .filter(|name| !name.contains('=') && !passed.contains(name))
-        .collect();
-    variables.pass_on(&without_value)
+fn named_for_commands(source: &Source, passed: &[&str]) -> Result<Vec<(String, String)>, SettingError> {
+    let named = TOOL_ENV.read(source)?;
+    let without_value =
+        named.iter().map(String::as_str).filter(|name| !name.contains('=') && !passed.contains(name));
+    Ok(source.pass_on(without_value))
 }
 
 #[cfg(test)]
@@ -87,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_child_gets_what_its_list_names_and_nothing_else() {
-        let variables = Variables::from_pairs([
+        let source = Source::from_pairs([
             ("AUTONOUS_TOOL_DISABLED", "bash"),
             ("AUTONOUS_MODEL_NAME", "m"),
             ("AUTONOUS_TOOL_ENV", "EDITOR,COLOUR=off"),
@@ -95,7 +76,7 @@ mod tests {
             ("HOME", "/home/someone"),
             ("OPENAI_API_KEY", "k"),
         ]);
-        let settings = ChildSettings::from_variables(&variables, PathBuf::from("/programs")).unwrap();
+        let settings = ChildSettings::read(&source, PathBuf::from("/programs")).unwrap();
         let names = |pairs: &[(String, String)]| pairs.iter().map(|pair| pair.0.clone()).collect::<Vec<_>>();
         assert_eq!(names(&settings.tool_server), ["AUTONOUS_TOOL_DISABLED", "AUTONOUS_TOOL_ENV", "EDITOR"]);
         assert_eq!(names(&settings.worker), ["AUTONOUS_TOOL_DISABLED", "AUTONOUS_MODEL_NAME"]);

@@ -7,6 +7,7 @@
 pub(crate) mod child;
 pub(crate) mod child_supervisor;
 pub(crate) mod environment;
+pub(crate) mod fetch_secrets;
 pub(crate) mod launcher;
 pub(crate) mod link;
 pub(crate) mod restart;

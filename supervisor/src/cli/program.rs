@@ -24,10 +24,11 @@ use crate::terminal::{Paint, Screen};
 use crate::tokens::Tokens;
 use anyhow::Context;
 use clap::Parser;
-use process::Variables;
 use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
 use process::shutdown::Requests;
+use settings::table::{TOOL_APPROVER_TOKEN, TOOL_TOKEN};
+use settings::{Source, is_bad_setting};
 use tokio_util::sync::CancellationToken;
 
 /// Enough for one task at a time and a few clients.
@@ -35,66 +36,64 @@ const THREADS: usize = 2;
 
 /// Runs the command that the command line names.
 pub fn main() -> ExitCode {
-    process::exit::end("supervisor", run_command())
+    process::exit::end("supervisor", run_command(), is_bad_setting)
 }
 
 fn run_command() -> anyhow::Result<ExitCode> {
     process::hardening::harden()?;
-    process::secrets::leave_environment(&secret_variables(&Variables::without_secrets()))?;
+    process::secrets::leave_environment(&secret_variables(&Source::without_secrets()))?;
     let arguments = Arguments::parse();
     if matches!(arguments.command, Command::Launcher) {
         return launcher::serve().map(|()| ExitCode::SUCCESS);
     }
-    let variables = Variables::of_this_process()?;
-    let data = data_dir_from(&variables, arguments.data_dir.as_deref())?;
-    carry_out(arguments.command, &variables, &data)
+    let source = Source::of_this_process()?;
+    let data = data_dir_from(&source, arguments.data_dir.as_deref())?;
+    carry_out(arguments.command, &source, &data)
 }
 
-fn carry_out(command: Command, variables: &Variables, data: &DataDir) -> anyhow::Result<ExitCode> {
+fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Result<ExitCode> {
     match command {
         Command::Launcher => Ok(ExitCode::FAILURE),
-        Command::Run(run) => run_all(&run, variables, data.path()),
-        Command::Chat(arguments) => chat::run(&runtime()?, data, arguments, terminals(variables)),
+        Command::Run(run) => run_all(&run, source, data.path()),
+        Command::Chat(arguments) => chat::run(&runtime()?, data, arguments, terminals(source)),
         Command::Follow(follow) => {
-            cli::follow::run(data, &follow, terminals(variables).stdout)?;
+            cli::follow::run(data, &follow, terminals(source).stdout)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Tasks(tasks) => print_output(cli::tasks::run(data, &tasks, screen(variables))),
-        Command::Audit(audit) => show_audit(data, &audit, screen(variables)),
+        Command::Tasks(tasks) => print_output(cli::tasks::run(data, &tasks, screen(source))),
+        Command::Audit(audit) => show_audit(data, &audit, screen(source)),
         Command::Requeue(requeue) => exit_with(runtime()?.block_on(cli::queue::requeue(data, &requeue))?),
         Command::Cancel(cancel) => exit_with(runtime()?.block_on(cli::queue::cancel(data, &cancel))?),
         Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(data, &resend))?),
         Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(data, &undo))?),
-        Command::Usage(usage) => print_output(cli::usage::run(data, &usage, screen(variables))),
-        Command::Check(check) => run_checks(variables, data, &check),
+        Command::Usage(usage) => print_output(cli::usage::run(data, &usage, screen(source))),
+        Command::Check(check) => run_checks(source, data, &check),
         Command::Chats(chats) => {
-            exit_with(runtime()?.block_on(cli::chats::show(data, &chats, screen(variables)))?)
+            exit_with(runtime()?.block_on(cli::chats::show(data, &chats, screen(source)))?)
         }
-        Command::Schedules(schedules) => {
-            print_output(cli::schedules::run(data, &schedules, screen(variables)))
-        }
+        Command::Schedules(schedules) => print_output(cli::schedules::run(data, &schedules, screen(source))),
         Command::Approvals(list) => {
-            exit_with(runtime()?.block_on(cli::approvals::show(data, &list, screen(variables)))?)
+            exit_with(runtime()?.block_on(cli::approvals::show(data, &list, screen(source)))?)
         }
         Command::Approve(approve) => exit_with(runtime()?.block_on(cli::approvals::approve(data, &approve))?),
         Command::Deny(deny) => exit_with(runtime()?.block_on(cli::approvals::deny(data, &deny))?),
         Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(data, pair))?),
         Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(data, unpair))?),
-        Command::Backup(backup) => make_backup(variables, data, &backup),
+        Command::Backup(backup) => make_backup(source, data, &backup),
         Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(data, &prune))),
         Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(data, &command))),
-        Command::Tree(tree) => print_output(cli::tree::run(data, &tree, screen(variables))),
+        Command::Tree(tree) => print_output(cli::tree::run(data, &tree, screen(source))),
         Command::Token(token) => show_token(data, &token),
     }
 }
 
-fn run_all(arguments: &RunArguments, variables: &Variables, data: &Path) -> anyhow::Result<ExitCode> {
-    process::logs::start(variables)?;
+fn run_all(arguments: &RunArguments, source: &Source, data: &Path) -> anyhow::Result<ExitCode> {
+    process::logs::start(&settings::logs(source)?);
     process::open_files::raise_limit().context("could not raise the limit of open files")?;
-    let variables = &variables.with_secret_files(&secret_variables(variables))?;
-    let config = Config::from_variables(variables, Some(data))?;
-    for name in ["AUTONOUS_TOOL_TOKEN", "AUTONOUS_TOOL_APPROVER_TOKEN"] {
-        if variables.secret(name).is_none() {
+    let source = &source.with_secret_files(&secret_variables(source))?;
+    let config = Config::read(source, Some(data))?;
+    for name in [TOOL_TOKEN.name(), TOOL_APPROVER_TOKEN.name()] {
+        if source.secret(name).is_none() {
             continue;
         }
         tracing::warn!("{name} is ignored: the supervisor generates one at each start");
@@ -172,10 +171,10 @@ fn print_output<E: std::error::Error + Send + Sync + 'static>(
 }
 
 /// Settings that are invalid are a finding, too.
-fn run_checks(variables: &Variables, data: &DataDir, arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
-    let config = variables.with_secret_files(&secret_variables(variables)).map_err(anyhow::Error::from);
-    let config = config.and_then(|variables| Config::from_variables(&variables, Some(data.path())));
-    exit_with(runtime()?.block_on(cli::check::run(data, config, arguments, screen(variables))))
+fn run_checks(source: &Source, data: &DataDir, arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
+    let config = source.with_secret_files(&secret_variables(source)).map_err(anyhow::Error::from);
+    let config = config.and_then(|source| Config::read(&source, Some(data.path())));
+    exit_with(runtime()?.block_on(cli::check::run(data, config, arguments, screen(source))))
 }
 
 /// The path may be a symlink: both it and its target are looked up.
@@ -188,13 +187,9 @@ fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> any
     print_output(cli::audit::run(data, arguments, &paths, screen))
 }
 
-fn make_backup(
-    variables: &Variables,
-    data: &DataDir,
-    arguments: &BackupArguments,
-) -> anyhow::Result<ExitCode> {
+fn make_backup(source: &Source, data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
     let file = std::path::absolute(&arguments.file).context("the backup's file has no absolute path")?;
-    let roots: Vec<PathBuf> = roots(variables, data)?.into_iter().map(PathBuf::from).collect();
+    let roots: Vec<PathBuf> = roots(source, data)?.into_iter().map(PathBuf::from).collect();
     print_output(cli::backup::run(data, arguments, &roots, &file))
 }
 
@@ -204,23 +199,23 @@ fn exit_with(output: CommandOutput) -> anyhow::Result<ExitCode> {
     Ok(if output.succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn terminals(variables: &Variables) -> Terminals {
-    let screen = |stream: &dyn AsFd| screen_of(variables, stream);
+fn terminals(source: &Source) -> Terminals {
+    let screen = |stream: &dyn AsFd| screen_of(source, stream);
     let reads_keys = std::io::stdin().is_terminal();
     Terminals { reads_keys, stdout: screen(&std::io::stdout()), stderr: screen(&std::io::stderr()) }
 }
 
 /// The terminal behind a stream, unless it takes no control characters. Colours are for those without
 /// `NO_COLOR`.
-fn screen_of(variables: &Variables, stream: &dyn AsFd) -> Option<Screen> {
-    let is_terminal = rustix::termios::isatty(stream) && variables.text("TERM") != Some("dumb");
+fn screen_of(source: &Source, stream: &dyn AsFd) -> Option<Screen> {
+    let is_terminal = rustix::termios::isatty(stream) && source.text("TERM") != Some("dumb");
     let columns = || rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col);
-    is_terminal.then(|| Screen::of_terminal(columns(), Paint(variables.text("NO_COLOR").is_none())))
+    is_terminal.then(|| Screen::of_terminal(columns(), Paint(source.text("NO_COLOR").is_none())))
 }
 
 /// Where tables are printed.
-fn screen(variables: &Variables) -> Screen {
-    terminals(variables).stdout.unwrap_or(Screen::PLAIN)
+fn screen(source: &Source) -> Screen {
+    terminals(source).stdout.unwrap_or(Screen::PLAIN)
 }
 
 fn show_token(data: &DataDir, arguments: &TokenArguments) -> anyhow::Result<ExitCode> {

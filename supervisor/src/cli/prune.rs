@@ -70,6 +70,6 @@ fn report(pruned: Pruned, json: bool, verb: &str) -> String {
 }
 
 fn old_enough(text: &str) -> Result<Span, String> {
-    let span: Span = text.parse().map_err(|error: crate::terminal::age::InvalidSpan| error.to_string())?;
+    let span: Span = text.parse().map_err(|error: settings::InvalidSpan| error.to_string())?;
     if span.0 < SHORTEST { Err("at least one hour (1h)".to_owned()) } else { Ok(span) }
 }

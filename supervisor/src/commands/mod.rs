@@ -16,9 +16,9 @@ mod status;
 mod undo;
 mod whoami;
 
-use process::quotas::Limits;
 use protocol::{EventId, Origin, TaskId};
 use rusqlite::Connection;
+use settings::quotas::Limits;
 use tokio::sync::Notify;
 
 use crate::channel::Chat;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use process::config_file::ConfigFileError;
+use settings::config_file::ConfigFileError;
 use toolkit::policy::{Policy, file};
 
 const DEFAULTS: &str = include_str!("call_rules.toml");

@@ -17,8 +17,8 @@ mod worker_messages;
 use std::sync::Arc;
 use std::time::Duration;
 
-use process::quotas::Limits;
 use protocol::{EventId, ToWorker, now_ms};
+use settings::quotas::Limits;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout_at};

@@ -1,8 +1,8 @@
 //! Builds the message that gives a task to the worker.
 
-use process::workspaces::Division;
 use protocol::{EarlierAttempts, EventId, HistoryMessage, Parked, SessionId, Task};
 use rusqlite::Connection;
+use settings::choices::Division;
 
 use crate::channel_tools::ChannelTools;
 use crate::store::claim::Claimed;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use process::quotas::Limits;
 use protocol::{EventId, PersonId, TaskId, now_ms};
+use settings::quotas::Limits;
 use tokio::sync::Notify;
 
 use crate::approvals::client::Approvals;

@@ -9,6 +9,7 @@ pub(crate) mod tools;
 
 use std::sync::Arc;
 
+use settings::table::{SCHEDULES_MAX_PER_CHAT, SCHEDULES_MIN_MINUTES};
 use tokio::sync::Notify;
 
 use crate::channel::{Channels, Chat, Content, Rejection};
@@ -41,7 +42,10 @@ pub(crate) struct ScheduleLimits {
 
 impl Default for ScheduleLimits {
     fn default() -> Self {
-        Self { most_of_chat: 20, least_minutes: 5 }
+        Self {
+            most_of_chat: SCHEDULES_MAX_PER_CHAT.default_value(),
+            least_minutes: SCHEDULES_MIN_MINUTES.default_value(),
+        }
     }
 }
 

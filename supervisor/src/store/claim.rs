@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use process::quotas::{DailyLimits, Limits};
 use protocol::event::TaskClaimed;
 use protocol::{EventId, Origin, Quota, TaskId, now_ms};
 use rusqlite::{Connection, Row, params};
+use settings::quotas::{DailyLimits, Limits};
 
 use super::columns::{chat, json, task_id};
 use super::quotas::{self, Verdict};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use process::quotas::{DAY_MS, free_again, next_midnight_ms};
 use protocol::event::QuotaExhausted;
 use protocol::{EventId, ReplyFormat, now_ms};
 use rusqlite::{Connection, params};
+use settings::quotas::{DAY_MS, free_again, next_midnight_ms};
 
 use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Exhausted};

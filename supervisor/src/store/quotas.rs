@@ -5,9 +5,9 @@
 //! the running task may use is its budget. A chat runs one task at a time; so that the budgets of two tasks
 //! never overlap, a user whose turns, tokens or money are limited does too.
 
-use process::quotas::{DAY_MS, DailyLimits, Limits};
 use protocol::{Quota, TaskId};
 use rusqlite::{Connection, params};
+use settings::quotas::{DAY_MS, DailyLimits, Limits};
 
 use super::StoreError;
 use crate::channel::Chat;
@@ -280,7 +280,7 @@ mod tests {
         let database = TestDatabase::new();
         let limits = limits("chat", |chat| {
             (chat.turns_per_day, chat.tokens_per_day) = (Some(3), Some(200));
-            chat.money_per_day = Some(process::quotas::Money(1000));
+            chat.money_per_day = Some(settings::quotas::Money(1000));
         });
         database.enqueue(test_chat(1), "one");
         let first = begun(&database, &limits);

@@ -18,7 +18,8 @@ fn check(variable: &str, value: &str, words: &[&str]) {
 #[test]
 fn a_setting_that_a_child_refuses_stops_the_supervisor() {
     let (worker, tools) = ("invalid settings for the agent-worker", "invalid settings for the tool-server");
-    check("AUTONOUS_MODEL_PROVIDER", "oracle", &["AUTONOUS_MODEL_PROVIDER", "oracle", worker]);
+    check("AUTONOUS_MODEL_PROVIDER", "oracle", &["AUTONOUS_MODEL_PROVIDER", "oracle", "direct, scripted"]);
+    check("AUTONOUS_MODEL_TOOL_PROTOCOL", "xml", &["AUTONOUS_MODEL_TOOL_PROTOCOL", "xml", worker]);
     check("AUTONOUS_TOOL_TIMEOUT_SECONDS", "soon", &["AUTONOUS_TOOL_TIMEOUT_SECONDS", tools]);
     check("AUTONOUS_TOOL_ALLOWED_ROOTS", "/nowhere/at/all", &["/nowhere/at/all", tools]);
     check("AUTONOUS_TOOL_READONLY_ROOTS", "/nowhere", &["AUTONOUS_TOOL_READONLY_ROOTS", "/nowhere", tools]);

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use harness::project_copy::workspace;
 use protocol::ErrorCode;
 
-/// The crates with settings for users.
-const CONFIGURED: [&str; 5] = ["process", "fetcher", "tool-server", "agent-worker", "supervisor"];
+/// The crates that read settings.
+const CONFIGURED: [&str; 7] =
+    ["settings", "models", "fetcher", "toolkit", "tool-server", "agent-worker", "supervisor"];
 
 /// Variables that the programs set for each other.
 const INTERNAL: [&str; 1] = ["AUTONOUS_SECRETS_FD"];
@@ -83,33 +84,39 @@ fn the_error_table_is_the_one_that_the_code_gives() {
     assert!(read(&path) == table, "docs/errors.md is out of date: run `make docs`");
 }
 
+/// The constants of the rows of the table of settings.
+fn rows(table: &str) -> Vec<&str> {
+    let rows = table.lines().filter_map(|line| line.strip_prefix("    ")?.split_once(": "));
+    let rows = rows.filter(|(_, rest)| rest.starts_with("Setting<") || rest.starts_with("Optional<"));
+    rows.map(|(constant, _)| constant).collect()
+}
+
 #[test]
-fn every_setting_that_is_read_is_known_and_documented_and_no_other() {
-    let list = workspace().join("process/src/known_variables.rs");
-    let listed = variables_in(&read(&list));
-    let mut is_read = BTreeSet::new();
-    for file in CONFIGURED.iter().flat_map(|name| files_below(&format!("{name}/src"))) {
-        // Entries of the list that the program does not read would be documented in vain.
-        if file != list && !file.ends_with("tests.rs") {
-            is_read.extend(variables_in(&read(&file)).into_iter().map(|name| variable_of(&name, &listed)));
-        }
+fn every_setting_is_read_and_no_text_names_another_one() {
+    let path = workspace().join("settings/src/table.rs");
+    let table = read(&path);
+    let (rows, listed) = (rows(&table), variables_in(&table));
+    assert!(rows.len() > 80, "the rows are found: {rows:?}");
+    let sources = CONFIGURED.iter().flat_map(|name| files_below(&format!("{name}/src")));
+    let mut words = BTreeSet::new();
+    let mut named = BTreeSet::new();
+    for file in sources.filter(|file| *file != path && !file.ends_with("tests.rs")) {
+        let text = read(&file);
+        words.extend(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').map(str::to_owned));
+        named.extend(variables_in(&text).into_iter().map(|name| (name, file.clone())));
     }
-    for internal in INTERNAL {
-        assert!(is_read.remove(internal), "{internal} is not used any more");
+    let unread: Vec<_> = rows.iter().filter(|row| !words.contains(**row)).collect();
+    assert!(unread.is_empty(), "no program reads {unread:?}");
+    for document in documents() {
+        named.extend(variables_in(&read(&document)).into_iter().map(|name| (name, document.clone())));
     }
     let is_prefix = |name: &str| listed.iter().any(|known| known.starts_with(&format!("{name}_")));
-    is_read.retain(|name| listed.contains(name) || !is_prefix(name));
-    // The programs would refuse what they read.
-    let unlisted: Vec<_> = is_read.difference(&listed).collect();
-    assert!(unlisted.is_empty(), "{} does not have {unlisted:?}", list.display());
-    let documented = variables_in(&read(&workspace().join("docs/operations.md")));
-    let missing: Vec<_> = is_read.difference(&documented).collect();
-    assert!(missing.is_empty(), "docs/operations.md does not have {missing:?}");
-    for document in documents() {
-        let named = variables_in(&read(&document)).into_iter().map(|name| variable_of(&name, &listed));
-        let invented: Vec<_> = named.filter(|name| !is_read.contains(name)).collect();
-        assert!(invented.is_empty(), "{} names what no program reads: {invented:?}", document.display());
-    }
+    let invented = named.iter().filter(|(name, _)| {
+        let variable = variable_of(name, &listed);
+        !listed.contains(&variable) && !is_prefix(&variable) && !INTERNAL.contains(&variable.as_str())
+    });
+    let invented: Vec<_> = invented.collect();
+    assert!(invented.is_empty(), "these are no settings: {invented:#?}");
 }
 
 /// The variable of which this one names the file.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use process::config_file::ConfigFileError;
+use settings::config_file::ConfigFileError;
 use toolkit::Registry;
 use toolkit::policy::{Policy, file};
 

@@ -23,15 +23,13 @@ use std::{fs, io};
 use arguments::Arguments;
 use protocol::journal::{CallEnded, CallReplayed, CallStarted, FIRST_PREV, RecordBody};
 use protocol::{EventId, JournalRecord, SessionId, now_ms};
+use settings::table::TOOL_JOURNAL_MAX_BYTES;
 use tail::{Line, Tail};
 use toolkit::Recorder;
 use toolkit::runner::CallIds;
 
 pub use open::JournalError;
 pub use verify::{Chain, verify};
-
-/// The default of AUTONOUS_TOOL_JOURNAL_MAX_BYTES.
-pub(crate) const DEFAULT_MAX_BYTES: u64 = 64 << 20;
 
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
@@ -52,7 +50,7 @@ pub struct Journal {
 impl Journal {
     /// Opens the journal for writing, with the default file size.
     pub fn open(path: &Path) -> Result<Arc<Self>, JournalError> {
-        Self::open_with_max_bytes(path, DEFAULT_MAX_BYTES)
+        Self::open_with_max_bytes(path, TOOL_JOURNAL_MAX_BYTES.default_value())
     }
 
     /// Opens the journal for writing, cuts off a torn last line and records that, and starts the thread

@@ -7,6 +7,7 @@ use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use settings::choices::Words;
 use toolkit::output::{Full, head};
 use toolkit::policy::Touches;
 use toolkit::{Bounds, Call, Outcome, Slot, Success, Tool};
@@ -163,7 +164,7 @@ impl Age {
 /// The results within the bounds of an answer: long titles and snippets are cut first, then the last results
 /// are left out.
 fn shown(Found { provider, hits, left_out }: Found, bounds: Bounds) -> Success<SearchData> {
-    let provider = provider.as_str();
+    let provider = provider.word();
     let (found, room) = (hits.len(), (bounds.bytes / 4).min(MOST_SNIPPET_BYTES));
     let (mut stdout, mut results, mut full) = (String::new(), Vec::new(), None);
     for (number, hit) in (1..).zip(hits) {

@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use process::config_file::{ConfigFile, ConfigFileError};
-pub use process::quotas::FILE;
-use process::quotas::Limits;
 use protocol::{SUPERVISOR_TOOLS, TOOL_SERVER_TOOLS};
 use serde::Deserialize;
+use settings::config_file::{ConfigFile, ConfigFileError};
+pub use settings::quotas::FILE;
+use settings::quotas::Limits;
 use toml::Spanned;
 
 use super::{Policy, Rule, RuleSpec};
@@ -19,7 +19,7 @@ use super::{Policy, Rule, RuleSpec};
 struct Content {
     #[serde(default)]
     rule: Vec<Spanned<RuleSpec>>,
-    /// Read by [`process::quotas`]; here only so that no mistake in it goes unnoticed.
+    /// Read by [`settings::quotas`]; here only so that no mistake in it goes unnoticed.
     #[serde(default, rename = "limits")]
     _limits: Limits,
 }

@@ -54,7 +54,7 @@ use crate::policy::Caller;
 use crate::{Call, Failure, Outcome, Registry, Success};
 
 pub use envelope::{answer, refusal};
-pub use guards::{DEFAULT_MAX_COMMANDS, disabled};
+pub use guards::disabled;
 pub use recorder::{CallIds, Recorder};
 pub use request::Request;
 pub use settings::{RunnerSettings, WorkingDirectory};
@@ -327,7 +327,8 @@ mod tests {
         pub(super) fn of_test(state_dir: PathBuf) -> Self {
             let (disabled, bounds) = (BTreeSet::new(), Bounds::default());
             let cwd = WorkingDirectory::Shared(String::new());
-            let (timeout, max_commands) = (Duration::from_secs(30), DEFAULT_MAX_COMMANDS);
+            let (timeout, max_commands) =
+                (Duration::from_secs(30), ::settings::table::TOOL_MAX_COMMANDS.default_value());
             let (policy, url, token_variable) = (Arc::default(), String::new(), "TOKEN");
             Self {
                 disabled,

@@ -1,6 +1,7 @@
 //! The settings of a model, valid and invalid.
 
-use process::models::{OWN_KEY, Provider as Server};
+use settings::Provider as Server;
+use settings::table::MODEL_API_KEY;
 
 use super::*;
 use crate::model::providers::default_model;
@@ -8,7 +9,7 @@ use crate::model::providers::default_model;
 const NAME: &str = "AUTONOUS_MODEL_NAME";
 
 fn read<const N: usize>(pairs: [(&str, &str); N]) -> Result<ModelConfig, String> {
-    ModelConfig::read(&Variables::from_pairs(pairs)).map_err(|error| error.to_string())
+    ModelConfig::read(&Source::from_pairs(pairs)).map_err(|error| error.to_string())
 }
 
 fn models<const N: usize>(pairs: [(&str, &str); N]) -> Vec<Remote> {
@@ -36,16 +37,20 @@ fn the_provider_is_chosen_by_key_and_is_direct_without_one() {
     check([open], "openai");
     check([theirs], "anthropic");
     check([open, theirs], "openai");
-    check([(OWN_KEY, "k"), theirs], "openai");
-    check([open, (PROVIDER, "direct")], "direct");
-    check([open, theirs, (PROVIDER, "anthropic")], "anthropic");
+    check([(MODEL_API_KEY.name(), "k"), theirs], "openai");
+    check([open, (MODEL_PROVIDER.name(), "direct")], "direct");
+    check([open, theirs, (MODEL_PROVIDER.name(), "anthropic")], "anthropic");
 }
 
 #[test]
 fn our_own_key_has_precedence_over_the_vendors() {
     for provider in ["openai", "anthropic"] {
-        let keys =
-            [(OWN_KEY, " ours\n"), ("OPENAI_API_KEY", "a"), ("ANTHROPIC_API_KEY", "b"), (PROVIDER, provider)];
+        let keys = [
+            (MODEL_API_KEY.name(), " ours\n"),
+            ("OPENAI_API_KEY", "a"),
+            ("ANTHROPIC_API_KEY", "b"),
+            (MODEL_PROVIDER.name(), provider),
+        ];
         assert!(models(keys)[0].settings.key.as_ref().unwrap().matches("ours"));
     }
 }
@@ -54,17 +59,19 @@ fn our_own_key_has_precedence_over_the_vendors() {
 fn a_local_server_needs_no_key_but_a_vendor_does() {
     let base_url = ("AUTONOUS_MODEL_BASE_URL", "http://127.0.0.1:11434/v1");
     for provider in ["openai", "anthropic"] {
-        check([(PROVIDER, provider), base_url], provider);
-        assert!(read([(PROVIDER, provider)]).unwrap_err().starts_with("AUTONOUS_MODEL_API_KEY="));
+        check([(MODEL_PROVIDER.name(), provider), base_url], provider);
+        assert!(
+            read([(MODEL_PROVIDER.name(), provider)]).unwrap_err().starts_with("AUTONOUS_MODEL_API_KEY=")
+        );
     }
-    let other_key = [(PROVIDER, "anthropic"), ("OPENAI_API_KEY", "k")];
+    let other_key = [(MODEL_PROVIDER.name(), "anthropic"), ("OPENAI_API_KEY", "k")];
     assert!(read(other_key).unwrap_err().starts_with("AUTONOUS_MODEL_API_KEY="));
-    check([(PROVIDER, "openai"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")], "openai");
+    check([(MODEL_PROVIDER.name(), "openai"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")], "openai");
 }
 
 #[test]
 fn the_other_models_are_asked_at_the_same_address_with_the_same_key() {
-    let models = models([("OPENAI_API_KEY", "k"), (FALLBACK, "small, tiny")]);
+    let models = models([("OPENAI_API_KEY", "k"), (MODEL_FALLBACK.name(), "small, tiny")]);
     let names: Vec<&str> = models.iter().map(|model| model.settings.model.as_str()).collect();
     assert_eq!(names, [default_model(Server::OpenAi), "small", "tiny"]);
     for model in &models {
@@ -86,7 +93,7 @@ fn the_vendors_variable_names_the_address_unless_ours_does() {
 
 #[test]
 fn a_vendors_own_models_see_and_of_others_a_setting_says_so() {
-    let key = (OWN_KEY, "k");
+    let key = (MODEL_API_KEY.name(), "k");
     let sees = |models: Vec<Remote>| models[0].settings.options.vision;
     assert!(sees(models([key])));
     let local = ("AUTONOUS_MODEL_BASE_URL", "http://127.0.0.1:1/v1");
@@ -97,26 +104,34 @@ fn a_vendors_own_models_see_and_of_others_a_setting_says_so() {
 
 #[test]
 fn invalid_settings_stop_the_start_and_say_what_is_expected() {
-    let unknown = read([(PROVIDER, "oracle")]).unwrap_err();
-    assert!(unknown.starts_with("AUTONOUS_MODEL_PROVIDER=\"oracle\": expected one of anthropic, direct"));
+    let unknown = read([(MODEL_PROVIDER.name(), "oracle")]).unwrap_err();
+    assert!(unknown.starts_with("AUTONOUS_MODEL_PROVIDER=\"oracle\": expected one of direct, scripted"));
     let key = ("OPENAI_API_KEY", "k");
     for (pairs, expected) in [
-        ([key, (TOOL_PROTOCOL, "xml")], "AUTONOUS_MODEL_TOOL_PROTOCOL=\"xml\": expected native or json"),
-        ([key, (FALLBACK, default_model(Server::OpenAi))], "expected another model than the first"),
-        ([key, (FALLBACK, "a,a")], "AUTONOUS_MODEL_FALLBACK=\"a\": expected another model"),
-        ([(PROVIDER, "direct"), (FALLBACK, "m")], "AUTONOUS_MODEL_FALLBACK=\"m\": expected nothing"),
-        ([(PROVIDER, "direct"), (TOOL_PROTOCOL, "json")], "TOOL_PROTOCOL=\"json\": expected native"),
-        ([(PROVIDER, "scripted"), (TOOL_PROTOCOL, "json")], "AUTONOUS_MODEL_SCRIPT="),
+        (
+            [key, (MODEL_FALLBACK.name(), default_model(Server::OpenAi))],
+            "expected another model than the first",
+        ),
+        ([key, (MODEL_FALLBACK.name(), "a,a")], "AUTONOUS_MODEL_FALLBACK=\"a\": expected another model"),
+        (
+            [(MODEL_PROVIDER.name(), "direct"), (MODEL_FALLBACK.name(), "m")],
+            "AUTONOUS_MODEL_FALLBACK=\"m\": expected nothing",
+        ),
+        (
+            [(MODEL_PROVIDER.name(), "direct"), (MODEL_TOOL_PROTOCOL.name(), "json")],
+            "TOOL_PROTOCOL=\"json\": expected native",
+        ),
+        (
+            [(MODEL_PROVIDER.name(), "scripted"), (MODEL_TOOL_PROTOCOL.name(), "json")],
+            "AUTONOUS_MODEL_SCRIPT=",
+        ),
         (
             [key, ("AUTONOUS_MODEL_BASE_URL", "localhost")],
             "AUTONOUS_MODEL_BASE_URL=\"localhost\": expected an http",
         ),
         ([key, ("OPENAI_BASE_URL", "ftp://x")], "OPENAI_BASE_URL=\"ftp://x\": expected an http"),
-        ([key, ("AUTONOUS_MODEL_CONTEXT_TOKENS", "3999")], "AUTONOUS_MODEL_CONTEXT_TOKENS=\"3999\""),
         ([key, ("AUTONOUS_MODEL_MAX_OUTPUT_TOKENS", "64001")], "expected a whole number from 1 to 64000"),
         ([key, ("AUTONOUS_MODEL_REASONING_EFFORT", "huge")], "expected one of none, minimal, low"),
-        ([key, ("AUTONOUS_MODEL_TEMPERATURE", "2.1")], "expected a number from 0 to 2"),
-        ([key, ("AUTONOUS_MODEL_VISION", "maybe")], "expected true or false"),
         ([key, ("AUTONOUS_MODEL_EXTRA_BODY", "[1]")], "expected a JSON object"),
         ([key, ("AUTONOUS_MODEL_EXTRA_BODY", "{\"tools\":[]}")], "must not have \"tools\""),
         (
@@ -124,8 +139,6 @@ fn invalid_settings_stop_the_start_and_say_what_is_expected() {
             "=\"***\": expected other headers",
         ),
         ([key, ("AUTONOUS_MODEL_EXTRA_HEADERS", "hunter2")], "expected a JSON object of texts"),
-        ([key, ("AUTONOUS_MODEL_FIRST_TOKEN_SECONDS", "0")], "expected a whole number from 1 to 86400"),
-        ([key, ("AUTONOUS_MODEL_IDLE_SECONDS", "soon")], "AUTONOUS_MODEL_IDLE_SECONDS=\"soon\""),
         (
             [key, ("HTTPS_PROXY", "socks5://user:hunter2@proxy")],
             "HTTPS_PROXY=\"***\": expected the http or https URL",
@@ -139,7 +152,7 @@ fn invalid_settings_stop_the_start_and_say_what_is_expected() {
 #[test]
 fn azure_has_its_version_in_the_address_and_the_key_in_its_own_header() {
     let url = "https://res.openai.azure.com/openai/deployments/d?api-version=2024-10-21";
-    let models = models([(OWN_KEY, "k"), ("AUTONOUS_MODEL_BASE_URL", url), (NAME, "d")]);
+    let models = models([(MODEL_API_KEY.name(), "k"), ("AUTONOUS_MODEL_BASE_URL", url), (NAME, "d")]);
     let path = "https://res.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21";
     assert_eq!(models[0].settings.url("chat/completions").as_str(), path);
     let (_, request) = models[0].probe().unwrap().request.unwrap();

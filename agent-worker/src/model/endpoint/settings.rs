@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use models::{ExtraBody, ExtraHeaders, Prices};
 use process::Secret;
-use process::models::{Effort, ExtraBody, ExtraHeaders, Prices};
 use reqwest::Url;
 use serde_json::Value;
+use settings::choices::Effort;
 
 use crate::http::Proxy;
 

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
+use settings::choices::Words as _;
 use toolkit::function_schemas::Format;
 
 use super::turns::Turns;
@@ -59,7 +60,7 @@ impl Protocol for Anthropic {
             "stream": true,
             "messages": Messages::of(request.messages, origin, options.vision),
         });
-        put(&mut body, &["output_config", "effort"], options.reasoning_effort.map(|effort| effort.as_str()));
+        put(&mut body, &["output_config", "effort"], options.reasoning_effort.map(|effort| effort.word()));
         put(&mut body, &["temperature"], options.temperature);
         if !request.system.trim().is_empty() {
             // The cache mark covers the tools too, because they come before it.

@@ -7,6 +7,7 @@
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
+use settings::choices::Words as _;
 use toolkit::function_schemas::Format;
 
 use super::turns::Turns;
@@ -63,7 +64,7 @@ impl Protocol for Gemini {
         if !request.tools.is_empty() {
             body["tools"] = Value::Array(Format::Gemini.tools(request.tools));
         }
-        let effort = options.reasoning_effort.map(|effort| effort.as_str());
+        let effort = options.reasoning_effort.map(|effort| effort.word());
         put(&mut body, &["generationConfig", "maxOutputTokens"], options.max_output_tokens);
         put(&mut body, &["generationConfig", "temperature"], options.temperature);
         put(&mut body, &["generationConfig", "thinkingConfig", "thinkingLevel"], effort);

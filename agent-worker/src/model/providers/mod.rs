@@ -6,8 +6,8 @@ mod openai;
 mod responses;
 mod turns;
 
-use process::models::Provider;
 use reqwest::RequestBuilder;
+use settings::Provider;
 
 use super::endpoint::{ModelServer, Protocol, Settings};
 use crate::http::HttpError;

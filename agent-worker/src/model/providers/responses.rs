@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
+use settings::choices::Words as _;
 use toolkit::function_schemas::Format;
 
 use super::openai;
@@ -58,7 +59,7 @@ impl Protocol for Responses {
         }
         put(&mut body, &["max_output_tokens"], options.max_output_tokens);
         put(&mut body, &["temperature"], options.temperature);
-        put(&mut body, &["reasoning", "effort"], options.reasoning_effort.map(|effort| effort.as_str()));
+        put(&mut body, &["reasoning", "effort"], options.reasoning_effort.map(|effort| effort.word()));
         let format = request.schema.map(|schema| {
             json!({"type": "json_schema", "name": schema.name, "schema": schema.schema, "strict": true})
         });

@@ -16,6 +16,3 @@ pub(super) use kept::{KeptChange, Undoable};
 pub(super) use record::{AppendedFile, Change, KeptContent};
 pub use restore::{UndoData, UndoRequest};
 pub use store::UndoStore;
-
-/// The default of AUTONOUS_UNDO_MAX_MB, in bytes.
-pub const DEFAULT_MAX_BYTES: u64 = 256 << 20;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cage::control_files::ControlFiles;
-use files::change::{DEFAULT_MAX_UNDO_BYTES, Durability};
+use files::change::Durability;
 use files::output_store::OutputStore;
 use files::roots::{DEFAULT_DENIED, DEFAULT_PROTECTED, DeniedPaths, Roots};
 use http_port::Access;
@@ -20,6 +20,7 @@ use protocol::{Envelope, JournalRecord};
 use redaction::Redactor;
 use sandbox::Capabilities;
 use serde_json::Value;
+use settings::table::{TOOL_MAX_COMMANDS, UNDO_MAX_MB};
 use tempfile::TempDir;
 use tool_server::http::{AppState, Catalogue, api_document, routes};
 use tool_server::journal::Journal;
@@ -29,7 +30,7 @@ use tool_server::tool_context::ToolContext;
 use tool_server::transfers::RawFiles;
 use tool_server::vitals::Vitals;
 use toolkit::runner::WorkingDirectory;
-use toolkit::{Bounds, DEFAULT_MAX_COMMANDS, Registry, Runner, RunnerSettings};
+use toolkit::{Bounds, Registry, Runner, RunnerSettings};
 
 /// The largest file that a test's server edits; small, so that a test can exceed it.
 pub(crate) const MAX_EDIT_BYTES: u64 = 1 << 20;
@@ -73,7 +74,7 @@ fn context_in(roots: &[PathBuf], pending: &Path) -> ToolContext {
     let output = pending.with_file_name("output");
     std::fs::create_dir_all(&output).unwrap();
     let output = Arc::new(OutputStore::open(&output).unwrap());
-    let undo = DEFAULT_MAX_UNDO_BYTES;
+    let undo = UNDO_MAX_MB.default_value();
     ToolContext::files_only(roots, pending, output, MAX_EDIT_BYTES, undo, Durability::Cached).unwrap()
 }
 
@@ -106,7 +107,7 @@ impl TestServer {
         let journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
         let settings = RunnerSettings {
             disabled: BTreeSet::new(),
-            max_commands: DEFAULT_MAX_COMMANDS,
+            max_commands: TOOL_MAX_COMMANDS.default_value(),
             timeout: settings.timeout,
             bounds: settings.bounds,
             cwd: WorkingDirectory::Shared(root.display().to_string()),

@@ -26,7 +26,6 @@ use redaction::Redactor;
 
 pub(super) use claim::Claim;
 pub use enabled::disabled;
-pub use slot::DEFAULT_MAX_COMMANDS;
 
 /// The guards, in the order in which a call meets them.
 pub(super) fn guards(

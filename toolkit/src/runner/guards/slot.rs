@@ -16,9 +16,6 @@ use crate::runner::call::PendingCall;
 /// File tools mostly wait for the page cache: more at once than cores, fewer than would crowd them.
 const FILE_SLOTS: usize = 32;
 
-/// The default of `AUTONOUS_TOOL_MAX_COMMANDS`. Commands start processes of their own.
-pub const DEFAULT_MAX_COMMANDS: usize = 8;
-
 /// Transfers of files. Each may last as long as a slow connection, so they never take the places of tools.
 const TRANSFER_SLOTS: usize = 16;
 

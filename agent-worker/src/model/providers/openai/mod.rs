@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
+use settings::choices::Words as _;
 use toolkit::function_schemas::Format;
 
 use crate::model::endpoint::{Protocol, ReplyBuilder, RequestError, Settings, put};
@@ -59,7 +60,7 @@ impl Protocol for OpenAi {
             reasoning::add_empty(&mut body["messages"]);
         }
         put(&mut body, &[length_limit(settings)], options.max_output_tokens);
-        put(&mut body, &[EFFORT], options.reasoning_effort.map(|effort| effort.as_str()));
+        put(&mut body, &[EFFORT], options.reasoning_effort.map(|effort| effort.word()));
         put(&mut body, &["temperature"], options.temperature);
         // Some servers refuse an empty list.
         if !request.tools.is_empty() {

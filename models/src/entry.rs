@@ -11,16 +11,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::provider::{self, Provider};
-
-/// Shorter than any window of a model that could hold the prompt and the tools.
-pub const MIN_CONTEXT_TOKENS: u64 = 4_000;
-
-/// Longer than any model's window.
-pub const MAX_CONTEXT_TOKENS: u64 = 100_000_000;
-
-/// The window of a model about which nothing is said: servers share no way to ask for it.
-pub const DEFAULT_CONTEXT_TOKENS: u64 = 128_000;
+use settings::Provider;
+use settings::choices::{Effort, PromptForm};
+use settings::table::{MODEL_API_KEY, MODEL_CONTEXT_TOKENS, MODEL_MAX_OUTPUT_TOKENS, MODEL_TEMPERATURE};
 
 /// What the worker itself puts into a request, whatever the protocol.
 const OWN_FIELDS: [&str; 8] = [
@@ -88,32 +81,6 @@ pub struct ModelEntry {
     pub prompt: Option<PromptForm>,
 }
 
-/// The form of the rules, tools and results that a model gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PromptForm {
-    /// Everything.
-    Full,
-    /// All tools with their usual arguments: for a small window.
-    Compact,
-    /// A few tools, and results without what a model of few parameters misreads.
-    Small,
-}
-
-impl PromptForm {
-    /// All of them, from the longest.
-    pub const ALL: [Self; 3] = [Self::Full, Self::Compact, Self::Small];
-
-    /// As settings call it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Compact => "compact",
-            Self::Small => "small",
-        }
-    }
-}
-
 impl ModelEntry {
     /// A model about which only this is said.
     pub fn new(name: impl Into<String>, provider: Provider) -> Self {
@@ -124,7 +91,7 @@ impl ModelEntry {
             base_url: None,
             api_key_env: None,
             api_key_file: None,
-            context_tokens: DEFAULT_CONTEXT_TOKENS,
+            context_tokens: default_context_tokens(),
             max_output_tokens: None,
             vision: None,
             reasoning_effort: None,
@@ -147,39 +114,6 @@ impl ModelEntry {
                 "max_output_tokens is {tokens}: expected at most {longest}, half of context_tokens"
             )),
             Some(_) | None => None,
-        }
-    }
-}
-
-/// How much a model thinks before it replies. Which of them a model knows, its vendor says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "they are the vendors' words")]
-pub enum Effort {
-    None,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    Xhigh,
-    Max,
-}
-
-impl Effort {
-    /// All of them, from the least.
-    pub const ALL: [Self; 7] =
-        [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
-
-    /// As requests and settings call it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Minimal => "minimal",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Xhigh => "xhigh",
-            Self::Max => "max",
         }
     }
 }
@@ -292,8 +226,8 @@ pub struct Prices {
     pub output: f64,
 }
 
-const fn default_context_tokens() -> u64 {
-    DEFAULT_CONTEXT_TOKENS
+fn default_context_tokens() -> u64 {
+    MODEL_CONTEXT_TOKENS.default_value()
 }
 
 /// Reads a value of type `T` and turns it into another one, or says which values are expected.
@@ -322,7 +256,7 @@ fn provider<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Provider, D::E
 
 fn base_url<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Url>, D::Error> {
     checked(value, |text: String| {
-        provider::base_url(&text).map(Some).map_err(|right| format!("expected {right}"))
+        settings::base_url(&text).map(Some).map_err(|right| format!("expected {right}"))
     })
 }
 
@@ -336,10 +270,10 @@ fn key_variable<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Str
             return Err("expected the name of a variable, such as GROQ_API_KEY; the key itself stays in it"
                 .to_owned());
         }
-        if name.starts_with("AUTONOUS_") && name != super::OWN_KEY {
+        if name.starts_with("AUTONOUS_") && name != MODEL_API_KEY.name() {
             return Err(format!(
                 "{name} holds no model's key: expected another variable, or {}",
-                super::OWN_KEY
+                MODEL_API_KEY.name()
             ));
         }
         Ok(Some(name))
@@ -347,25 +281,25 @@ fn key_variable<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Str
 }
 
 fn context_tokens<'de, D: serde::Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
-    checked(value, |tokens| in_range(tokens, MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS))
+    checked(value, |tokens: i64| {
+        MODEL_CONTEXT_TOKENS.parse(&tokens.to_string()).map_err(|right| not(&right, tokens))
+    })
 }
 
 fn output_tokens<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
-    checked(value, |tokens| in_range(tokens, 1, MAX_CONTEXT_TOKENS).map(Some))
+    checked(value, |tokens: i64| {
+        MODEL_MAX_OUTPUT_TOKENS.parse(&tokens.to_string()).map(Some).map_err(|right| not(&right, tokens))
+    })
 }
 
-fn in_range(number: i64, least: u64, most: u64) -> Result<u64, String> {
-    let in_range = u64::try_from(number).ok().filter(|number| (least..=most).contains(number));
-    in_range.ok_or_else(|| format!("expected a whole number from {least} to {most}, not {number}"))
+fn not(right: &str, number: i64) -> String {
+    format!("expected {right}, not {number}")
 }
 
 fn temperature<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Error> {
-    checked(value, |Number(number)| checked_temperature(number).map(Some))
-}
-
-/// A temperature that some model takes.
-pub fn checked_temperature(number: f64) -> Result<f64, String> {
-    (0.0..=2.0).contains(&number).then_some(number).ok_or_else(|| "expected a number from 0 to 2".to_owned())
+    checked(value, |Number(number)| {
+        MODEL_TEMPERATURE.parse(&number.to_string()).map(Some).map_err(|right| format!("expected {right}"))
+    })
 }
 
 fn price<'de, D: serde::Deserializer<'de>>(value: D) -> Result<f64, D::Error> {

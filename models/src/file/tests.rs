@@ -33,11 +33,11 @@ fn config(text: &str) -> TempDir {
     directory
 }
 
-fn variables(directory: &TempDir, more: &[(&str, &str)]) -> Variables {
+fn variables(directory: &TempDir, more: &[(&str, &str)]) -> Source {
     let directory = directory.path().display().to_string();
     let pairs: [(&str, &str); 4] =
-        std::array::from_fn(|index| more.get(index).copied().unwrap_or((CONFIG_DIR, &directory)));
-    Variables::from_pairs(pairs)
+        std::array::from_fn(|index| more.get(index).copied().unwrap_or((CONFIG_DIR.name(), &directory)));
+    Source::from_pairs(pairs)
 }
 
 fn error_of(text: &str, more: &[(&str, &str)]) -> String {
@@ -61,8 +61,8 @@ fn a_file_names_models_and_variables_pick_them() {
         file.used(&variables).unwrap().into_iter().map(|entry| entry.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(used(&[]), ["big"]);
-    assert_eq!(used(&[(NAME, "claude")]), ["claude"]);
-    assert_eq!(used(&[(NAME, "claude"), (FALLBACK, " big ")]), ["claude", "big"]);
+    assert_eq!(used(&[(MODEL_NAME.name(), "claude")]), ["claude"]);
+    assert_eq!(used(&[(MODEL_NAME.name(), "claude"), (MODEL_FALLBACK.name(), " big ")]), ["claude", "big"]);
     let variables = variables(&directory, &[]);
     let file = ModelsFile::read(&variables).unwrap().unwrap();
     let big = file.entries().next().unwrap();
@@ -70,7 +70,7 @@ fn a_file_names_models_and_variables_pick_them() {
         (big.model.as_deref(), big.context_tokens, big.max_output_tokens),
         (Some("gpt-5"), 400_000, Some(32_000))
     );
-    assert_eq!((big.temperature, big.reasoning_effort), (Some(1.0), Some(super::super::Effort::High)));
+    assert_eq!((big.temperature, big.reasoning_effort), (Some(1.0), Some(settings::choices::Effort::High)));
     assert_eq!(big.prices.unwrap().output, 10.0);
 }
 
@@ -78,10 +78,12 @@ fn a_file_names_models_and_variables_pick_them() {
 fn without_a_file_and_for_what_needs_no_server_there_is_no_list() {
     let empty = tempfile::tempdir().unwrap();
     assert!(ModelsFile::read(&variables(&empty, &[])).unwrap().is_none());
-    assert!(ModelsFile::read(&Variables::default()).unwrap().is_none());
+    assert!(ModelsFile::read(&Source::default()).unwrap().is_none());
     let broken = config("[[model");
-    for provider in WITHOUT_SERVER {
-        assert!(ModelsFile::read(&variables(&broken, &[(PROVIDER, provider)])).unwrap().is_none());
+    for provider in ["direct", "scripted"] {
+        assert!(
+            ModelsFile::read(&variables(&broken, &[(MODEL_PROVIDER.name(), provider)])).unwrap().is_none()
+        );
     }
 }
 
@@ -140,12 +142,18 @@ fn every_mistake_names_the_file_and_the_line_and_says_what_is_right() {
 fn variables_that_do_not_fit_the_file_are_refused() {
     for (pairs, expected) in [
         (
-            &[(NAME, "small")][..],
+            &[(MODEL_NAME.name(), "small")][..],
             "AUTONOUS_MODEL_NAME=\"small\": expected a model of DIR/models.toml: big, claude",
         ),
-        (&[(FALLBACK, "big")], "expected each model once, and not the first"),
-        (&[(FALLBACK, "claude,small")], "AUTONOUS_MODEL_FALLBACK=\"small\": expected a model of"),
-        (&[(PROVIDER, "openai")], "expected nothing, because DIR/models.toml describes the models"),
+        (&[(MODEL_FALLBACK.name(), "big")], "expected each model once, and not the first"),
+        (
+            &[(MODEL_FALLBACK.name(), "claude,small")],
+            "AUTONOUS_MODEL_FALLBACK=\"small\": expected a model of",
+        ),
+        (
+            &[(MODEL_PROVIDER.name(), "openai")],
+            "expected nothing, because DIR/models.toml describes the models",
+        ),
         (&[("AUTONOUS_MODEL_EXTRA_HEADERS", "hunter2")], "AUTONOUS_MODEL_EXTRA_HEADERS=\"***\""),
     ] {
         let error = error_of(TWO, pairs);
@@ -187,10 +195,10 @@ fn the_vendors_key_goes_to_the_vendor_only() {
 fn the_keys_of_models_that_a_chat_can_choose_are_handed_on_and_all_leave_the_environment() {
     let directory = config(TWO);
     let proxy = ("HTTPS_PROXY", "http://user:password@proxy:3128");
-    let with_key = variables(&directory, &[(NAME, "claude"), proxy, ("BIG_KEY", "k")]);
+    let with_key = variables(&directory, &[(MODEL_NAME.name(), "claude"), proxy, ("BIG_KEY", "k")]);
     let used = super::super::used_secrets(&with_key).unwrap();
     assert_eq!(used, ["HTTPS_PROXY", "https_proxy", "BIG_KEY"]);
-    let variables = variables(&directory, &[(NAME, "claude"), proxy]);
+    let variables = variables(&directory, &[(MODEL_NAME.name(), "claude"), proxy]);
     assert_eq!(super::super::used_secrets(&variables).unwrap(), ["HTTPS_PROXY", "https_proxy"]);
     let leaving = super::super::secret_variables(&variables);
     for name in ["BIG_KEY", "HTTPS_PROXY", "OPENAI_API_KEY", "AUTONOUS_MODEL_EXTRA_HEADERS"] {
@@ -206,13 +214,13 @@ fn a_chat_can_choose_the_models_whose_keys_are_there() {
     assert_eq!(names(&[("BIG_KEY", "k")]), ["big"]);
     fs::write(directory.path().join("claude.key"), "k").unwrap();
     assert_eq!(names(&[("BIG_KEY", "k")]), ["big", "claude"]);
-    assert_eq!(names(&[(NAME, "claude"), ("BIG_KEY", "k")]), ["claude", "big"]);
-    assert_eq!(names(&[(NAME, "claude")]), ["claude"]);
+    assert_eq!(names(&[(MODEL_NAME.name(), "claude"), ("BIG_KEY", "k")]), ["claude", "big"]);
+    assert_eq!(names(&[(MODEL_NAME.name(), "claude")]), ["claude"]);
 }
 
 #[test]
 fn every_example_of_the_documents_is_valid() {
-    let document = include_str!("../../../../docs/models.md");
+    let document = include_str!("../../../docs/models.md");
     let examples = document.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let counts: Vec<usize> = examples
         .map(|example| {

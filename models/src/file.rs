@@ -6,44 +6,33 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::CONFIG_DIR;
+use process::Secret;
+use settings::choices::ModelProvider;
+use settings::config_file::ConfigFile;
+use settings::table::{
+    CONFIG_DIR, MODEL_BASE_URL, MODEL_CONTEXT_TOKENS, MODEL_EXTRA_BODY, MODEL_EXTRA_HEADERS, MODEL_FALLBACK,
+    MODEL_MAX_OUTPUT_TOKENS, MODEL_NAME, MODEL_PROVIDER, MODEL_REASONING_EFFORT, MODEL_TEMPERATURE,
+    MODEL_VISION,
+};
+use settings::{Row, SettingError, Source};
+
 use super::entry::ModelEntry;
-use crate::config_file::{ConfigFile, ConfigFileError};
-use crate::secrets::Secret;
-use crate::variables::{VariableError, Variables};
-
-const NAME: &str = "AUTONOUS_MODEL_NAME";
-const FALLBACK: &str = "AUTONOUS_MODEL_FALLBACK";
-const PROVIDER: &str = "AUTONOUS_MODEL_PROVIDER";
-
-/// The providers that are no server and need no entry.
-const WITHOUT_SERVER: [&str; 2] = ["direct", "scripted"];
 
 /// What describes one model where there is no file; beside it, it would be ignored in silence.
-const DESCRIBE_ONE_MODEL: [&str; 9] = [
-    PROVIDER,
-    "AUTONOUS_MODEL_BASE_URL",
-    "AUTONOUS_MODEL_CONTEXT_TOKENS",
-    "AUTONOUS_MODEL_REASONING_EFFORT",
-    "AUTONOUS_MODEL_MAX_OUTPUT_TOKENS",
-    "AUTONOUS_MODEL_TEMPERATURE",
-    "AUTONOUS_MODEL_EXTRA_BODY",
-    super::EXTRA_HEADERS,
-    "AUTONOUS_MODEL_VISION",
+const DESCRIBE_ONE_MODEL: [&dyn Row; 9] = [
+    &MODEL_PROVIDER,
+    &MODEL_BASE_URL,
+    &MODEL_CONTEXT_TOKENS,
+    &MODEL_REASONING_EFFORT,
+    &MODEL_MAX_OUTPUT_TOKENS,
+    &MODEL_TEMPERATURE,
+    &MODEL_EXTRA_BODY,
+    &MODEL_EXTRA_HEADERS,
+    &MODEL_VISION,
 ];
 
 /// Longer than any key.
 const MAX_KEY_BYTES: u64 = 16 * 1024;
-
-/// Why the models cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ModelsError {
-    #[error(transparent)]
-    File(#[from] ConfigFileError),
-    #[error(transparent)]
-    Variable(#[from] VariableError),
-}
 
 /// The models of an operator, in their order.
 #[derive(Debug)]
@@ -60,16 +49,14 @@ struct Content {
 }
 
 impl ModelsFile {
-    /// Reads `models.toml` in [`CONFIG_DIR`]; none without it, or if no model server is used.
-    pub fn read(variables: &Variables) -> Result<Option<Self>, ModelsError> {
-        let Some(directory) = variables.text(CONFIG_DIR) else { return Ok(None) };
-        if !Path::new(directory).is_dir() {
-            return Err(VariableError::new(CONFIG_DIR, directory, "a directory that exists").into());
+    /// Reads `models.toml` in the configuration directory; none without it, or if no model server is used.
+    pub fn read(source: &Source) -> Result<Option<Self>, SettingError> {
+        let Some(directory) = CONFIG_DIR.read(source)? else { return Ok(None) };
+        match MODEL_PROVIDER.read(source)? {
+            Some(ModelProvider::Direct | ModelProvider::Scripted) => return Ok(None),
+            Some(ModelProvider::Server(_)) | None => {}
         }
-        if variables.text(PROVIDER).is_some_and(|provider| WITHOUT_SERVER.contains(&provider)) {
-            return Ok(None);
-        }
-        let Some(file) = ConfigFile::read(&Path::new(directory).join("models.toml"))? else {
+        let Some(file) = ConfigFile::read(&directory.join("models.toml"))? else {
             return Ok(None);
         };
         let Content { model: entries } = file.parse()?;
@@ -94,23 +81,20 @@ impl ModelsFile {
 
     /// The models that are used: the one that `AUTONOUS_MODEL_NAME` names, by default the first one, and then
     /// those of `AUTONOUS_MODEL_FALLBACK`, in their order.
-    pub fn used(&self, variables: &Variables) -> Result<Vec<&ModelEntry>, ModelsError> {
-        for name in DESCRIBE_ONE_MODEL {
-            if variables.secret(name).is_some() {
-                let expected =
-                    format!("nothing, because {} describes the models", self.file.path().display());
-                return Err(VariableError::new(name, "***", expected).into());
-            }
+    pub fn used(&self, source: &Source) -> Result<Vec<&ModelEntry>, SettingError> {
+        if let Some(row) = DESCRIBE_ONE_MODEL.iter().find(|row| source.secret(row.name()).is_some()) {
+            let expected = format!("nothing, because {} describes the models", self.file.path().display());
+            return Err(SettingError::new(row.name(), "***", expected));
         }
-        let first = match variables.text(NAME) {
-            Some(name) => self.named(NAME, name)?,
+        let first = match MODEL_NAME.read(source)? {
+            Some(name) => self.named(MODEL_NAME.name(), &name)?,
             None => self.entries[0].get_ref(),
         };
         let mut used = vec![first];
-        for name in variables.list(FALLBACK).unwrap_or_default() {
-            let next = self.named(FALLBACK, &name)?;
+        for name in MODEL_FALLBACK.read(source)? {
+            let next = self.named(MODEL_FALLBACK.name(), &name)?;
             if used.iter().any(|entry| entry.name == name) {
-                return Err(VariableError::new(FALLBACK, name, "each model once, and not the first").into());
+                return Err(MODEL_FALLBACK.refuse(name, "each model once, and not the first"));
             }
             used.push(next);
         }
@@ -118,29 +102,29 @@ impl ModelsFile {
     }
 
     /// The models that a chat can choose: those that are used, then the others whose keys are there.
-    pub fn selectable(&self, variables: &Variables) -> Result<Vec<&ModelEntry>, ModelsError> {
-        let mut selectable = self.used(variables)?;
+    pub fn selectable(&self, source: &Source) -> Result<Vec<&ModelEntry>, SettingError> {
+        let mut selectable = self.used(source)?;
         for entry in self.entries() {
             let is_new = selectable.iter().all(|known| known.name != entry.name);
-            if is_new && self.key(entry, variables).is_ok() {
+            if is_new && self.key(entry, source).is_ok() {
                 selectable.push(entry);
             }
         }
         Ok(selectable)
     }
 
-    fn named(&self, variable: &str, name: &str) -> Result<&ModelEntry, ModelsError> {
+    fn named(&self, variable: &str, name: &str) -> Result<&ModelEntry, SettingError> {
         self.entries().find(|entry| entry.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.entries().map(|entry| entry.name.as_str()).collect();
             let expected = format!("a model of {}: {}", self.file.path().display(), names.join(", "));
-            VariableError::new(variable, name, expected).into()
+            SettingError::new(variable, name, expected)
         })
     }
 
     /// A model's key: from its file or variable. A model at its provider's own address has the vendor's.
-    pub fn key(&self, entry: &ModelEntry, variables: &Variables) -> Result<Option<Secret>, ModelsError> {
+    pub fn key(&self, entry: &ModelEntry, source: &Source) -> Result<Option<Secret>, SettingError> {
         let part = self.entries.iter().find(|known| known.get_ref().name == entry.name).map(Spanned::span);
-        let failed = |what: String| ModelsError::from(self.file.error(part.clone(), what));
+        let failed = |what: String| SettingError::from(self.file.error(part.clone(), what));
         if let Some(file) = &entry.api_key_file {
             let path = self.file.path().with_file_name("").join(file);
             let key =
@@ -149,8 +133,8 @@ impl ModelsFile {
         }
         let Some(name) = entry.key_variable() else { return Ok(None) };
         // A key that comes from a file often ends in a newline, which a header must not have.
-        let key = variables.secret(name).map(|key| Secret::from(key.expose().trim()));
-        match (key, entry.needs_key(variables)?) {
+        let key = source.secret(name).map(|key| Secret::from(key.expose().trim()));
+        match (key, entry.needs_key(source)?) {
             (None, true) => {
                 Err(failed(format!("the model {:?} needs a key: set {name}, or api_key_file", entry.name)))
             }
@@ -171,9 +155,9 @@ impl ModelEntry {
     }
 
     /// Named variables must be set, and a vendor wants a key; another server may need none.
-    fn needs_key(&self, variables: &Variables) -> Result<bool, VariableError> {
+    fn needs_key(&self, source: &Source) -> Result<bool, SettingError> {
         let is_vendor = self.base_url.is_none()
-            && self.provider.base_url(variables)?.as_str() == self.provider.vendor_base_url();
+            && self.provider.base_url(source)?.as_str() == self.provider.vendor_base_url();
         Ok(self.api_key_env.is_some() || is_vendor)
     }
 }

@@ -3,7 +3,8 @@
 
 use url::Url;
 
-use crate::variables::{VariableError, Variables};
+use crate::error::SettingError;
+use crate::source::Source;
 
 /// A protocol to speak with a model, and the vendor that defined it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,12 +66,12 @@ impl Provider {
     }
 
     /// The address to use where a setting names none: that of [`Self::base_url_variable`], else the vendor's.
-    pub fn base_url(self, variables: &Variables) -> Result<Url, VariableError> {
+    pub fn base_url(self, source: &Source) -> Result<Url, SettingError> {
         let (name, default) = (self.base_url_variable(), self.vendor_base_url());
-        let Some(text) = variables.text(name) else {
+        let Some(text) = source.text(name) else {
             return Ok(default.parse().expect("a test parses each of them"));
         };
-        let mut url = base_url(text).map_err(|expected| VariableError::new(name, text, expected))?;
+        let mut url = base_url(text).map_err(|expected| SettingError::new(name, text, expected))?;
         // The own programs of these vendors add the version themselves.
         let version = match self {
             Self::Anthropic => "/v1",
@@ -105,7 +106,7 @@ mod tests {
     fn every_provider_is_found_by_its_name_and_has_an_address() {
         for provider in Provider::ALL {
             assert_eq!(Provider::by_name(provider.name()), Some(provider));
-            let url = provider.base_url(&Variables::default()).unwrap();
+            let url = provider.base_url(&Source::default()).unwrap();
             assert_eq!(url.as_str(), provider.vendor_base_url());
         }
     }
@@ -119,11 +120,11 @@ mod tests {
             (Provider::Anthropic, "https://gateway/v1", "https://gateway/v1"),
             (Provider::Gemini, "https://gateway", "https://gateway/v1beta"),
         ] {
-            let variables = Variables::from_pairs([(provider.base_url_variable(), value)]);
+            let variables = Source::from_pairs([(provider.base_url_variable(), value)]);
             assert_eq!(provider.base_url(&variables).unwrap().as_str(), expected);
         }
         for value in ["gateway", "ftp://gateway", "https://user:secret@gateway", "https://gateway#v1"] {
-            let error = Provider::OpenAi.base_url(&Variables::from_pairs([("OPENAI_BASE_URL", value)]));
+            let error = Provider::OpenAi.base_url(&Source::from_pairs([("OPENAI_BASE_URL", value)]));
             assert!(error.unwrap_err().to_string().starts_with("OPENAI_BASE_URL="), "{value}");
         }
     }

@@ -1,7 +1,7 @@
 //! The file with the credentials that requests to the web may use: which, for what, and where each secret is.
 //!
-//! The file has no secret itself. The supervisor reads it to pass the secrets on, the tool server to describe
-//! the profiles, and the fetcher, which alone reads the secrets, to use them.
+//! The file has no secret itself. The tool server reads it to describe the profiles, and the fetcher, which
+//! alone reads the secrets, to use them.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,25 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use url::Url;
 
-use crate::config_file::{ConfigFile, ConfigFileError};
-use crate::known_variables::PREFIX;
-use crate::variables::{VariableError, Variables};
-
-/// The variable that names the file.
-pub const PROFILES_FILE: &str = "AUTONOUS_FETCH_PROFILES_FILE";
-
-/// The key of the search service.
-pub const SEARCH_KEY: &str = "AUTONOUS_SEARCH_API_KEY";
-
-/// Why the profiles cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ProfilesError {
-    #[error(transparent)]
-    Variable(#[from] VariableError),
-    #[error(transparent)]
-    File(#[from] ConfigFileError),
-}
+use settings::config_file::ConfigFile;
+use settings::table::{FETCH_PROFILES_FILE, PREFIX, SEARCH_API_KEY};
+use settings::{SettingError, Source};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -92,17 +76,17 @@ fn authorization() -> String {
 }
 
 /// The profiles by name; empty when no file is named.
-pub fn read(
-    variables: &Variables,
+pub(crate) fn read(
+    source: &Source,
     current_dir: &Path,
-) -> Result<BTreeMap<String, FetchProfile>, ProfilesError> {
-    let Some(named) = variables.text(PROFILES_FILE) else { return Ok(BTreeMap::new()) };
-    let path = current_dir.join(named);
-    let bad = |expected: &str| VariableError::new(PROFILES_FILE, named, expected);
+) -> Result<BTreeMap<String, FetchProfile>, SettingError> {
+    let Some(named) = FETCH_PROFILES_FILE.read(source)? else { return Ok(BTreeMap::new()) };
+    let path = current_dir.join(&named);
+    let bad = |expected: &str| FETCH_PROFILES_FILE.refuse(named.display().to_string(), expected);
     let file = ConfigFile::read(&path)?.ok_or_else(|| bad("a file that exists"))?;
     let mode = std::fs::metadata(&path).map_or(0, |file| file.permissions().mode());
     if mode & 0o077 != 0 {
-        return Err(bad("a file that only its owner can read (chmod 600)").into());
+        return Err(bad("a file that only its owner can read (chmod 600)"));
     }
     let content: Content = file.parse()?;
     for (name, profile) in &content.profiles {
@@ -112,10 +96,10 @@ pub fn read(
 }
 
 /// The variables with secrets that only the fetcher gets. Whether the file is valid is not decided here.
-pub fn secret_variables(variables: &Variables, current_dir: &Path) -> Vec<String> {
-    let profiles = read(variables, current_dir).unwrap_or_default();
+pub fn secret_variables(source: &Source, current_dir: &Path) -> Vec<String> {
+    let profiles = read(source, current_dir).unwrap_or_default();
     let named = profiles.into_values().filter_map(|profile| profile.secret_env);
-    [SEARCH_KEY.to_owned()].into_iter().chain(named).collect()
+    [SEARCH_API_KEY.name().to_owned()].into_iter().chain(named).collect()
 }
 
 impl FetchProfile {
@@ -153,8 +137,8 @@ mod tests {
         let path = directory.path().join("profiles.toml");
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-        let variables = Variables::from_pairs([(PROFILES_FILE, "profiles.toml")]);
-        read(&variables, directory.path()).map_err(|error| error.to_string())
+        let source = Source::from_pairs([(FETCH_PROFILES_FILE.name(), "profiles.toml")]);
+        read(&source, directory.path()).map_err(|error| error.to_string())
     }
 
     const GOOD: &str =

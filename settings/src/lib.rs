@@ -1,0 +1,38 @@
+//! The settings of all programs: one table with a row for each, and how a row is read.
+//!
+//! A row of [`table`] has a setting's name, default, bounds, readers and meaning, and no other place repeats
+//! any of them: `table::WORKERS.read(&source)` gives a value of the row's type, or an error that names the
+//! setting, the value and what is right. Error messages, `GET /status`, what the supervisor passes on to its
+//! children and the tables of docs/operations.md come from the rows. Values come from a [`Source`]. Nothing
+//! here knows what a setting does.
+
+mod check;
+mod checks;
+pub mod choices;
+pub mod config_file;
+mod error;
+mod provider;
+pub mod quotas;
+mod row;
+mod setting;
+mod source;
+mod span;
+pub mod table;
+mod values;
+
+pub use check::check;
+pub use checks::SHORTEST_RETENTION;
+pub use error::{SettingError, is_bad_setting};
+pub use provider::{Provider, base_url};
+pub use row::{FromSupervisor, Program, Readers, Row, WhenUnset};
+pub use setting::{Optional, Setting};
+pub use source::{FILE_ENDING, Source};
+pub use span::{InvalidSpan, Span, UNITS};
+pub use values::Values;
+
+use process::logs::LogSettings;
+
+/// How this program logs.
+pub fn logs(source: &Source) -> Result<LogSettings, SettingError> {
+    Ok(LogSettings { filter: table::RUST_LOG.read(source)?, format: table::LOG_FORMAT.read(source)? })
+}

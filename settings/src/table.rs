@@ -1,0 +1,449 @@
+//! The table of all settings: a row for each, in the order of docs/operations.md.
+//!
+//! A row is: constant, type, variable, readers, default, values, meaning. `Setting` always has a value;
+//! `Optional` can be absent, and its default says in words what then holds. The meaning is Markdown for
+//! docs/operations.md; write it as a continuation of the name, and run `make docs`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use process::Secret;
+use process::logs::{Filter, Format};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::checks;
+use crate::choices::{
+    CommandNetwork, Division, Effort, GroupMembers, GroupTrigger, ModelProvider, PromptForm, SandboxMode,
+    SearchService, ToolProtocol, Words,
+};
+use crate::row::{FromSupervisor, Program, Readers, Row};
+use crate::setting::{Optional, Setting};
+use crate::source::Source;
+use crate::span::Span;
+use crate::values::{
+    Values, checked, choice, count, flag, items, list, listen, mebibytes, milliseconds, number, path,
+    seconds, secret, small, text,
+};
+
+/// What every variable of ours begins with.
+pub const PREFIX: &str = "AUTONOUS_";
+
+use Program::{Supervisor, ToolServer, Worker};
+
+const fn read_by(programs: &'static [Program], children_get: FromSupervisor) -> Readers {
+    Readers { programs, children_get }
+}
+
+const OWN: Readers = read_by(&[Supervisor], FromSupervisor::Nothing);
+const EVERYBODY: Readers = read_by(&[Supervisor, ToolServer, Worker], FromSupervisor::PassedOn);
+const PLACE: Readers = read_by(&[Supervisor, ToolServer], FromSupervisor::Decided);
+const TOOLS: Readers = read_by(&[ToolServer], FromSupervisor::PassedOn);
+const TOOLS_AND_OWN: Readers = read_by(&[ToolServer, Supervisor], FromSupervisor::PassedOn);
+const TOOLS_AND_ALL: Readers = read_by(&[ToolServer, Supervisor, Worker], FromSupervisor::PassedOn);
+const TOOLS_PLACE: Readers = read_by(&[ToolServer], FromSupervisor::Decided);
+const ROOTS: Readers = read_by(&[ToolServer, Supervisor], FromSupervisor::Decided);
+const TOOL_KEY: Readers = read_by(&[ToolServer, Worker], FromSupervisor::Decided);
+const WORKERS_OWN: Readers = read_by(&[Worker], FromSupervisor::PassedOn);
+const MODEL: Readers = read_by(&[Worker, Supervisor], FromSupervisor::PassedOn);
+const WORKER_PLACE: Readers = read_by(&[Worker], FromSupervisor::Decided);
+
+/// The rows as constants, and the list of them.
+macro_rules! table {
+    ($($constant:ident: $kind:ident<$type:ty> = ($name:literal, $readers:expr, $unset:expr, $values:expr,
+        $meaning:expr);)*) => {
+        $(
+            #[doc = $meaning]
+            pub const $constant: $kind<$type> = $kind::new($name, $readers, $unset, $values, $meaning);
+        )*
+
+        /// All rows.
+        pub const ALL: &[&dyn Row] = &[$(&$constant),*];
+    };
+}
+
+table! {
+    DATA_DIR: Setting<PathBuf> = ("AUTONOUS_DATA_DIR", PLACE, "./data", path("a directory"),
+        "data directory");
+    LOG_FORMAT: Setting<Format> = ("AUTONOUS_LOG_FORMAT", EVERYBODY, "human",
+        choice(&[("human", Format::Human), ("json", Format::Json)]),
+        "how logs are written, to stderr");
+    RUST_LOG: Setting<Filter> = ("RUST_LOG", EVERYBODY, "info",
+        checked(Filter::new, "a filter such as `info,tool_server=debug`"),
+        "what is logged");
+    CONFIG_DIR: Optional<PathBuf> = ("AUTONOUS_CONFIG_DIR", EVERYBODY, "none",
+        checked(checks::directory, "a directory that exists"),
+        "directory outside every root whose `AUTONOUS.md` replaces the system prompt, whose `models.toml` \
+         [lists models](models.md#a-file-with-models), and whose `policy.toml` \
+         [has rules for calls](approvals.md)");
+    CONTROL_LISTEN: Setting<SocketAddr> = ("AUTONOUS_CONTROL_LISTEN", OWN, "127.0.0.1:8700", listen(),
+        "address of the control port");
+    CONTROL_ALLOWED_HOSTS: Setting<Vec<String>> = ("AUTONOUS_CONTROL_ALLOWED_HOSTS", OWN, "",
+        items(checks::hosts, "host names, comma separated, such as box.example or box.example:8700"),
+        "further names to accept in `Host`. `/livez` and `/readyz` accept any IP address");
+    CONTROL_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_TOKEN", OWN, "generated at start",
+        secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
+        "the token that clients of the control port send");
+    WORKERS: Setting<usize> = ("AUTONOUS_WORKERS", OWN, "4", count(1, 64),
+        "how many tasks run at once, each in a worker process ([many chats](#many-chats-at-once))");
+    STOP_SECONDS: Setting<Duration> = ("AUTONOUS_STOP_SECONDS", OWN, "10", seconds(0, 600),
+        "how long running tasks and calls may take after a signal to stop");
+    CONTACTS_COOLDOWN: Setting<Duration> = ("AUTONOUS_CONTACTS_COOLDOWN", OWN, "1h",
+        checked(checks::pause, "a span such as 30m or 1h, at most 30d, or 0 for none"),
+        "how long a contact gets no message after one that did not arrive \
+         ([contacts](telegram.md#contacts))");
+    SCHEDULES_MAX_PER_CHAT: Setting<u32> = ("AUTONOUS_SCHEDULES_MAX_PER_CHAT", OWN, "20", small(1, 1000),
+        "the most reminders and repeated tasks of a chat that are open");
+    SCHEDULES_MIN_MINUTES: Setting<u32> = ("AUTONOUS_SCHEDULES_MIN_MINUTES", OWN, "5", small(1, 1440),
+        "the shortest pause between two times of a repeated task; a task that a schedule began cannot set \
+         another one sooner, either");
+    RETENTION: Setting<Option<Span>> = ("AUTONOUS_RETENTION", OWN, "30d",
+        checked(checks::retention, "a span such as 30d or 12w, at least 1h, or 0 to keep all"),
+        "how long tasks are kept after their end ([pruning](#pruning))");
+    TASK_MAX_ATTEMPTS: Setting<u32> = ("AUTONOUS_TASK_MAX_ATTEMPTS", OWN, "3", small(1, 100),
+        "attempts per task; by default more for as long as `AUTONOUS_TASK_RETRY_SECONDS` says");
+    TASK_RETRY_SECONDS: Optional<Duration> = ("AUTONOUS_TASK_RETRY_SECONDS", OWN,
+        "900, or 0 where `AUTONOUS_TASK_MAX_ATTEMPTS` is set", seconds(0, 86_400),
+        "how long after its first failure a task is tried again, however often, while what it needs fails, \
+         such as the model; an attempt that ended its worker is only counted");
+    TASK_RETRY_BASE_MS: Setting<Duration> = ("AUTONOUS_TASK_RETRY_BASE_MS", OWN, "2000",
+        milliseconds(1, 60_000),
+        "pause after the first failed attempt; doubles up to a minute");
+    TELEGRAM_TOKEN: Optional<Secret> = ("AUTONOUS_TELEGRAM_TOKEN", OWN, "none",
+        secret(checks::is_bot_token, "a bot token from BotFather, such as 123456:ABC-DEF"),
+        "turns Telegram on ([telegram.md](telegram.md))");
+    TELEGRAM_API_URL: Optional<Url> = ("AUTONOUS_TELEGRAM_API_URL", OWN, "the public API",
+        checked(checks::api_address, "an http or https address"),
+        "another Bot API server");
+    TELEGRAM_ALLOWED_CHATS: Setting<Vec<i64>> = ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", OWN, "",
+        items(checks::chats, "chat IDs, such as 123456,-100987"),
+        "chats that may use the bot, beside those that were paired ([who may](telegram.md#who-may-use-it))");
+    TELEGRAM_ALLOWED_USERS: Setting<Vec<i64>> = ("AUTONOUS_TELEGRAM_ALLOWED_USERS", OWN, "",
+        items(checks::people, "user IDs, such as 123456,4711"),
+        "people who may use the bot, in private and in allowed groups");
+    TELEGRAM_GROUP_MEMBERS: Setting<GroupMembers> = ("AUTONOUS_TELEGRAM_GROUP_MEMBERS", OWN, "admins",
+        choice(GroupMembers::WORDS),
+        "who else is obeyed in an allowed group");
+    APPROVERS: Optional<Vec<i64>> = ("AUTONOUS_APPROVERS", OWN, "all who may use the bot by themselves",
+        items(checks::people, "user IDs, such as 123456,4711"),
+        "the people who decide about calls that wait for a person");
+    TELEGRAM_GROUP_TRIGGER: Setting<GroupTrigger> = ("AUTONOUS_TELEGRAM_GROUP_TRIGGER", OWN, "mention",
+        choice(GroupTrigger::WORDS),
+        "which messages of a group are tasks: those that speak to the bot (`mention`), or all that it sees \
+         (`all`)");
+    TRANSCRIBE: Optional<String> = ("AUTONOUS_TRANSCRIBE", OWN, "none",
+        text("a command line, or an address such as https://host/v1"),
+        "how voice messages become text ([telegram.md](telegram.md#use-it)): a command line, or the base \
+         address with `/v1` of a service");
+    TRANSCRIBE_MODEL: Setting<String> = ("AUTONOUS_TRANSCRIBE_MODEL", OWN, "whisper-1", text("a name"),
+        "the service's model");
+    TRANSCRIBE_API_KEY: Optional<Secret> = ("AUTONOUS_TRANSCRIBE_API_KEY", OWN, "none",
+        secret(checks::is_any, "a key"),
+        "the service's key");
+    TG_PENDING_WINDOW_SECONDS: Setting<Duration> = ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", OWN, "600",
+        seconds(0, 86_400),
+        "messages older than this at the start are stored but not run");
+    TG_PENDING_MAX_MESSAGES: Setting<u32> = ("AUTONOUS_TG_PENDING_MAX_MESSAGES", OWN, "50", small(0, 10_000),
+        "of the messages that waited in a chat, at most this many are run: the newest. None begins before \
+         all have come");
+    TG_SEND_MAX_ATTEMPTS: Setting<u32> = ("AUTONOUS_TG_SEND_MAX_ATTEMPTS", OWN, "20", small(1, 1000),
+        "attempts to send a message to Telegram");
+
+    TOOL_ALLOWED_ROOTS: Optional<Vec<String>> = ("AUTONOUS_TOOL_ALLOWED_ROOTS", ROOTS,
+        "`workspace` and `state` in the data directory; required when the server runs alone",
+        list("absolute directories, comma separated"),
+        "the roots; relative paths start at the first");
+    WORKSPACES: Setting<Division> = ("AUTONOUS_WORKSPACES", TOOLS_AND_OWN, "shared", choice(Division::WORDS),
+        "`shared`: all chats see the same files. `per-chat`: each sees only \
+         [a directory of its own](sandbox.md#a-workspace-for-each-chat) in each root");
+    TOOL_LISTEN: Setting<SocketAddr> = ("AUTONOUS_TOOL_LISTEN", ROOTS, "127.0.0.1:8701", listen(),
+        "address; anything but loopback requires a token");
+    TOOL_ALLOWED_HOSTS: Setting<Vec<String>> = ("AUTONOUS_TOOL_ALLOWED_HOSTS", TOOLS, "",
+        items(checks::hosts, "host names, comma separated, such as box.example or box.example:8700"),
+        "further names to accept in `Host`. `/livez` and `/readyz` accept any IP address");
+    TOOL_TOKEN: Optional<Secret> = ("AUTONOUS_TOOL_TOKEN", TOOL_KEY, "none when the server runs alone",
+        secret(checks::is_any, "a token"),
+        "the token that callers must send; the supervisor generates one at each start");
+    APPROVAL_TIMEOUT_SECONDS: Setting<Duration> = ("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", TOOLS_AND_OWN, "600",
+        seconds(1, 86_400),
+        "how long a call waits for [a person](approvals.md#asking), and a yes for its call");
+    TOOL_APPROVER_TOKEN: Optional<Secret> = ("AUTONOUS_TOOL_APPROVER_TOKEN", TOOLS_PLACE,
+        "none when the server runs alone",
+        secret(checks::is_any, "another token than `AUTONOUS_TOOL_TOKEN`"),
+        "the token of those who [decide about the calls of others](approvals.md#deciding), and may undo \
+         them; no caller may have it, and the supervisor generates one at each start");
+    FETCH_ALLOWED_HOSTS: Setting<Vec<String>> = ("AUTONOUS_FETCH_ALLOWED_HOSTS", TOOLS, "",
+        list("hosts separated by commas: example.com, *.example.com, example.com:8443, 192.0.2.1, or * for \
+              all public ones"),
+        "hosts that `url_fetch` may ask without a person's approval: `*.example.com` are those below \
+         `example.com` ([the web](#the-web))");
+    FETCH_ALLOW_PRIVATE: Setting<bool> = ("AUTONOUS_FETCH_ALLOW_PRIVATE", TOOLS, "false", flag(),
+        "whether listed hosts may have addresses that are not public");
+    FETCH_PROFILES_FILE: Optional<PathBuf> = ("AUTONOUS_FETCH_PROFILES_FILE", TOOLS_AND_OWN, "none",
+        path("a file that only its owner can read"),
+        "the file with [credentials for the web](#credentials-for-the-web)");
+    SEARCH_PROVIDER: Optional<SearchService> = ("AUTONOUS_SEARCH_PROVIDER", TOOLS,
+        "`duckduckgo`, which asks a person unless its host is listed", choice(SearchService::WORDS),
+        "the service behind `web_search`");
+    SEARCH_URL: Optional<Url> = ("AUTONOUS_SEARCH_URL", TOOLS, "the provider's own",
+        checked(checks::base_address, "a base address such as https://search.lan/"),
+        "its base address; required for `searxng`, whose address may be private");
+    SEARCH_API_KEY: Optional<Secret> = ("AUTONOUS_SEARCH_API_KEY", TOOLS_AND_OWN, "none",
+        secret(checks::is_any, "a key"),
+        "the key of `brave` or `tavily`; only the fetcher gets it");
+    TOOL_JOURNAL: Optional<PathBuf> = ("AUTONOUS_TOOL_JOURNAL", TOOLS_PLACE,
+        "`journal/tool-calls.jsonl` in the data directory", path("a file outside every root"),
+        "the journal");
+    TOOL_JOURNAL_MAX_BYTES: Setting<u64> = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", TOOLS, "67108864",
+        number(4096, 1 << 40),
+        "a journal file that would grow beyond this is archived");
+    TOOL_OUTPUT_DIR: Optional<PathBuf> = ("AUTONOUS_TOOL_OUTPUT_DIR", TOOLS_PLACE,
+        "`output` in the data directory", path("a directory neither in a root nor around one"),
+        "where long output is kept");
+    SKILLS_DIR: Optional<PathBuf> = ("AUTONOUS_SKILLS_DIR", TOOLS_PLACE, "`skills` in the data directory",
+        path("a directory neither in a root nor around one"),
+        "skills: tools and commands can read them");
+    TOOL_TIMEOUT_SECONDS: Setting<Duration> = ("AUTONOUS_TOOL_TIMEOUT_SECONDS", TOOLS, "30", seconds(1, 600),
+        "deadline of a call; for `bash` and `run_script`, unless the call has `timeout_seconds`");
+    TOOL_MAX_COMMANDS: Setting<usize> = ("AUTONOUS_TOOL_MAX_COMMANDS", TOOLS, "8", count(1, 1000),
+        "most commands at once; a further one waits up to 2 s and is then refused with `OVERLOADED`");
+    TOOL_MAX_OUTPUT_LINES: Setting<usize> = ("AUTONOUS_TOOL_MAX_OUTPUT_LINES", TOOLS, "2000",
+        count(1, 1_000_000),
+        "longer output is truncated");
+    TOOL_MAX_OUTPUT_BYTES: Setting<usize> = ("AUTONOUS_TOOL_MAX_OUTPUT_BYTES", TOOLS, "51200",
+        count(1, 8 << 20),
+        "longer output is truncated");
+    UNDO_MAX_MB: Setting<u64> = ("AUTONOUS_UNDO_MAX_MB", TOOLS, "256", mebibytes(0, 1 << 30),
+        "how much of what file tools replaced or removed is kept for [undoing it](#undoing-a-change), for a \
+         week; 0 keeps nothing");
+    TOOL_MAX_EDIT_BYTES: Setting<u64> = ("AUTONOUS_TOOL_MAX_EDIT_BYTES", TOOLS, "16777216",
+        number(1, 1 << 30),
+        "largest file that can be hashed and edited");
+    TOOL_RAW_FILES: Setting<bool> = ("AUTONOUS_TOOL_RAW_FILES", TOOLS, "true", flag(),
+        "whether [`/files`](#files-over-http) sends and stores files, unredacted");
+    TOOL_MAX_UPLOAD_BYTES: Setting<u64> = ("AUTONOUS_TOOL_MAX_UPLOAD_BYTES", TOOLS, "67108864",
+        number(1, 1 << 30),
+        "largest upload");
+    TOOL_SEARCH_MAX_ENTRIES: Setting<u64> = ("AUTONOUS_TOOL_SEARCH_MAX_ENTRIES", TOOLS, "1000000",
+        number(1, 1_000_000_000),
+        "most entries that one search examines");
+    TOOL_PROTECTED: Setting<Vec<String>> = ("AUTONOUS_TOOL_PROTECTED", TOOLS,
+        ".git/hooks,.git/config,.hg/hgrc,.hg/hgrc-not-shared,.jj/repo/config.toml,.jj/workspace-config.toml,\
+         .envrc,.vscode,*.code-workspace,.idea,.zed,.fleet,.exrc,.vimrc,.nvimrc,.nvim.lua,.lvimrc,\
+         .dir-locals.el,.dir-locals-2.el,.mcp.json,.claude,.codex,.cursor,.gemini,.windsurf,.kiro,.roo,\
+         .opencode,opencode.json,.aider.conf.yml,.Rprofile,.irbrc,.pryrc,.pdbrc,.gdbinit,.lldbinit,.octaverc,\
+         .devcontainer,.devcontainer.json,.mise.toml,mise.toml,.cargo/config.toml,.cargo/config,.yarnrc.yml,\
+         .yarnrc,.yarn/releases,.yarn/plugins,.pnpmfile.cjs,.pnpmfile.mjs",
+        list("names and paths of files, separated by commas"),
+        "[control files](sandbox.md#control-files-by-name): tools never write them, and \
+         [commands leave none behind](sandbox.md#what-commands-leave-behind). Git directories are guarded \
+         whatever this says");
+    TOOL_DENY_PATHS: Setting<Vec<String>> = ("AUTONOUS_TOOL_DENY_PATHS", TOOLS,
+        ".env,.env.*,*.pem,*.key,*.p12,*.pfx,id_rsa*,id_dsa*,id_ecdsa*,id_ed25519*,\
+         .ssh/,.gnupg/,.aws/,.kube/,.netrc,.git-credentials,.npmrc,.pypirc,.pgpass,\
+         **/.docker/config.json,**/.config/gh/,**/.config/gcloud/",
+        list("globs separated by commas"),
+        "names that tools cannot use in the roots, in any letter case. A pattern without a slash matches at \
+         any depth; one with a slash matches from the root, or at any depth after `**/`; one that ends in a \
+         slash matches a directory with everything in it. `delete` removes them unread; certificates and \
+         public keys are shown ([sandbox.md](sandbox.md#what-is-hidden))");
+    TOOL_DISABLED: Setting<Vec<String>> = ("AUTONOUS_TOOL_DISABLED", TOOLS_AND_ALL, "",
+        list("names of tools, separated by commas"),
+        "disabled tools, those of the worker and of channels too; by default `delete` and `run_script` \
+         [ask](approvals.md)");
+    TOOL_DISABLE_EXEC: Setting<bool> = ("AUTONOUS_TOOL_DISABLE_EXEC", TOOLS_AND_OWN, "false", flag(),
+        "serve only the file tools");
+    TOOL_SANDBOX: Setting<SandboxMode> = ("AUTONOUS_TOOL_SANDBOX", TOOLS, "auto", choice(SandboxMode::WORDS),
+        "`auto` uses the best tier that the kernel allows; `full` (tier A) and `landlock` (tier B) refuse to \
+         start without theirs ([sandbox.md](sandbox.md))");
+    TOOL_READONLY_ROOTS: Setting<Vec<String>> = ("AUTONOUS_TOOL_READONLY_ROOTS", TOOLS, "",
+        list("directories that exist, separated by commas"),
+        "directories, such as toolchains, that commands can read; none may contain the data directory, the \
+         journal or the output");
+    TOOL_ENV: Setting<Vec<String>> = ("AUTONOUS_TOOL_ENV", TOOLS_AND_OWN, "",
+        Values::List {
+            of: |items| Ok(items.to_vec()),
+            shown: checks::name_of_assignment,
+            expected: "`NAME` or `NAME=value`, separated by commas, and none of the server's own secrets",
+        },
+        "variables for commands, `NAME` with the server's value. Commits have the name in `GIT_AUTHOR_NAME` \
+         and `GIT_AUTHOR_EMAIL`, else `Autonous <autonous@localhost>`; a repository's own `user.name` goes \
+         before that default");
+    TOOL_BASH_NETWORK: Optional<CommandNetwork> = ("AUTONOUS_TOOL_BASH_NETWORK", TOOLS, "`off`",
+        choice(CommandNetwork::WORDS),
+        "the network of commands: none; public addresses over TCP ([sandbox.md](sandbox.md#network)); all \
+         that this machine reaches. `public` and `all` require a token");
+    TOOL_BASH_ALLOW_NETWORK: Optional<bool> = ("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", TOOLS, "none", flag(),
+        "older: `true` for `public`, `false` for `off`");
+    TOOL_BASH_DENYLIST: Setting<Vec<String>> = ("AUTONOUS_TOOL_BASH_DENYLIST", TOOLS, "",
+        list("command words, separated by commas"),
+        "further command words to refuse ([command-policy.md](command-policy.md))");
+    TOOL_MAX_MEMORY_MB: Setting<u64> = ("AUTONOUS_TOOL_MAX_MEMORY_MB", TOOLS, "4096",
+        mebibytes(16, 1 << 30),
+        "a command is killed when it has more memory: all its processes, files in its `/tmp`, `/dev/shm` and \
+         home (tier A), and shared memory ([sandbox.md](sandbox.md#limits))");
+    TOOL_MIN_FREE_MB: Setting<u64> = ("AUTONOUS_TOOL_MIN_FREE_MB", TOOLS, "512", mebibytes(0, 1 << 30),
+        "a reserve: commands are killed when a root's disk has less space left, or less than a twentieth of \
+         its inodes (at most 65536). Commands that start then can delete files but write to none. 0: no \
+         reserve");
+
+    TOOL_URL: Setting<Url> = ("AUTONOUS_TOOL_URL", WORKER_PLACE, "http://127.0.0.1:8701",
+        checked(checks::base_address, "an http or https URL such as http://127.0.0.1:8701"),
+        "the tool server for `agent-worker once`, which also reads `AUTONOUS_TOOL_TOKEN`");
+    MODEL_PROVIDER: Optional<ModelProvider> = ("AUTONOUS_MODEL_PROVIDER", MODEL,
+        "by the keys that are set, else `direct`", choice(ModelProvider::WORDS),
+        "which protocol the model's server speaks (`openai`: chat completions); or `direct` (no model: the \
+         message is the tool call) or `scripted` (for tests)");
+    MODEL_NAME: Optional<String> = ("AUTONOUS_MODEL_NAME", MODEL,
+        "the provider's, or the first of `models.toml`", text("a name"),
+        "the model; with `models.toml` the `name` of one in it");
+    MODEL_BASE_URL: Optional<String> = ("AUTONOUS_MODEL_BASE_URL", MODEL,
+        "`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL` or `GOOGLE_GEMINI_BASE_URL`, else the provider's",
+        text("an http or https URL without a user, such as http://127.0.0.1:11434/v1"),
+        "ends in `/v1`, Gemini's in `/v1beta`; a query such as Azure's `?api-version=` is kept");
+    MODEL_API_KEY: Optional<Secret> = ("AUTONOUS_MODEL_API_KEY", MODEL,
+        "`OPENAI_API_KEY`, `ANTHROPIC_API_KEY` or `GEMINI_API_KEY`", secret(checks::is_any, "a key"),
+        "the key; a local server needs none");
+    MODEL_SCRIPT: Optional<String> = ("AUTONOUS_MODEL_SCRIPT", WORKERS_OWN, "none",
+        text("actions separated by commas"),
+        "what `scripted` does, such as `err:overloaded,msg:hello`");
+    MODEL_TOOL_PROTOCOL: Setting<ToolProtocol> = ("AUTONOUS_MODEL_TOOL_PROTOCOL", WORKERS_OWN, "native",
+        choice(ToolProtocol::WORDS),
+        "`json` for a model without function calling");
+    MODEL_FALLBACK: Setting<Vec<String>> = ("AUTONOUS_MODEL_FALLBACK", MODEL, "",
+        list("names of models, separated by commas"),
+        "further models, asked in turn when those before fail: of `models.toml`, else at the same address");
+    MODEL_REASONING_EFFORT: Optional<Effort> = ("AUTONOUS_MODEL_REASONING_EFFORT", MODEL, "the model's",
+        choice(Effort::WORDS),
+        "how much it thinks");
+    MODEL_MAX_OUTPUT_TOKENS: Optional<u64> = ("AUTONOUS_MODEL_MAX_OUTPUT_TOKENS", MODEL,
+        "the provider's; 16000 for `anthropic`", number(1, 100_000_000),
+        "the longest reply, at most half of the window");
+    MODEL_TEMPERATURE: Optional<f64> = ("AUTONOUS_MODEL_TEMPERATURE", MODEL, "the model's",
+        checked(checks::temperature, "a number from 0 to 2"),
+        "how much chance there is in replies");
+    MODEL_VISION: Optional<bool> = ("AUTONOUS_MODEL_VISION", MODEL,
+        "`true` at the vendor's own address, else `false`", flag(),
+        "whether the model sees images");
+    MODEL_EXTRA_BODY: Optional<Map<String, Value>> = ("AUTONOUS_MODEL_EXTRA_BODY", MODEL, "none",
+        checked(checks::object, "a JSON object, such as {\"service_tier\": \"flex\"}"),
+        "fields that are merged into each request at the end");
+    MODEL_EXTRA_HEADERS: Optional<Secret> = ("AUTONOUS_MODEL_EXTRA_HEADERS", MODEL, "none",
+        secret(checks::is_any, "a JSON object of texts, such as {\"X-Title\": \"Autonous\"}"),
+        "headers for each request; treated as a secret");
+    MODEL_FIRST_TOKEN_SECONDS: Setting<Duration> = ("AUTONOUS_MODEL_FIRST_TOKEN_SECONDS", WORKERS_OWN, "300",
+        seconds(1, 86_400),
+        "how long the model may be silent before a reply");
+    MODEL_IDLE_SECONDS: Setting<Duration> = ("AUTONOUS_MODEL_IDLE_SECONDS", WORKERS_OWN, "60",
+        seconds(1, 86_400),
+        "how long it may be silent within a reply");
+    MODEL_CONTEXT_TOKENS: Setting<u64> = ("AUTONOUS_MODEL_CONTEXT_TOKENS", MODEL, "128000",
+        number(4_000, 100_000_000),
+        "the model's context window for prompt, tools, conversation and reply, by an estimate that holds \
+         against real tokenizers");
+    MODEL_PROMPT: Optional<PromptForm> = ("AUTONOUS_MODEL_PROMPT", WORKERS_OWN,
+        "`small` for a [small model](small-models.md), else `compact` for a window below 32,000 tokens, else \
+         `full`", choice(PromptForm::WORDS),
+        "the form of the rules and tools that the model gets: `compact` takes half the tokens and leaves out \
+         the less usual arguments, `small` has six tools and shorter results");
+    CONTROL_MAX_TURNS: Setting<u32> = ("AUTONOUS_CONTROL_MAX_TURNS", WORKERS_OWN, "20", small(1, 10_000),
+        "model requests per task");
+    CONTROL_MAX_WALL_TIME_SECONDS: Setting<Duration> = ("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", MODEL,
+        "600", seconds(1, 86_400),
+        "time per attempt, including tool calls; the supervisor reads it, too");
+    CONTROL_MAX_TOKENS: Setting<u64> = ("AUTONOUS_CONTROL_MAX_TOKENS", WORKERS_OWN, "2000000",
+        number(1, u64::MAX),
+        "output tokens plus uncached input tokens per task");
+    CONTROL_MAX_RETRIES: Setting<u32> = ("AUTONOUS_CONTROL_MAX_RETRIES", WORKERS_OWN, "3", small(0, 20),
+        "retries of a failed model request");
+}
+
+/// The settings that hold in a supervisor with this source, by variable: what it reads or passes on. Secrets
+/// are left out.
+pub fn shown(source: &Source) -> BTreeMap<String, String> {
+    let rows = ALL
+        .iter()
+        .filter(|row| row.is_read_by(Supervisor) || row.readers().children_get == FromSupervisor::PassedOn);
+    rows.filter_map(|row| Some((row.name().to_owned(), row.shown(source)?))).collect()
+}
+
+/// The variables that the supervisor passes on to this child, but for secrets.
+pub fn passed_to(child: Program) -> impl Iterator<Item = &'static str> {
+    let rows = ALL.iter().filter(move |row| row.is_passed_to(child) && !row.is_secret());
+    rows.map(|row| row.name())
+}
+
+/// The variables of this program's own secrets.
+pub fn secrets_of(program: Program) -> impl Iterator<Item = &'static str> {
+    let rows = ALL.iter().filter(move |row| row.is_secret() && row.is_read_by(program));
+    rows.map(|row| row.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::row::WhenUnset;
+
+    #[test]
+    fn each_row_has_a_name_of_its_own_and_a_default_that_is_valid() {
+        let names: BTreeSet<&str> = ALL.iter().map(|row| row.name()).collect();
+        assert_eq!(names.len(), ALL.len());
+        for row in ALL {
+            let name = row.name();
+            assert!(name == "RUST_LOG" || name.starts_with(PREFIX), "{name}");
+            assert!(!row.meaning().is_empty() && !row.expected().is_empty(), "{name}");
+            if let WhenUnset::Value(default) = row.default() {
+                assert_eq!(row.check(&Source::from_pairs([(name, default)])), Ok(()), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_value_names_the_variable_the_value_and_what_is_right() {
+        let error = |name: &str, value: &str| {
+            let row = ALL.iter().find(|row| row.name() == name).unwrap();
+            row.check(&Source::from_pairs([(name, value)])).unwrap_err().to_string()
+        };
+        for (name, value, expected) in [
+            ("AUTONOUS_WORKERS", "65", "a whole number from 1 to 64"),
+            ("AUTONOUS_WORKERS", "soon", "a whole number from 1 to 64"),
+            ("AUTONOUS_CONTROL_MAX_TOKENS", "-1", "a whole number from 1"),
+            ("AUTONOUS_TOOL_RAW_FILES", "yes", "true or false"),
+            ("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "everybody", "admins, listed or all"),
+            ("AUTONOUS_RETENTION", "5m", "a span such as 30d or 12w, at least 1h, or 0 to keep all"),
+            ("AUTONOUS_CONTACTS_COOLDOWN", "31d", "a span such as 30m or 1h, at most 30d, or 0 for none"),
+            ("AUTONOUS_TELEGRAM_ALLOWED_USERS", "-5", "user IDs, such as 123456,4711"),
+            ("AUTONOUS_MODEL_TEMPERATURE", "2.1", "a number from 0 to 2"),
+        ] {
+            assert_eq!(error(name, value), format!("{name}={value:?}: expected {expected}"));
+        }
+        for (name, value) in [("AUTONOUS_TELEGRAM_TOKEN", "hunter2"), ("AUTONOUS_CONTROL_TOKEN", "hunter2")] {
+            let error = error(name, value);
+            assert!(error.starts_with(&format!("{name}=\"***\": expected ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_holds_is_shown_in_its_plainest_form_and_nothing_private_is() {
+        let source = Source::from_pairs([
+            ("AUTONOUS_WORKERS", " 03"),
+            ("AUTONOUS_TOOL_ENV", "EDITOR, KEY=hunter2"),
+            ("AUTONOUS_TELEGRAM_TOKEN", "1:hunter2"),
+            ("AUTONOUS_MODEL_NAME", "m"),
+            ("AUTONOUS_TOOL_JOURNAL", "/ignored"),
+        ]);
+        let shown = shown(&source);
+        let value = |name: &str| shown.get(name).map(String::as_str);
+        assert_eq!(value("AUTONOUS_WORKERS"), Some("3"));
+        assert_eq!(value("AUTONOUS_TOOL_ENV"), Some("EDITOR,KEY"));
+        assert_eq!(value("AUTONOUS_MODEL_NAME"), Some("m"));
+        assert_eq!(value("AUTONOUS_RETENTION"), Some("30d"), "a default holds, too");
+        for absent in ["AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TOOL_JOURNAL", "AUTONOUS_MODEL_SCRIPT"] {
+            assert_eq!(value(absent), None, "{absent}");
+        }
+    }
+}
