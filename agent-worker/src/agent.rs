@@ -14,7 +14,6 @@ use crate::model::Model;
 use crate::model_size::SizeProbe;
 use crate::plans::{PlanFunctions, TaskPlan};
 use crate::prompt::PromptForm;
-use crate::supervisor_tools::SupervisorTools;
 use crate::tool_client::ToolClient;
 use crate::wall_clock::WallClock;
 
@@ -70,7 +69,6 @@ pub(crate) struct TaskRun<'a> {
     pub(crate) agents: &'a Agents,
     pub(crate) task: &'a Task,
     pub(crate) events: &'a EventSink,
-    pub(crate) supervisor: &'a SupervisorTools,
     /// The plan of the task.
     pub(crate) plan: TaskPlan<'a>,
     /// The `agent.started` event.

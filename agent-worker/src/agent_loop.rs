@@ -29,13 +29,12 @@ use crate::parked_turn::{CallEnd, CallTurn, known_result};
 use crate::partial_answer;
 use crate::past;
 use crate::picture;
-use crate::plans::TaskPlan;
+use crate::plans::{PlanFunctions, TaskPlan};
 use crate::prompt::{PromptForm, default_form};
 use crate::repetition::{LoopStatus, RepetitionDetector, WARNING, fingerprint};
 use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
-use crate::supervisor_tools::SupervisorTools;
 use crate::task_progress::TaskProgress;
-use crate::tool_calls::{self, Place};
+use crate::tool_calls;
 use crate::tool_client::CallContext;
 use crate::transcript::Transcript;
 use crate::wall_clock::WallClock;
@@ -62,12 +61,11 @@ impl Agents {
         &self,
         task: &Task,
         events: &EventSink,
-        supervisor: &SupervisorTools,
         clock: &WallClock,
         cancel: &CancellationToken,
     ) -> Outcome {
         let agent = self.of(task).for_its_size().await;
-        agent.run(self, task, events, supervisor, clock, cancel).await
+        agent.run(self, task, events, clock, cancel).await
     }
 
     /// The agent with the model that the task's chat has chosen. A model that is not there any more leaves
@@ -92,7 +90,6 @@ impl Agent {
         agents: &Agents,
         task: &Task,
         events: &EventSink,
-        supervisor: &SupervisorTools,
         clock: &WallClock,
         cancel: &CancellationToken,
     ) -> Outcome {
@@ -104,7 +101,7 @@ impl Agent {
         };
         let agent_id = events.record(agent_started, &task.parent_event_id).await;
         let plan = TaskPlan::new(&self.plan_functions, task);
-        let run = TaskRun { agent: self, agents, task, events, supervisor, plan, agent_id, started, clock };
+        let run = TaskRun { agent: self, agents, task, events, plan, agent_id, started, clock };
         let mut progress = TaskProgress::new(task);
         let end = tokio::select! {
             biased;
@@ -203,19 +200,17 @@ impl Agent {
 }
 
 impl TaskRun<'_> {
-    /// The tools of the tool server, of this worker and of the task's channel, sorted by name.
+    /// The tools of the tool server and the functions of this worker, sorted by name.
     async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, StopReason> {
-        let tools = self.agent.tools.catalogue().await.map_err(StopReason::Tools)?;
-        let of_channel = &self.task.channel_tools.offered;
+        let tools = self.agent.tools.catalogue(&self.task.session_id).await.map_err(StopReason::Tools)?;
         let mut own = self.plan.offered().peekable();
-        if of_channel.is_empty() && own.peek().is_none() {
+        if own.peek().is_none() {
             return Ok(tools);
         }
-        let of = |place: Place| move |tool: &&ToolSpec| self.place(&tool.name) == place;
-        let others = tools.iter().filter(of(Place::ToolServer)).chain(own.filter(of(Place::Worker)));
-        let mut merged: Vec<ToolSpec> = others.chain(of_channel).cloned().collect();
-        merged.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(Arc::new(merged))
+        let others = tools.iter().filter(|tool| !PlanFunctions::has(&tool.name));
+        let mut all: Vec<ToolSpec> = others.chain(own).cloned().collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(Arc::new(all))
     }
 }
 

@@ -38,7 +38,6 @@ pub mod serve;
 mod small_result;
 mod small_tools;
 mod stop_reason;
-mod supervisor_tools;
 mod task_progress;
 mod tool_calls;
 mod tool_client;

@@ -10,19 +10,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agents;
 use crate::event_sink::EventSink;
-use crate::supervisor_tools::SupervisorTools;
 use crate::wall_clock::WallClock;
 
 /// Works on `text` as if a user had written it, and prints the reply.
 pub async fn run(agents: &Agents, text: &str) -> anyhow::Result<ExitCode> {
     let task = Task::new(text);
     let (sender, receiver) = mpsc::channel(1);
-    // A request would get no answer, and the task has no tool that makes one.
-    let supervisor = SupervisorTools::new(sender.clone());
     let events = EventSink::new(sender, task.task_id.clone());
     let never = CancellationToken::new();
     tokio::spawn(log(receiver));
-    match agents.run(&task, &events, &supervisor, &WallClock::start(), &never).await {
+    match agents.run(&task, &events, &WallClock::start(), &never).await {
         Outcome::Done { reply, .. } => {
             writeln!(std::io::stdout(), "{}", visible::escaped(&reply)).context("cannot print the reply")?;
             Ok(ExitCode::SUCCESS)

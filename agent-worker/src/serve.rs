@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agents;
 use crate::event_sink::EventSink;
-use crate::supervisor_tools::SupervisorTools;
 use crate::wall_clock::WallClock;
 
 /// Far shorter than the silence after which the supervisor ends a worker.
@@ -72,7 +71,6 @@ pub async fn run(agents: Agents) -> Result<(), ServeError> {
     let mut model = Some(agents.first.model.name().to_owned());
     let mut messages = incoming(tokio::io::stdin());
     let outgoing = outgoing(tokio::io::stdout());
-    let supervisor = SupervisorTools::new(outgoing.clone());
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut running: Option<Running> = None;
@@ -91,7 +89,7 @@ pub async fn run(agents: Agents) -> Result<(), ServeError> {
             }
             message = messages.recv() => match message {
                 None => return Ok(()),
-                Some(message) => handle(message?, &agents, (&outgoing, &supervisor), &mut running)?,
+                Some(message) => handle(message?, &agents, &outgoing, &mut running)?,
             },
             result = ended(&mut running) => {
                 running = None;
@@ -104,12 +102,12 @@ pub async fn run(agents: Agents) -> Result<(), ServeError> {
 fn handle(
     message: ToWorker,
     agents: &Agents,
-    (outgoing, supervisor): (&mpsc::Sender<FromWorker>, &SupervisorTools),
+    outgoing: &mpsc::Sender<FromWorker>,
     running: &mut Option<Running>,
 ) -> Result<(), ServeError> {
     match (message, running.as_ref()) {
         (ToWorker::Task(task), None) => {
-            *running = Some(start(*task, agents, outgoing, supervisor.clone()));
+            *running = Some(start(*task, agents, outgoing));
         }
         (ToWorker::Task(task), Some(other)) => {
             return Err(ServeError::SecondTask(task.task_id, other.task_id.clone()));
@@ -117,27 +115,20 @@ fn handle(
         (ToWorker::Cancel { task_id }, Some(running)) if running.task_id == task_id => {
             running.cancel.cancel();
         }
-        (ToWorker::Reply { id, envelope }, _) => supervisor.replied(&id, *envelope),
         // Its result has already been sent.
         (ToWorker::Cancel { task_id }, _) => tracing::info!(%task_id, "the cancelled task is not running"),
     }
     Ok(())
 }
 
-fn start(
-    task: Task,
-    agents: &Agents,
-    outgoing: &mpsc::Sender<FromWorker>,
-    supervisor: SupervisorTools,
-) -> Running {
+fn start(task: Task, agents: &Agents, outgoing: &mpsc::Sender<FromWorker>) -> Running {
     let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
     let (agents, cancelled) = (agents.clone(), cancel.clone());
     let events = EventSink::new(outgoing.clone(), task_id.clone());
     let spent = task.parked.as_ref().map(|parked| parked.spent).unwrap_or_default();
     let clock = Arc::new(WallClock::go_on(Duration::from_millis(spent.wall_ms), Some(PATIENCE)));
     let its_clock = Arc::clone(&clock);
-    let work =
-        tokio::spawn(async move { agents.run(&task, &events, &supervisor, &its_clock, &cancelled).await });
+    let work = tokio::spawn(async move { agents.run(&task, &events, &its_clock, &cancelled).await });
     Running { task_id, attempt, cancel, clock, work }
 }
 

@@ -42,14 +42,6 @@ pub(crate) async fn run_all(
     Ok(ends)
 }
 
-/// Who runs a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    ToolServer,
-    Worker,
-    Supervisor,
-}
-
 impl TaskRun<'_> {
     /// Makes a call where the tool belongs, unless it has ended before.
     async fn call(
@@ -62,36 +54,21 @@ impl TaskRun<'_> {
             CallState::Waits { key, .. } => Some(key.as_str()),
             CallState::Answered { .. } | CallState::Expired => return Ok(CallEnd::Open(state.clone())),
         };
-        let waited = match self.place(&call.name) {
-            Place::Supervisor => self.supervisor.call(call, caller, self.clock).await,
-            Place::Worker => Waited::Answered(plan_calls::answer(self, call, caller.turn_id).await),
-            Place::ToolServer => {
-                let mut waited = self.agent.tools.call(call, caller, self.clock, key).await?;
-                if self.agent.prompt_form == PromptForm::Small
-                    && let Some(read) = reading_first(call, &waited)
-                {
-                    self.agent.tools.call(&read, caller, self.clock, None).await?;
-                    waited = self.agent.tools.call(call, caller, self.clock, None).await?;
-                }
-                waited
-            }
-        };
+        // Whether it is offered or not; an unknown tool is the tool server's to refuse.
+        if PlanFunctions::has(&call.name) {
+            return Ok(CallEnd::Answered(plan_calls::answer(self, call, caller.turn_id).await));
+        }
+        let mut waited = self.agent.tools.call(call, caller, self.clock, key).await?;
+        if self.agent.prompt_form == PromptForm::Small
+            && let Some(read) = reading_first(call, &waited)
+        {
+            self.agent.tools.call(&read, caller, self.clock, None).await?;
+            waited = self.agent.tools.call(call, caller, self.clock, None).await?;
+        }
         Ok(match waited {
             Waited::Answered(envelope) => CallEnd::Answered(envelope),
             Waited::Undecided(state) => CallEnd::Open(state),
         })
-    }
-
-    /// Where the tool of this name belongs, whether it is offered or not; an unknown one is the tool
-    /// server's to refuse.
-    pub(crate) fn place(&self, tool: &str) -> Place {
-        if self.task.channel_tools.has(tool) {
-            Place::Supervisor
-        } else if PlanFunctions::has(tool) {
-            Place::Worker
-        } else {
-            Place::ToolServer
-        }
     }
 }
 

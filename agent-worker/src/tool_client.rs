@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use process::Secret;
 use protocol::task::SCHEDULED_TASK;
-use protocol::{CallState, Envelope, ErrorCode, EventId, Task, ToolError, ToolSpec, now_ms};
+use protocol::{CallState, Envelope, ErrorCode, EventId, SessionId, Task, ToolError, ToolSpec, now_ms};
 use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
@@ -74,10 +74,11 @@ impl ToolClient {
         Ok(Self { client, url, token, catalogue: CatalogueCache::default() })
     }
 
-    /// The tools, sorted by name; the cached ones if the server says that they have not changed.
-    pub(crate) async fn catalogue(&self) -> Result<Arc<Vec<ToolSpec>>, ToolServerError> {
+    /// The tools of a session, sorted by name; the cached ones if the server says that they are the same.
+    pub(crate) async fn catalogue(&self, session: &SessionId) -> Result<Arc<Vec<ToolSpec>>, ToolServerError> {
         let known = self.catalogue.known();
         let mut request = self.request(Method::GET, None).timeout(CATALOGUE_TIMEOUT);
+        request = request.header("X-Session-Id", session.as_str());
         if let Some((tag, _)) = &known {
             request = request.header(IF_NONE_MATCH, tag);
         }

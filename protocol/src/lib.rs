@@ -9,6 +9,8 @@ pub mod approval;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 mod call_record;
 mod data;
+#[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
+pub mod effect;
 pub mod envelope;
 pub mod error;
 pub mod event;
@@ -21,7 +23,6 @@ mod plan;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod task;
 pub mod text_form;
-mod tool_names;
 mod tool_spec;
 pub mod visible;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
@@ -36,12 +37,10 @@ pub use journal::JournalRecord;
 pub use parked::{CallState, Parked, ParkedCall, Spent};
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use task::{
-    ChannelTools, EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Quota, Role, Sender,
-    Task,
+    EarlierAttempts, HistoryMessage, Origin, PastCall, PastCallStatus, Quota, Role, Sender, Task,
 };
-pub use tool_names::{SUPERVISOR_TOOLS, TOOL_SERVER_TOOLS, WORKER_TOOLS};
 pub use tool_spec::{Annotations, Risk, ToolSpec};
-pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker, ToolRequest};
+pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker};
 
 /// The longest line between supervisor and worker, in bytes with the newline.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EventId, Parked, PersonId, Plan, SessionId, TaskId, ToolSpec};
+use crate::{EventId, Parked, PersonId, Plan, SessionId, TaskId};
 
 /// What the supervisor gives to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,9 +44,6 @@ pub struct Task {
     /// Today, as `2026-01-31`, in UTC.
     #[serde(default)]
     pub date: String,
-    /// The supervisor's own tools.
-    #[serde(default, skip_serializing_if = "ChannelTools::is_empty")]
-    pub channel_tools: ChannelTools,
     /// What the task may use of its chat's and user's limits of the day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<Quota>,
@@ -83,7 +80,6 @@ impl Task {
             system_prompt: None,
             roots: Vec::new(),
             date: String::new(),
-            channel_tools: ChannelTools::default(),
             quota: None,
         }
     }
@@ -137,27 +133,6 @@ impl std::fmt::Display for Sender {
             Some(username) => write!(f, "{name} (@{username}, ID {id})"),
             None => write!(f, "{name} (ID {id})"),
         }
-    }
-}
-
-/// Tools that belong to the supervisor: the worker calls them by a request to it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ChannelTools {
-    /// Those of the task's channel.
-    pub offered: Vec<ToolSpec>,
-    /// The names of other channels' tools: the supervisor says why they cannot be called here.
-    pub withheld: Vec<String>,
-}
-
-impl ChannelTools {
-    /// Whether there are none at all.
-    pub fn is_empty(&self) -> bool {
-        self.offered.is_empty() && self.withheld.is_empty()
-    }
-
-    /// Whether a tool is the supervisor's.
-    pub fn has(&self, name: &str) -> bool {
-        self.offered.iter().any(|spec| spec.name == name) || self.withheld.iter().any(|other| other == name)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Envelope, Event, EventId, Parked, Task, TaskId};
+use crate::{Event, Parked, Task, TaskId};
 
 /// Sent to the worker's stdin. At the end of the input the worker exits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,8 +12,6 @@ pub enum ToWorker {
     Task(Box<Task>),
     /// Stop this task if it is running.
     Cancel { task_id: TaskId },
-    /// The answer to a request.
-    Reply { id: EventId, envelope: Box<Envelope> },
 }
 
 /// Sent by the worker on stdout.
@@ -35,30 +33,7 @@ pub enum FromWorker {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits_for_person: bool,
     },
-    /// Asks for something that only the supervisor can do; it is answered with a [`ToWorker::Reply`].
-    Request(ToolRequest),
     Result(TaskResult),
-}
-
-/// A call of one of the supervisor's tools.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolRequest {
-    /// The reply carries the same.
-    pub id: EventId,
-    pub task_id: TaskId,
-    /// The `turn.started` event, the parent of the call's events.
-    pub parent_event_id: EventId,
-    pub tool: String,
-    /// The arguments as JSON text, as the model wrote them.
-    pub arguments: String,
-    /// How long the call waits for a person, if one must approve it.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub wait_seconds: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(seconds: &u64) -> bool {
-    *seconds == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +83,7 @@ pub enum ReplyFormat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EventId;
     use crate::event::TaskClaimed;
     use crate::{CallState, ParkedCall, Spent};
 
@@ -133,19 +109,10 @@ mod tests {
         let task_id = TaskId::new();
         let event = Event::now(TaskClaimed { attempt: 1 }, None, Some(&task_id));
         let outcome = Outcome::Failed { error: "no".into(), retryable: true, retry_after_ms: Some(1) };
-        let request = ToolRequest {
-            id: EventId::new(),
-            task_id: task_id.clone(),
-            parent_event_id: EventId::new(),
-            tool: "telegram_react".to_owned(),
-            arguments: "{".to_owned(),
-            wait_seconds: 600,
-        };
         for message in [
             FromWorker::Event { event },
             FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()), waits_for_person: false },
             FromWorker::Heartbeat { task_id: Some(task_id.clone()), model: None, waits_for_person: true },
-            FromWorker::Request(request),
             FromWorker::Result(TaskResult { task_id: task_id.clone(), attempt: 1, outcome }),
             FromWorker::Result(TaskResult { task_id, attempt: 1, outcome: parked() }),
         ] {

@@ -3,13 +3,11 @@
 //! An invalid value stops the start and names its variable. Only this module reads the environment or the
 //! current directory.
 
-mod call_rules;
 mod telegram;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -17,13 +15,12 @@ use process::Secret;
 use settings::choices::Division;
 use settings::quotas::Limits;
 use settings::table::{
-    self, APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN,
+    self, CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN,
     CONTROL_MAX_WALL_TIME_SECONDS, CONTROL_TOKEN, DATA_DIR, RETENTION, SCHEDULES_MAX_PER_CHAT,
     SCHEDULES_MIN_MINUTES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
-    TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_DISABLED, TOOL_LISTEN, TOOL_TOKEN, WORKERS, WORKSPACES,
+    TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, TOOL_TOKEN, WORKERS, WORKSPACES,
 };
 use settings::{Program, Row, SettingError, Source};
-use toolkit::policy::Policy;
 
 use crate::children::environment::ChildSettings;
 use crate::children::fetch_secrets::fetch_secrets;
@@ -63,12 +60,6 @@ pub(crate) struct Config {
     pub system_prompt: Option<String>,
     /// `[limits.…]` of `policy.toml` in `AUTONOUS_CONFIG_DIR`: what chats and users may use in a day.
     pub limits: Limits,
-    /// The rules of `policy.toml` in `AUTONOUS_CONFIG_DIR`, for the tools that the supervisor runs.
-    pub policy: Arc<Policy>,
-    /// The tool server checks the names.
-    pub disabled_tools: BTreeSet<String>,
-    /// How long a call waits for a person.
-    pub approval_timeout: Duration,
     /// How long a contact is not written to after a failure; 0 for not at
     /// all.
     pub contacts_cooldown: Duration,
@@ -130,9 +121,6 @@ impl Config {
             division: WORKSPACES.read(source)?,
             system_prompt: system_prompt(config_dir.as_deref())?,
             limits: Limits::read(config_dir.as_deref())?,
-            policy: Arc::new(call_rules::read(config_dir.as_deref())?),
-            disabled_tools: TOOL_DISABLED.read(source)?.into_iter().collect(),
-            approval_timeout: APPROVAL_TIMEOUT_SECONDS.read(source)?,
             contacts_cooldown: CONTACTS_COOLDOWN.read(source)?,
             schedules: ScheduleLimits {
                 most_of_chat: SCHEDULES_MAX_PER_CHAT.read(source)?,

@@ -73,11 +73,6 @@ impl DataDir {
         self.0.join("journal/tool-calls.jsonl")
     }
 
-    /// Where the supervisor's own tools keep the idempotency keys of their calls.
-    pub(crate) fn calls(&self) -> PathBuf {
-        self.0.join("db/calls")
-    }
-
     /// Where the tool server keeps the full text of truncated outputs.
     pub(crate) fn output(&self) -> PathBuf {
         self.0.join("output")

@@ -2,6 +2,7 @@
 //! never in memory as a whole.
 
 use futures_util::{Stream, StreamExt as _, stream};
+use protocol::effect::MAX_FILE_BYTES;
 use protocol::{ErrorCode, ToolError};
 use reqwest::RequestBuilder;
 
@@ -9,9 +10,6 @@ use crate::channel::content::StoredFile;
 use crate::error_chain::error_chain;
 use crate::store::{Store, StoreError, outgoing_files};
 use crate::tool_files::{GetError, opened};
-
-/// What Telegram takes of a bot, with room for what it counts otherwise.
-pub(crate) const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
 /// A part has at least this size, but for the last.
 const PART_BYTES: usize = 512 * 1024;
@@ -86,18 +84,18 @@ fn not_opened(error: GetError) -> ToolError {
     }
 }
 
-fn empty() -> ToolError {
+pub(crate) fn empty() -> ToolError {
     ToolError::new(ErrorCode::InvalidArgument, "The file is empty, and an empty file cannot be sent.")
 }
 
-fn too_large(size: u64) -> ToolError {
+pub(crate) fn too_large(size: u64) -> ToolError {
     let most = MAX_FILE_BYTES >> 20;
     let message =
         format!("The file has {size} bytes or more, which is larger than the {most} MiB that can be sent.");
     ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Compress it, or split it: `split -b 19M`.")
 }
 
-fn not_stored(error: StoreError) -> ToolError {
+pub(crate) fn not_stored(error: StoreError) -> ToolError {
     tracing::error!(%error, "could not store a file that is to be sent");
     let message = "It could not be stored, so it is not sent.";
     ToolError::new(ErrorCode::IoError, message).with_hint("Ask the operator to look at the supervisor's log.")

@@ -13,17 +13,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use toolkit::RegistryError;
 
-use crate::all_channels::{channels, registries};
+use crate::all_channels::channels;
 use crate::approvals::ask::Asker;
 use crate::approvals::client::Approvals;
-use crate::approvals::expire::expire;
 use crate::approvals::follow::Follower;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::{Channels, Delivery};
-use crate::channel_tools::sending::Sending;
-use crate::channel_tools::{self, ChannelTools, Surroundings};
 use crate::channels::local;
 use crate::channels::pace::SharedPace;
 use crate::channels::{progress, sender};
@@ -39,6 +35,7 @@ use crate::control::{self, Control};
 use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue};
+use crate::effects::Effects;
 use crate::file_requests::FileRequests;
 use crate::health::Board;
 use crate::health::database_file::DatabaseFile;
@@ -89,10 +86,6 @@ pub(crate) enum RunError {
     NotInOrder,
     #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
-    #[error(transparent)]
-    Tools(#[from] RegistryError),
-    #[error("could not open what the supervisor keeps of its tools' calls")]
-    ToolState(#[source] std::io::Error),
 }
 
 /// Runs until it is asked to `stop`. `announce` is called once, when all children are ready for the first
@@ -208,28 +201,14 @@ impl Foundation {
             files_came: Arc::default(),
         }
     }
-
-    fn surroundings(&self, config: &Config, tokens: &Tokens, approvals: &Approvals) -> Surroundings {
-        Surroundings {
-            store: self.store.clone(),
-            journal: self.journal.clone(),
-            policy: Arc::clone(&config.policy),
-            disabled: config.disabled_tools.clone(),
-            approvals: Arc::clone(approvals.own()),
-            url: tokens.control_url.clone(),
-            state_dir: config.data.calls(),
-        }
-    }
 }
 
 /// The clients of the tool server: for files, and for what waits for a person.
-fn clients(config: &Config, tokens: &Tokens, store: &Store) -> Result<(ToolFiles, Approvals), RunError> {
+fn clients(config: &Config, tokens: &Tokens) -> Result<(ToolFiles, Approvals), RunError> {
     let token = Secret::from(tokens.tool_token.as_str());
     let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
     let approver = Secret::from(tokens.approver_token.as_str());
-    let own = channel_tools::approvals(&config.data.calls(), store, config.approval_timeout)
-        .map_err(RunError::ToolState)?;
-    Ok((files, Approvals::new(&tokens.tool_url, approver, own)?))
+    Ok((files, Approvals::new(&tokens.tool_url, approver)?))
 }
 
 struct System {
@@ -240,7 +219,7 @@ struct System {
     journal: Journal,
     tokens: Tokens,
     channels: Channels,
-    channel_tools: ChannelTools,
+    effects: Effects,
     schedules: Schedules,
     contacts: Contacts,
     queue: Queue,
@@ -263,15 +242,13 @@ impl System {
         launcher: Arc<Launcher>,
         foundation: Foundation,
     ) -> Result<Self, RunError> {
-        let (files, approvals) = clients(&config, &tokens, &foundation.store)?;
+        let (files, approvals) = clients(&config, &tokens)?;
         let inbound = foundation.inbound(&config, &files, &approvals);
         let channels = channels(&config.channels, inbound.clone())?;
         let schedules = Schedules::new(&foundation.store, &channels, config.schedules);
-        let sending = Sending { store: foundation.store.clone(), channels: channels.clone() };
-        let contacts = Contacts { sending, book: Book(files.clone()), cooldown: config.contacts_cooldown };
-        let registries = registries(&contacts.sending, &files, &schedules, &contacts)?;
-        let surroundings = foundation.surroundings(&config, &tokens, &approvals);
-        let channel_tools = ChannelTools::new(registries, surroundings).map_err(RunError::ToolState)?;
+        let (store, cooldown) = (foundation.store.clone(), config.contacts_cooldown);
+        let contacts = Contacts { store, book: Book(files.clone()), cooldown };
+        let effects = Effects::new(&foundation.store, &channels, &foundation.journal, &schedules);
         let Foundation { store, run, journal, board, stop, tasks } = foundation;
         Ok(Self {
             config,
@@ -281,7 +258,7 @@ impl System {
             journal,
             tokens,
             channels,
-            channel_tools,
+            effects,
             schedules,
             contacts,
             queue: Queue::default(),
@@ -309,7 +286,6 @@ impl System {
         self.start_approvals();
         let clock = schedules::due::keep(self.schedules.clone(), self.run.clone(), self.stop.clone());
         self.tasks.spawn("schedules", clock);
-        self.tasks.spawn("calls", self.channel_tools.clone().sweep(self.stop.clone()));
         let deliveries = contacts::deliveries::follow(self.contacts.clone(), self.stop.clone());
         self.tasks.spawn("contacts", deliveries);
         self.announce_when_ready(children, monitor, announce);
@@ -331,6 +307,7 @@ impl System {
             approver_token: Secret::from(self.tokens.approver_token.as_str()),
             client: reqwest::Client::builder().no_proxy().build()?,
             journal: self.journal.clone(),
+            effects: self.effects.clone(),
             store: self.store.clone(),
             settled_until,
             board: self.board.clone(),
@@ -377,7 +354,6 @@ impl System {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
                 division: self.config.division,
-                channel_tools: self.channel_tools.clone(),
             }),
         }
     }
@@ -430,7 +406,7 @@ impl System {
             settings: self.config.settings(),
             cancel_signal: self.inbound.cancel_signal.clone(),
             channels: self.channels.clone(),
-            channel_tools: self.channel_tools.clone(),
+            tool_server: self.files.clone(),
             approvals: self.approvals.clone(),
             stop: self.stop.clone(),
         };
@@ -468,7 +444,6 @@ impl System {
             since_ms: protocol::now_ms(),
         };
         self.tasks.spawn("approvals", follower.follow(self.stop.clone()));
-        self.tasks.spawn("expiry of approvals", expire(Arc::clone(self.approvals.own()), self.stop.clone()));
     }
 
     fn start_housekeeping(&self) {

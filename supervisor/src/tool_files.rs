@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use process::Secret;
 use protocol::{Envelope, ErrorCode, EventId, SessionId, TaskId, ToolError};
-use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_MATCH, IF_NONE_MATCH, RANGE};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, ETAG, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use settings::choices::{Division, STATE_ROOT};
-use toolkit::Call;
 
 /// Where incoming files lie, beneath the root that they are kept in.
 pub(crate) const INBOX: &str = "inbox";
@@ -33,13 +32,6 @@ pub(crate) struct ToolFiles {
     root: String,
     /// What a session sees of it.
     division: Division,
-}
-
-/// What a file is now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileFacts {
-    pub(crate) size_bytes: u64,
-    pub(crate) sha256: String,
 }
 
 /// A text, and by what a change of it is recognised.
@@ -106,12 +98,6 @@ pub(crate) struct Caller<'c> {
     pub task: Option<&'c TaskId>,
     /// The call that asks, if a call does.
     pub parent: Option<&'c EventId>,
-}
-
-impl<'c> From<&'c Call> for Caller<'c> {
-    fn from(call: &'c Call) -> Self {
-        Self { task: call.task.as_ref(), parent: Some(&call.id) }
-    }
 }
 
 impl Caller<'_> {
@@ -259,23 +245,6 @@ impl ToolFiles {
         })
     }
 
-    /// What a file is now.
-    pub(crate) async fn facts(&self, path: &str, session: &SessionId) -> Result<FileFacts, ToolError> {
-        // A HEAD would not name the fault.
-        let request = self.request(Method::GET, path, session).header(RANGE, "bytes=0-0");
-        let answer = request.send().await.map_err(no_answer)?;
-        let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok());
-        let total = header(CONTENT_RANGE).and_then(|range| range.rsplit('/').next()?.parse().ok());
-        let sha256 = header(ETAG).map(|tag| tag.trim_matches('"').to_owned());
-        let status = answer.status();
-        match (total, sha256) {
-            (Some(size_bytes), Some(sha256)) if status == StatusCode::PARTIAL_CONTENT => {
-                Ok(FileFacts { size_bytes, sha256 })
-            }
-            _ => Err(refusal_of(answer).await),
-        }
-    }
-
     /// Runs a command line in the tool server's sandbox, and returns what it prints.
     pub(crate) async fn run(
         &self,
@@ -308,6 +277,13 @@ impl ToolFiles {
         let request = self.client.post(format!("{}/tools/{tool}", self.server)).json(arguments);
         let request = request.header(ACCEPT, "application/json").bearer_auth(self.token.expose());
         request.header("X-Session-Id", session.as_str())
+    }
+
+    /// A call of a tool, without arguments and headers yet; none if this is no name of one.
+    pub(crate) fn tool(&self, name: &str) -> Option<RequestBuilder> {
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+        let request = || self.client.post(format!("{}/tools/{name}", self.server));
+        is_name.then(|| request().bearer_auth(self.token.expose()))
     }
 
     /// A request for a file of a session.

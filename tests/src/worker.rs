@@ -92,7 +92,7 @@ impl Worker {
             match self.next_line().expect("the worker has not ended") {
                 FromWorker::Event { event } if T::of(&event.body).is_some() => return event,
                 FromWorker::Event { .. } | FromWorker::Heartbeat { .. } => {}
-                other @ (FromWorker::Request(_) | FromWorker::Result(_)) => {
+                other @ FromWorker::Result(_) => {
                     panic!("no {} before {other:?}", T::TYPE)
                 }
             }
@@ -105,7 +105,6 @@ impl Worker {
             match self.next_line().expect("the worker has not ended") {
                 FromWorker::Event { event } => events.push(event),
                 FromWorker::Heartbeat { .. } => {}
-                FromWorker::Request(request) => panic!("nobody answers {request:?}"),
                 FromWorker::Result(result) => {
                     assert_eq!((&result.task_id, result.attempt), (&task.task_id, task.attempt));
                     return TaskRun { events, outcome: result.outcome };

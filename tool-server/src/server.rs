@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -27,6 +28,7 @@ use process::sign_of_life::Loss;
 use protocol::ErrorCode;
 use protocol::journal::{CallEnded, CallFailure};
 use redaction::Redactor;
+use rustix::net::{AddressFamily, SocketType};
 use sandbox::{Capabilities, Network, Spawner};
 use settings::SettingError;
 use settings::choices::Division;
@@ -35,17 +37,18 @@ use settings::table::TOOL_DISABLED;
 use tokio::sync::oneshot;
 use toolkit::approvals::Approvals;
 use toolkit::runner::{CallIds, WorkingDirectory};
-use toolkit::{Recorder, Registry, Runner, RunnerSettings};
+use toolkit::{Recorder, Registry, Runner, RunnerSettings, WORKER_FUNCTIONS};
 
 use crate::call_rules;
 use crate::config::{CommandSettings, Config, Listen};
-use crate::http::{self, AppState, Catalogue, api_document};
+use crate::http::{self, AppState, Catalogues, api_document};
 use crate::journal::Journal;
 use crate::search::SearchLimits;
 use crate::self_check;
 use crate::service_report::ServiceReport;
 use crate::skills::Skills;
 use crate::startup_resources::StartupResources;
+use crate::supervisor_link::Supervisor;
 use crate::tool_context::ToolContext;
 use crate::tools;
 use crate::vitals::{Part, Vitals};
@@ -96,7 +99,8 @@ impl Server {
         resources: StartupResources,
         redactor: Arc<Redactor>,
     ) -> anyhow::Result<Self> {
-        let listener = bind(&listen)?;
+        let mut inherited = ListenFd::from_env();
+        let listener = bind(&listen, &mut inherited)?;
         let address = listener.local_addr()?;
         let StartupResources { workspaces, readonly_roots, spawner, capabilities, fetcher } = resources;
         let stores = Stores::open(config)?;
@@ -104,6 +108,7 @@ impl Server {
             .context("cannot open the files of the tools")?;
         context.web =
             fetcher.as_ref().map(|fetcher| web(config, &listen, fetcher, &stores, &context.workspaces));
+        context.supervisor = supervisor(&mut inherited)?;
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;
         let policy = call_rules::of(config, &registry)?;
@@ -118,7 +123,7 @@ impl Server {
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
         let app = Arc::new(AppState {
             openapi: openapi(&runner)?,
-            catalogue: Catalogue::new(&runner.specs())?,
+            catalogue: Catalogues::new(&runner)?,
             runner,
             access,
             approvals,
@@ -197,8 +202,8 @@ fn working_directory(workspaces: &Workspaces) -> WorkingDirectory {
 }
 
 /// The socket that the parent passed on (`LISTEN_FDS`), or a new one.
-fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
-    let listener = match ListenFd::from_env().take_tcp_listener(0).context("LISTEN_FDS has no TCP socket")? {
+fn bind(listen: &Listen, inherited: &mut ListenFd) -> anyhow::Result<TcpListener> {
+    let listener = match inherited.take_tcp_listener(0).context("LISTEN_FDS has no TCP socket")? {
         Some(listener) => listener,
         None => TcpListener::bind(listen.address)
             .with_context(|| format!("AUTONOUS_TOOL_LISTEN: cannot bind {}", listen.address))?,
@@ -206,6 +211,16 @@ fn bind(listen: &Listen) -> anyhow::Result<TcpListener> {
     listener.set_nonblocking(true)?;
     http_port::prepare(&listener)?;
     Ok(listener)
+}
+
+/// The supervisor, if it has given a socket to itself behind the one that is listened on.
+fn supervisor(inherited: &mut ListenFd) -> anyhow::Result<Option<Arc<Supervisor>>> {
+    let (family, kind) = (i32::from(AddressFamily::UNIX.as_raw()), SocketType::STREAM.as_raw().cast_signed());
+    let socket: Option<UnixStream> = inherited
+        .take_custom(1, family, kind, "unix stream socket")
+        .context("LISTEN_FDS has no second socket to a supervisor")?;
+    let supervisor = socket.map(Supervisor::new).transpose().context("cannot use the supervisor's socket")?;
+    Ok(supervisor.map(Arc::new))
 }
 
 /// Confines the process to the files that it needs, starts the threads of commands, and says what holds now.
@@ -379,9 +394,8 @@ fn recorded(journal: Arc<Journal>) -> Recovered {
 
 /// An unknown name in AUTONOUS_TOOL_DISABLED would disable nothing.
 fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), SettingError> {
-    // Worker and supervisor have the same setting.
-    let elsewhere = protocol::WORKER_TOOLS.into_iter().chain(protocol::SUPERVISOR_TOOLS);
-    let known: Vec<&str> = registry.names().chain(elsewhere).collect();
+    // The worker has the same setting.
+    let known: Vec<&str> = registry.names().chain(WORKER_FUNCTIONS).collect();
     match config.disabled.iter().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(unknown) => {

@@ -10,7 +10,7 @@ use command_policy::{Policy, PolicySettings};
 use files::change::{Changer, Durability, FileHashes, UndoStore, hash_file};
 use files::output_store::OutputStore;
 use files::roots::{UNDO_DIRECTORY, Workspaces};
-use protocol::{SessionId, ToolError};
+use protocol::{ErrorCode, SessionId, ToolError};
 use serde_json::Value;
 use settings::table::{TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS};
 use toolkit::Call;
@@ -19,6 +19,7 @@ use toolkit::policy::{TouchedPath, Touches};
 use crate::raw_files::RawFiles;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
+use crate::supervisor_link::Supervisor;
 use crate::web::Web;
 
 /// How long the files that a call names may take to be hashed.
@@ -46,9 +47,22 @@ pub struct ToolContext {
     pub(crate) web: Option<Arc<Web>>,
     /// How long a command may run, unless its call says.
     pub(crate) command_timeout: Duration,
+    /// The supervisor; none where the server runs without one.
+    pub(crate) supervisor: Option<Arc<Supervisor>>,
 }
 
 impl ToolContext {
+    /// Whether there is a supervisor, which tools of channels need.
+    pub(crate) fn has_supervisor(&self) -> bool {
+        self.supervisor.is_some()
+    }
+
+    /// The supervisor. Calls that need it are refused before, where there is none.
+    pub(crate) fn supervisor(&self) -> Result<&Supervisor, ToolError> {
+        let message = "This tool server runs without a supervisor.";
+        self.supervisor.as_deref().ok_or_else(|| ToolError::new(ErrorCode::ToolNotAllowed, message))
+    }
+
     /// Whether what lies at a path comes from the web.
     pub(crate) fn is_from_outside(&self, path: &Path) -> bool {
         self.web.as_ref().is_some_and(|web| web.is_from_outside(path))
@@ -90,6 +104,7 @@ impl ToolContext {
             skills: Arc::new(Skills::none()),
             web: None,
             command_timeout: TOOL_TIMEOUT_SECONDS.default_value(),
+            supervisor: None,
         })
     }
 

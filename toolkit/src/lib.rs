@@ -33,6 +33,10 @@ pub use runner::approvals;
 pub use runner::{Recorder, Request, Runner, RunnerSettings};
 pub use tool::{Attachment, Call, Slot, Tool};
 
+/// The functions of the worker, sorted: they change only its conversation, and are no tools. Settings of the
+/// tool server may name them.
+pub const WORKER_FUNCTIONS: [&str; 2] = ["plan_create", "plan_update"];
+
 /// Another call's panic leaves nothing half done behind these mutexes.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -139,6 +139,18 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The exit code; of a command that ran its own.
+    pub fn exit_code(&self) -> i32 {
+        self.exit_code
+    }
+
+    /// What a command that ran said about it.
+    pub fn stderr(&self) -> &str {
+        self.shown.as_ref().and_then(|shown| shown.stderr.as_deref()).unwrap_or_default()
+    }
+}
+
 impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
         Self { exit_code: error.exit_code(), error, shown: None }

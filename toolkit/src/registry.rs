@@ -34,6 +34,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn is_quick(&self) -> bool;
     fn is_bound_by_skill(&self) -> bool;
     fn is_offered(&self) -> bool;
+    fn channel(&self) -> Option<&'static str>;
     fn example(&self) -> Value;
     fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
@@ -113,6 +114,10 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     fn is_offered(&self) -> bool {
         self.tool.is_offered()
+    }
+
+    fn channel(&self) -> Option<&'static str> {
+        T::CHANNEL
     }
 
     fn example(&self) -> Value {
@@ -227,6 +232,11 @@ impl Registry {
     /// Whether the tool can work here.
     pub fn is_offered(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.is_offered())
+    }
+
+    /// The channel in whose chats alone the tool works.
+    pub fn channel_of(&self, name: &str) -> Option<&'static str> {
+        self.tools.get(name)?.channel()
     }
 
     /// What the rules say about a call without making it.

@@ -40,6 +40,9 @@ pub trait Tool: Send + Sync + 'static {
     /// Which slots its calls take.
     const SLOT: Slot;
 
+    /// The channel in whose chats alone the tool works; none if it works in every session.
+    const CHANNEL: Option<&'static str> = None;
+
     /// The optional arguments that a small model gets; it always gets the required ones.
     const ESSENTIAL: &'static [&'static str] = &[];
 

@@ -86,29 +86,26 @@ fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
         return Err("The message is empty.".to_owned());
     }
     let rest = rest.trim();
-    let arguments = match tools.iter().find(|tool| tool.name == name) {
-        _ if rest.starts_with('{') && is_named(name, tools) => rest.to_owned(),
-        Some(tool) => pairs(rest, tool)?,
-        // The call says why there is none here.
-        None if is_named(name, tools) => "{}".to_owned(),
+    let tool = tools.iter().find(|tool| tool.name == name);
+    let arguments = match tool.map(|tool| &tool.input_schema["properties"]) {
+        _ if rest.starts_with('{') => rest.to_owned(),
+        Some(types) => pairs(rest, types)?,
+        // A tool that is not offered here: the call says why.
+        None if rest.contains('=') => {
+            pairs(rest, &Value::Null).map_err(|_| format!("No such tool: {name:?}."))?
+        }
         None => return Err(format!("No such tool: {name:?}.")),
     };
     Ok(ToolCall::new("call_1", name, arguments))
 }
 
-/// Whether there is such a tool, be it on or off.
-fn is_named(name: &str, tools: &[ToolSpec]) -> bool {
-    let is_known = protocol::WORKER_TOOLS.contains(&name) || protocol::TOOL_SERVER_TOOLS.contains(&name);
-    is_known || tools.iter().any(|tool| tool.name == name)
-}
-
-fn pairs(text: &str, tool: &ToolSpec) -> Result<String, String> {
+fn pairs(text: &str, types: &Value) -> Result<String, String> {
     let mut arguments = Map::new();
     for word in words(text)? {
         let Some((name, value)) = word.split_once('=') else {
             return Err(format!("{word:?} is not an argument: write name=value."));
         };
-        let value = typed(value, &tool.input_schema["properties"][name]);
+        let value = typed(value, &types[name]);
         if arguments.insert(name.to_owned(), value).is_some() {
             return Err(format!("The argument {name:?} is given twice."));
         }

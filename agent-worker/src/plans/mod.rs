@@ -56,7 +56,7 @@ impl PlanFunctions {
 
     /// Whether a call of this name is one of a function, on or off.
     pub(crate) fn has(name: &str) -> bool {
-        protocol::WORKER_TOOLS.contains(&name)
+        toolkit::WORKER_FUNCTIONS.contains(&name)
     }
 }
 

@@ -33,7 +33,7 @@ pub enum Missing {
 #[derive(Debug)]
 pub struct Target {
     /// The absolute path, with links resolved.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     pub(crate) name: OsString,
     /// The directory; none when it does not exist and is only planned.
     pub(crate) parent: Option<OwnedFd>,
@@ -61,7 +61,7 @@ impl Target {
 
 impl Roots {
     /// Finds a regular file that a call wants to change.
-    pub(crate) fn target(&self, path: &str, missing: Missing) -> Result<Target, ToolError> {
+    pub fn target(&self, path: &str, missing: Missing) -> Result<Target, ToolError> {
         let (root, beneath) = self.place(path)?;
         if path.ends_with('/') || lexically_clean(&beneath).as_os_str().is_empty() {
             return Err(open_error(path, Errno::ISDIR));

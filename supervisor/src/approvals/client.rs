@@ -1,4 +1,4 @@
-//! All approvals: those of the tool server, over its routes with the approver's token, and our own.
+//! The tool server's approvals, over its routes with the approver's token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use process::Secret;
 use protocol::{Envelope, EventId};
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolkit::approvals::{Approval, ApprovalState, Approvals as Own, DecideError, NewDecision};
+use toolkit::approvals::Approval;
 
 use super::events::{Events, EventsError};
 use crate::store::decisions::Decision;
@@ -23,8 +23,6 @@ pub(crate) struct Approvals {
     client: Client,
     server: String,
     token: Secret,
-    /// Those of the tools that the supervisor runs.
-    own: Arc<Own>,
     /// Notified when tasks or decisions that are stored have to be looked at again.
     pub(crate) changed: Arc<Notify>,
 }
@@ -49,15 +47,10 @@ struct List {
 }
 
 impl Approvals {
-    /// Those of the tool server at this address, and our own.
-    pub(crate) fn new(url: &str, token: Secret, own: Arc<Own>) -> Result<Self, reqwest::Error> {
+    /// Those of the tool server at this address.
+    pub(crate) fn new(url: &str, token: Secret) -> Result<Self, reqwest::Error> {
         let client = Client::builder().no_proxy().build()?;
-        Ok(Self { client, server: url.trim_end_matches('/').to_owned(), token, own, changed: Arc::default() })
-    }
-
-    /// Those of the tools that the supervisor runs.
-    pub(crate) fn own(&self) -> &Arc<Own> {
-        &self.own
+        Ok(Self { client, server: url.trim_end_matches('/').to_owned(), token, changed: Arc::default() })
     }
 
     /// A request for a path below `/approvals`.
@@ -76,17 +69,12 @@ impl Approvals {
     pub(crate) async fn pending(&self) -> Result<Vec<Approval>, reqwest::Error> {
         let answer = self.request(Method::GET, "").query(&[("state", "pending")]).timeout(PATIENCE).send();
         let mut pending = answer.await?.error_for_status()?.json::<List>().await?.approvals;
-        let own = self.own.list().into_iter().filter(|one| one.state == ApprovalState::Pending);
-        pending.extend(own.map(|one| (*one).clone()));
         pending.sort_by_key(|one| one.created_at_ms);
         Ok(pending)
     }
 
     /// One of them; none if the tool server has forgotten it.
     pub(crate) async fn one(&self, id: &EventId) -> Result<Option<Approval>, reqwest::Error> {
-        if let Some(own) = self.own.get(id) {
-            return Ok(Some((*own).clone()));
-        }
         let Some(request) = self.about(Method::GET, id.as_str()) else { return Ok(None) };
         let answer = request.timeout(PATIENCE).send().await?;
         match answer.status() {
@@ -97,23 +85,9 @@ impl Approvals {
 
     /// What happens to them, from now on.
     pub(crate) async fn events(&self) -> Result<Events, EventsError> {
-        let own = self.own.subscribe();
         let remote = self.request(Method::GET, "/stream").send().await?.error_for_status()?;
         let remote = remote.bytes_stream().map_ok(|bytes| bytes.to_vec()).boxed();
-        Ok(Events { remote, own, closing: self.own.watch_closing(), begun: Vec::new() })
-    }
-
-    /// Decides about one of our own; none if it is not ours.
-    pub(crate) async fn decide_own(
-        &self,
-        id: &str,
-        decision: NewDecision,
-    ) -> Option<Result<Arc<Approval>, DecideError>> {
-        let id: EventId = id.parse().ok()?;
-        self.own.get(&id)?;
-        let own = Arc::clone(&self.own);
-        let decided = tokio::task::spawn_blocking(move || own.decide(&id, decision)).await;
-        Some(decided.unwrap_or_else(|error| Err(DecideError::Io(error.into()))))
+        Ok(Events { remote, begun: Vec::new() })
     }
 
     /// Passes a decision on.
@@ -124,11 +98,6 @@ impl Approvals {
             body["reason"] = reason.as_str().into();
         }
         let id = &decided.approval;
-        if let Ok(new) = NewDecision::parse(fields(&body))
-            && let Some(decided) = self.decide_own(id, new).await
-        {
-            return outcome_of(id, decided);
-        }
         let Some(request) = self.about(Method::POST, id) else { return Outcome::Unknown };
         match read(request.json(&body).timeout(PATIENCE)).await {
             Ok(outcome) => outcome,
@@ -156,19 +125,4 @@ async fn read(request: RequestBuilder) -> Result<Outcome, reqwest::Error> {
         StatusCode::CONFLICT => Outcome::Before(words),
         _ => Outcome::Failed(words),
     })
-}
-
-fn fields(body: &Value) -> Map<String, Value> {
-    body.as_object().cloned().unwrap_or_default()
-}
-
-fn outcome_of(id: &str, decided: Result<Arc<Approval>, DecideError>) -> Outcome {
-    match decided {
-        Ok(own) => Outcome::Taken(Box::new((*own).clone())),
-        Err(error) => {
-            let is_late = matches!(error, DecideError::Decided(_));
-            let words = error.answer(id).meta.error.map(|error| error.message).unwrap_or_default();
-            if is_late { Outcome::Before(words) } else { Outcome::Failed(words) }
-        }
-    }
 }

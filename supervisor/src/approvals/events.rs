@@ -1,9 +1,7 @@
-//! What happens to approvals: the events of the tool server and our own as one stream, each event whole.
+//! What happens to approvals: the events of the tool server, each of them whole.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use tokio::sync::{broadcast, watch};
-use toolkit::approvals::Change;
 
 /// More of one event is not from the tool server.
 const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
@@ -22,14 +20,12 @@ pub(crate) enum EventsError {
 /// A stream that has missed nothing since it was made.
 pub(crate) struct Events {
     pub(super) remote: BoxStream<'static, reqwest::Result<Vec<u8>>>,
-    pub(super) own: broadcast::Receiver<Change>,
-    pub(super) closing: watch::Receiver<bool>,
     /// What came of the tool server's next event.
     pub(super) begun: Vec<u8>,
 }
 
 impl Events {
-    /// The next event, with the empty line at its end. A reader that is too slow gets the end of the stream.
+    /// The next event, with the empty line at its end.
     pub(crate) async fn next(&mut self) -> Result<Vec<u8>, EventsError> {
         loop {
             if let Some(at) = self.begun.windows(2).position(|two| two == b"\n\n") {
@@ -38,15 +34,9 @@ impl Events {
             if self.begun.len() > MAX_EVENT_BYTES {
                 return Err(EventsError::TooLong);
             }
-            tokio::select! {
-                bytes = self.remote.next() => match bytes {
-                    Some(bytes) => self.begun.extend_from_slice(&bytes?),
-                    None => return Err(EventsError::Ended),
-                },
-                change = self.own.recv() => {
-                    return Ok(change.map_err(|_| EventsError::Ended)?.event().into_bytes());
-                }
-                _ = self.closing.wait_for(|closing| *closing) => return Err(EventsError::Ended),
+            match self.remote.next().await {
+                Some(bytes) => self.begun.extend_from_slice(&bytes?),
+                None => return Err(EventsError::Ended),
             }
         }
     }

@@ -1,13 +1,11 @@
 //! Approvals: the calls that wait for a person, who is asked about them, and what they decide.
 //!
-//! The tool server keeps those of its calls and decides what a decision covers; the supervisor has the
-//! approver's token for them, and keeps those of the calls that it runs itself in the same way. It shows what
-//! waits to those who may decide, and passes on what they say.
+//! The tool server keeps them and decides what a decision covers; the supervisor has the approver's token. It
+//! shows what waits to those who may decide, and passes on what they say.
 
 pub(crate) mod ask;
 pub(crate) mod client;
 pub(crate) mod events;
-pub(crate) mod expire;
 pub(crate) mod follow;
 pub(crate) mod pass_on;
 pub(crate) mod words;

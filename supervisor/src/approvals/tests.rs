@@ -25,7 +25,6 @@ use crate::cancel_signal::CancelSignal;
 use crate::channel::{
     Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
 };
-use crate::channel_tools;
 use crate::store::decisions::{self, Decision};
 use crate::store::fixture::Fixture;
 
@@ -166,11 +165,8 @@ impl Channel for Chats {
     }
 }
 
-/// The approvals of a server, and some of the fixture's own.
-fn approvals(fixture: &Fixture, url: &str) -> Approvals {
-    let directory = std::env::temp_dir().join(format!("own-{}", EventId::new()));
-    let own = channel_tools::approvals(&directory, &fixture.store, Duration::from_secs(60)).unwrap();
-    Approvals::new(url, Secret::from(TOKEN), own).unwrap()
+fn approvals(url: &str) -> Approvals {
+    Approvals::new(url, Secret::from(TOKEN)).unwrap()
 }
 
 fn follower(approvals: &Approvals, asker: Asker) -> Follower {
@@ -188,7 +184,7 @@ fn pressed(id: &str, choice: Choice, by: &str) -> Decision {
 }
 
 fn following(fixture: &Fixture, url: &str) -> (Approvals, CancellationToken) {
-    let approvals = approvals(fixture, url);
+    let approvals = approvals(url);
     let access = Access::without_lists(false);
     ["7", "9"].iter().for_each(|person| access.set_paired(person, true));
     let channels = Channels::new([Arc::new(Chats(access)) as Arc<dyn Channel>]);
@@ -286,8 +282,7 @@ async fn a_question_that_has_not_left_when_it_is_decided_is_not_sent() {
 
 #[tokio::test]
 async fn without_the_tool_server_nobody_is_told_that_it_was_allowed() {
-    let fixture = Fixture::new().await;
-    let approvals = approvals(&fixture, "http://127.0.0.1:1");
+    let approvals = approvals("http://127.0.0.1:1");
     let outcome = approvals.decide(&pressed(EventId::new().as_str(), Choice::Once, "Ada")).await;
     assert_eq!(outcome, Outcome::Unreachable);
 }

@@ -26,6 +26,8 @@ pub(crate) use content::Content;
 use sign::{Shown, Sign};
 use update::PressAnswer;
 
+use crate::formatting::FormattedText;
+
 /// A future behind a pointer, so that channels can be kept in one list.
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -48,6 +50,11 @@ pub trait Channel: Send + Sync {
 
     /// Checks a message that somebody wants to send to a chat, and returns the messages that it is sent as.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection>;
+
+    /// The caption of a file that was written in Markdown.
+    fn caption(&self, markdown: &str) -> FormattedText {
+        FormattedText::plain(markdown)
+    }
 
     /// Sends one message.
     fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, SendOutcome>;

@@ -19,6 +19,7 @@ use super::environment::ChildSettings;
 use super::spawn::{Given, Program, SpawnError};
 use super::{ChildState, StopBy};
 use crate::data_dir::DataDir;
+use crate::effects::Effects;
 use crate::health::{Board, PartName, Reading, commands};
 use crate::journal::Journal;
 use crate::store::{Store, tool_calls};
@@ -53,6 +54,8 @@ pub(crate) struct ToolServer {
     pub client: reqwest::Client,
     /// Reads its last records.
     pub journal: Journal,
+    /// Answers what its tools ask of this process.
+    pub effects: Effects,
     /// Where calls without an end are marked.
     pub store: Store,
     /// The newest event that an earlier tool server can have caused.
@@ -91,6 +94,7 @@ impl ManagedChild for ToolServer {
 
     fn given(&self) -> Result<Given, SpawnError> {
         let socket = self.socket.try_clone().map_err(SpawnError::Descriptor)?;
+        let effects = self.effects.connect().map_err(SpawnError::Descriptor)?;
         let own = self.secrets.iter().map(|(name, secret)| (name.clone(), secret.expose().to_owned()));
         Ok(Given {
             secrets: own
@@ -99,7 +103,7 @@ impl ManagedChild for ToolServer {
                     ("AUTONOUS_TOOL_APPROVER_TOKEN".to_owned(), self.approver_token.expose().to_owned()),
                 ])
                 .collect(),
-            descriptors: vec![OwnedFd::from(socket)],
+            descriptors: vec![OwnedFd::from(socket), effects],
         })
     }
 
@@ -151,7 +155,8 @@ impl ManagedChild for ToolServer {
 }
 
 impl ToolServer {
-    /// What the launcher starts: a tool server that is given its socket at this address.
+    /// What the launcher starts: a tool server that is given its socket at this address, and one to this
+    /// process.
     pub(crate) fn program(
         settings: &ChildSettings,
         data: &DataDir,
@@ -159,7 +164,7 @@ impl ToolServer {
         address: SocketAddr,
     ) -> Program {
         let mut environment = environment(settings, data, roots);
-        environment.push(("LISTEN_FDS".to_owned(), "1".to_owned()));
+        environment.push(("LISTEN_FDS".to_owned(), "2".to_owned()));
         environment.push(("AUTONOUS_TOOL_LISTEN".to_owned(), address.to_string()));
         Program {
             name: Self::NAME.to_owned(),

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Follows the outbox until `stop`.
 pub(crate) async fn follow(contacts: Contacts, stop: CancellationToken) {
-    let mut changes = contacts.sending.store.changes();
+    let mut changes = contacts.store.changes();
     loop {
         changes.mark_unchanged();
         let is_done = contacts.settle_all().await.unwrap_or_else(|error| {
@@ -40,7 +40,7 @@ pub(crate) async fn follow(contacts: Contacts, stop: CancellationToken) {
 impl Contacts {
     /// Returns whether all that has ended is noted.
     async fn settle_all(&self) -> Result<bool, StoreError> {
-        let ended = self.sending.store.write(|tx| contact_messages::ended(tx)).await?;
+        let ended = self.store.write(|tx| contact_messages::ended(tx)).await?;
         let mut is_done = true;
         for message in ended {
             match self.note(&message).await {
@@ -55,7 +55,7 @@ impl Contacts {
                     continue;
                 }
             }
-            self.sending.store.write(move |tx| contact_messages::settle(tx, &message.call)).await?;
+            self.store.write(move |tx| contact_messages::settle(tx, &message.call)).await?;
         }
         Ok(is_done)
     }

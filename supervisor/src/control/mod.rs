@@ -33,12 +33,12 @@ use tokio_util::sync::CancellationToken;
 use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
 use crate::channel::Channels;
-use crate::channel_tools::ChannelTools;
 use crate::config::Settings;
 use crate::journal::Journal;
 use crate::monitor::Monitor;
 use crate::reception::Inbound;
 use crate::store::Store;
+use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
 use error::ControlError;
 
@@ -69,7 +69,8 @@ pub(crate) struct Control {
     pub cancel_signal: CancelSignal,
     /// They format replies and send what comes to `POST /outbox`.
     pub channels: Channels,
-    pub channel_tools: ChannelTools,
+    /// Makes the calls that come in here.
+    pub tool_server: ToolFiles,
     /// The tool server's approvals.
     pub approvals: Approvals,
     /// Ends long polls.

@@ -1,63 +1,43 @@
-//! `POST /tools/{name}`: a call of a channel's tool, as a worker makes it, for people.
+//! `POST /tools/{name}`: a call, which is passed on to the tool server, whose answer it gets.
 
 use std::sync::Arc;
 
-use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
-use http_port::preferred_wait;
-use protocol::{Envelope, EventId, SessionId, TaskId};
-use toolkit::Request;
+use axum::http::{HeaderMap, HeaderName, header};
+use axum::response::Response;
 
 use super::Control;
-use super::body::{self, Body, invalid};
+use super::approvals::pass_on;
 use super::error::ControlError;
-use crate::store::inbox;
+use crate::error_chain::error_chain;
 
-const HINT: &str = "Send the arguments as a JSON object, and the chat in the header X-Session-Id, such as \
-                    telegram:4711.";
-
-const WAIT_HINT: &str = "Write `Prefer: wait=60`, or leave it out.";
-
-const KEY_HINT: &str = "Send letters, digits and hyphens, or leave it out.";
-
-const TASK_HINT: &str = "Send the ID of a task that exists in X-Task-Id, or leave it out.";
+/// The headers that say how to make the call, and for whom.
+const PASSED_ON: [HeaderName; 9] = [
+    header::CONTENT_TYPE,
+    header::ACCEPT,
+    HeaderName::from_static("prefer"),
+    HeaderName::from_static("x-session-id"),
+    HeaderName::from_static("x-task-id"),
+    HeaderName::from_static("x-parent-event-id"),
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("idempotency-key"),
+];
 
 pub(crate) async fn post_tool(
     State(control): State<Arc<Control>>,
     Path(name): Path<String>,
     headers: HeaderMap,
-    body: Body,
-) -> Result<(StatusCode, Json<Envelope>), ControlError> {
-    let arguments: Box<serde_json::value::RawValue> = body::parse(&headers, body, HINT)?;
-    let named = headers.get("x-session-id").and_then(|value| value.to_str().ok());
-    let session: Option<SessionId> = named.and_then(|session| session.parse().ok());
-    let session = session.ok_or_else(|| invalid("the header X-Session-Id names no session", HINT))?;
-    let wait = preferred_wait(&headers).map_err(|wait| {
-        invalid(format!("the header Prefer has no seconds to wait: wait{wait}"), WAIT_HINT)
+    body: Bytes,
+) -> Result<Response, ControlError> {
+    let kept = |name: HeaderName| Some((name.clone(), headers.get(&name)?.clone()));
+    let kept: HeaderMap = PASSED_ON.into_iter().filter_map(kept).collect();
+    let request = control.tool_server.tool(&name).ok_or(ControlError::NoSuchRoute)?;
+    let answer = request.headers(kept).body(body).send().await.map_err(|error| {
+        let error = error_chain(&error.without_url());
+        tracing::warn!(error, "the tool server gave no answer to a call");
+        ControlError::NoToolServer
     })?;
-    let task = task_of(&control, &headers).await?;
-    let idempotency_key = key_of(&headers)?;
-    let request = Request { session, wait, task, idempotency_key, ..Request::new(name, arguments.get()) };
-    let envelope = control.channel_tools.call(request).await;
-    let status = StatusCode::from_u16(envelope.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Ok((status, Json(envelope)))
-}
-
-fn key_of(headers: &HeaderMap) -> Result<Option<String>, ControlError> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    // As the tool server takes it.
-    let key: Option<EventId> = value.to_str().ok().and_then(|key| key.parse().ok());
-    let key = key.ok_or_else(|| invalid("the header Idempotency-Key is no valid ID", KEY_HINT))?;
-    Ok(Some(key.into()))
-}
-
-/// The task that the call is made for, such as the one that a person sends a call of again.
-async fn task_of(control: &Control, headers: &HeaderMap) -> Result<Option<TaskId>, ControlError> {
-    let Some(value) = headers.get("x-task-id") else { return Ok(None) };
-    let unknown = || invalid("the header X-Task-Id names no task", TASK_HINT);
-    let task: TaskId = value.to_str().ok().and_then(|id| id.parse().ok()).ok_or_else(unknown)?;
-    let id = task.clone();
-    let exists = control.store.write(move |tx| inbox::status(tx, &id)).await?;
-    if exists.is_some() { Ok(Some(task)) } else { Err(unknown()) }
+    Ok(pass_on(answer))
 }

@@ -7,7 +7,6 @@
 //! tree. A task whose worker exited goes back to the queue as a failed attempt.
 
 pub(crate) mod decide;
-mod requests;
 mod requeue_abandoned;
 mod state;
 pub(crate) mod task_template;
@@ -35,7 +34,7 @@ use crate::health::Board;
 use crate::journal::Journal;
 use crate::store::claim::{self, Claim};
 use crate::store::{Store, StoreError, cancel, held};
-use state::{Attempt, DispatchState, Patience, Running, Work};
+use state::{DispatchState, Patience, Running, Work};
 use task_template::{PriorContext, TaskTemplate};
 
 /// A worker that is silent for this long is ended; it sends a heartbeat every 2 s.
@@ -145,7 +144,7 @@ impl Dispatcher {
                     Ok(None) => {}
                     Ok(Some(messages)) => {
                         ChildState::note_heard(child_state);
-                        self.handle(state, messages, child_state, &link.sender()).await;
+                        self.handle(state, messages, child_state).await;
                     }
                 },
                 turn = Arc::clone(&self.queue.turn).lock_owned(), if is_idle && !has_turn => {
@@ -189,14 +188,8 @@ impl Dispatcher {
                 let line = self.task_template.task(&task, *past, &self.run);
                 let (id, attempt, now) = (task.id.clone(), task.attempt, Instant::now());
                 let progress_by = now + self.progress_limit();
-                state.running = Some(Running {
-                    task: *task,
-                    renewed: now,
-                    stop_by: None,
-                    progress_by,
-                    attempt: Attempt::default(),
-                    unfinished,
-                });
+                state.running =
+                    Some(Running { task: *task, renewed: now, stop_by: None, progress_by, unfinished });
                 link.send(&ToWorker::Task(Box::new(line))).await?;
                 tracing::info!(task_id = %id, attempt, "gave a task to a worker");
             }

@@ -2,7 +2,6 @@
 
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::task_template::PriorContext;
@@ -40,27 +39,8 @@ pub(super) struct Running {
     pub(super) stop_by: Option<Instant>,
     /// When we end the worker if it has recorded no event by then.
     pub(super) progress_by: Instant,
-    /// Its calls wait for a person only as long as this lives.
-    pub(super) attempt: Attempt,
     /// An orderly stop waits for it.
     pub(super) unfinished: TaskTrackerToken,
-}
-
-/// An attempt at a task, until this is dropped.
-#[derive(Default)]
-pub(super) struct Attempt(CancellationToken);
-
-impl Attempt {
-    /// Tells when it is over.
-    pub(super) fn end(&self) -> CancellationToken {
-        self.0.clone()
-    }
-}
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
 }
 
 /// Decides when a worker's silence is long enough to end it.

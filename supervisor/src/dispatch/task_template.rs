@@ -4,7 +4,6 @@ use protocol::{EarlierAttempts, EventId, HistoryMessage, Parked, SessionId, Task
 use rusqlite::Connection;
 use settings::choices::Division;
 
-use crate::channel_tools::ChannelTools;
 use crate::store::claim::Claimed;
 use crate::store::{StoreError, attachments, conversation, history, parked, prior_context};
 
@@ -16,8 +15,6 @@ pub(crate) struct TaskTemplate {
     pub roots: Vec<String>,
     /// What of them a chat sees.
     pub division: Division,
-    /// The supervisor's own tools.
-    pub channel_tools: ChannelTools,
 }
 
 #[derive(Debug)]
@@ -68,7 +65,6 @@ impl TaskTemplate {
             system_prompt: self.system_prompt.clone(),
             roots,
             date: task.date.clone(),
-            channel_tools: self.channel_tools.of(&task.chat.channel),
             quota: task.quota,
         }
     }

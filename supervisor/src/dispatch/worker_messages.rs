@@ -12,7 +12,7 @@ use super::decide::Try;
 use super::state::{DispatchState, Running};
 use super::{Dispatcher, LEASE, decide, jitter};
 use crate::children::ChildState;
-use crate::children::link::{LinkSender, Messages};
+use crate::children::link::Messages;
 use crate::health::{PartName, Reading, model};
 use crate::store::attempt::Ending;
 use crate::store::{attempt, claim, events};
@@ -27,7 +27,6 @@ impl Dispatcher {
         state: &mut DispatchState,
         messages: Messages,
         child_state: &watch::Sender<ChildState>,
-        replies: &LinkSender,
     ) {
         let mut events = Vec::new();
         for message in messages {
@@ -44,10 +43,6 @@ impl Dispatcher {
                         child_state.send_replace(ChildState::ready());
                     }
                     self.renew(state).await;
-                }
-                FromWorker::Request(request) => {
-                    self.store_events(std::mem::take(&mut events)).await;
-                    self.answer(state, request, replies.clone());
                 }
                 FromWorker::Result(result) => {
                     self.store_events(std::mem::take(&mut events)).await;

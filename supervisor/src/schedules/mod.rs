@@ -1,11 +1,10 @@
-//! Schedules: what a chat wants to be done later, as tools of the model and as tasks when it is due.
+//! Schedules: what a chat wants to be done later, as tasks when it is due.
 //!
 //! A schedule is a row. When it is due, its task is queued and its next time decided in one transaction, so
 //! each time is run once, whatever is killed. A time that passed while no supervisor ran is run once, at most
 //! a day late; later ones are not run, and the chat gets a message.
 
 pub(crate) mod due;
-pub(crate) mod tools;
 
 use std::sync::Arc;
 
@@ -56,7 +55,7 @@ impl ScheduleLimits {
 }
 
 /// Why nothing is done for a chat; none if the bot works for it.
-fn refusal(channels: &Channels, chat: &Chat) -> Option<Rejection> {
+pub(crate) fn refusal(channels: &Channels, chat: &Chat) -> Option<Rejection> {
     let probe = Content::Text("?".to_owned());
     match channels.get(&chat.channel) {
         Some(channel) => channel.prepare(&chat.id, probe).err(),

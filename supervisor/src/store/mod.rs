@@ -21,6 +21,7 @@ pub(crate) mod conversation;
 pub(crate) mod decisions;
 pub(crate) mod delivery;
 pub(crate) mod edits;
+pub(crate) mod effects;
 pub(crate) mod events;
 pub(crate) mod file_requests;
 #[cfg(test)]

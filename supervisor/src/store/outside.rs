@@ -1,12 +1,11 @@
 //! Whether a chat's running task has seen text that neither its people nor the operator wrote: the web, files
-//! that came in, forwarded messages, the output of tools that are not ours. Its author could have given the
-//! model orders.
+//! that came in, forwarded messages. Its author could have given the model orders.
 //!
 //! A task also reads the history of its chat with the calls of earlier answers, so these count, too.
 
 use std::collections::BTreeSet;
 
-use protocol::{Origin, SUPERVISOR_TOOLS, TOOL_SERVER_TOOLS, WORKER_TOOLS};
+use protocol::Origin;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 
@@ -77,7 +76,6 @@ fn calls_of(connection: &Connection, task: &str, chat: &Chat) -> Result<Vec<Stri
 }
 
 fn source(tool: &str, arguments: &Value) -> Option<String> {
-    let is_ours = [&TOOL_SERVER_TOOLS[..], &SUPERVISOR_TOOLS, &WORKER_TOOLS].concat().contains(&tool);
     match tool {
         "url_fetch" => {
             let url = arguments["url"].as_str().and_then(|url| url.parse::<reqwest::Url>().ok());
@@ -85,8 +83,7 @@ fn source(tool: &str, arguments: &Value) -> Option<String> {
             Some(format!("the web ({})", host.unwrap_or_else(|| "an address".to_owned())))
         }
         "web_search" => Some("the web (a search)".to_owned()),
-        _ if is_ours => None,
-        foreign => Some(format!("the tool {}", short(foreign))),
+        _ => None,
     }
 }
 
@@ -133,7 +130,6 @@ mod tests {
         for (tool, arguments, expected) in [
             ("url_fetch", json!({"url": "https://eve.example/x?y=1"}), Some("the web (eve.example)")),
             ("web_search", json!({"query": "x"}), Some("the web (a search)")),
-            ("their_tool", json!({}), Some("the tool their_tool")),
             ("read", json!({"path": "notes.md"}), None),
             ("bash", json!({"cmd": "date"}), None),
         ] {

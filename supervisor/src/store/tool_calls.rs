@@ -38,33 +38,12 @@ const OPEN: &str = "select started.id, started.task_id, started.payload ->> 'too
     from open_calls cross join events as started on started.id = open_calls.call_id
     where started.seq <= ?1 order by started.seq";
 
-/// What the skills that a task has read allow it together; none if it has read none that says.
-pub(crate) fn allowed_tools(
-    connection: &Connection,
-    task: &TaskId,
-) -> Result<Option<Vec<String>>, StoreError> {
-    let sql = "select payload -> 'allowed_tools' from events indexed by events_task
-               where task_id = ?1 and type = 'tool_call.completed'
-               and payload -> 'allowed_tools' is not null";
-    let mut query = connection.prepare_cached(sql)?;
-    let lists = query.query_map([task.as_str()], |row| row.get::<_, String>(0))?;
-    let mut allowed: Option<Vec<String>> = None;
-    for list in lists {
-        let list: Vec<String> = serde_json::from_str(&list?)?;
-        allowed = Some(match allowed {
-            Some(before) => before.into_iter().filter(|name| list.contains(name)).collect(),
-            None => list,
-        });
-    }
-    Ok(allowed)
-}
-
 #[cfg(test)]
 mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
-    use crate::store::fixture::{TestDatabase, call_completed, call_started, test_chat};
+    use crate::store::fixture::{TestDatabase, call_completed, call_started};
 
     #[test]
     fn a_call_without_an_end_is_marked_once_and_an_ended_one_never() {
@@ -106,23 +85,5 @@ mod tests {
         database.append(interrupted, Some(&call), None);
         database.append(call_completed(""), Some(&call), None);
         assert_eq!(database.texts("select status from tool_calls"), ["done"]);
-    }
-
-    #[test]
-    fn what_skills_allow_gets_shorter_and_is_that_of_one_task() {
-        let database = TestDatabase::new();
-        let [task, other] = [0, 1].map(|chat| database.enqueue(test_chat(chat), "hello"));
-        assert_eq!(allowed_tools(&database, &task).unwrap(), None);
-        for names in [&["read", "ls", "skill"][..], &["skill", "read", "bash"]] {
-            let mut read = call_completed("");
-            read.call.allowed_tools = Some(names.iter().map(|name| (*name).to_owned()).collect());
-            database.append(read, None, Some(&task));
-        }
-        database.append(call_completed(""), None, Some(&task));
-        assert_eq!(
-            allowed_tools(&database, &task).unwrap(),
-            Some(vec!["read".to_owned(), "skill".to_owned()])
-        );
-        assert_eq!(allowed_tools(&database, &other).unwrap(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The operator's rules and a skill for the supervisor's own tools, and the people who are asked.
+//! The operator's rules and a skill for the tools of channels, and the people who are asked.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -141,9 +141,9 @@ fn a_decision_holds_for_what_was_shown_and_nothing_else() {
     assert_eq!(code(&asked), "APPROVAL_REQUIRED", "{asked}");
     let data = &asked["meta"]["data"];
     let curl = data["replay"]["curl"].as_str().unwrap();
-    assert_says(curl, &[&system.tokens().control_url, "$AUTONOUS_CONTROL_TOKEN", "telegram_send_file"]);
+    assert_says(curl, &[&system.tokens().tool_url, "$AUTONOUS_TOOL_TOKEN", "telegram_send_file"]);
     let one = system.control(Request::get(&format!("/approvals/{}", data["approval_id"].as_str().unwrap())));
-    assert_says(&one.text(), &["\"state\":\"pending\"", "it sends into another chat", "default rule 1"]);
+    assert_says(&one.text(), &["\"state\":\"pending\"", "it sends into another chat", "default rule 7"]);
     assert_eq!(decide(&system, &data["approval_id"], &json!({"decision": "maybe"})).status, 400);
     assert_eq!(decide(&system, &data["approval_id"], &json!({"decision": "grant"})).status, 200);
     assert_eq!(decide(&system, &data["approval_id"], &json!({"decision": "deny"})).status, 409);
@@ -189,7 +189,7 @@ fn a_call_waits_as_long_as_its_caller_wants_and_ends_with_its_time() {
     assert_eq!(wait("wait=soon").status, 400);
     let unknown = "0197a2a0-0000-7000-8000-000000000001";
     let of_no_task = call(&system, "telegram_send_file", &to_bob(), &[("X-Task-Id", unknown)]);
-    assert_eq!(of_no_task.status, 400, "{}", of_no_task.text());
+    assert_says(&of_no_task.text(), &["CANCELLED", "The task of this call does not run"]);
     let events = "select type from events where type like 'approval.%' order by seq limit 2";
     assert_eq!(system.database().texts(events), ["approval.requested", "approval.expired"]);
 }
@@ -248,7 +248,7 @@ fn rules_deny_and_name_the_tools_of_all_programs() {
 }
 
 #[test]
-fn a_skill_narrows_the_supervisors_tools_as_well() {
+fn a_skill_narrows_the_tools_of_channels_as_well() {
     let telegram = FakeTelegram::start();
     let reaction = json!({"emoji": "👍", "message_id": 7});
     let check = |first: ModelReply| {
@@ -276,7 +276,7 @@ fn a_skill_narrows_the_supervisors_tools_as_well() {
 }
 
 #[test]
-fn the_stream_of_the_control_port_tells_of_both_programs() {
+fn the_stream_of_the_control_port_tells_of_all_tools() {
     let telegram = FakeTelegram::start();
     let system = system(&telegram, None, None);
     let (address, token) = (address_of(&system.tokens().control_url), system.tokens().control_token);
@@ -287,7 +287,6 @@ fn the_stream_of_the_control_port_tells_of_both_programs() {
     stream.write_all(head.as_bytes()).unwrap();
     let mut lines = BufReader::new(stream).lines().map(|line| line.unwrap());
     lines.find(|line| line.contains("listening")).expect("the stream goes on");
-    // The tool server's events take a longer way, so both orders are right.
     let mut wait_for = |event: &str, ids: [&Value; 2]| {
         let (began, mut is_it) = (Instant::now(), false);
         let mut left: Vec<&str> = ids.into_iter().filter_map(Value::as_str).collect();

@@ -34,7 +34,7 @@ mod plans;
 mod providers;
 mod reasoning;
 mod small_model;
-mod three_sources;
+
 mod todo;
 mod tokens;
 mod web;
@@ -60,6 +60,7 @@ mod http_errors;
 mod idempotency;
 mod links;
 mod malformed;
+mod one_gate;
 mod openapi_valid;
 mod quotas;
 mod schedules;

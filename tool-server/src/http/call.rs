@@ -21,13 +21,19 @@ pub(super) async fn call(
     request: Request,
 ) -> Response {
     let (parts, content) = request.into_parts();
+    let tag = app.catalogue.of(session_named(&parts.headers)).tag().clone();
     let read = body::read(&parts.headers, content).await;
     let mut response = match read.and_then(|body| request_of(&name, &parts.headers, body)) {
         Ok(request) => response::envelope_response(app.runner.run(request).await),
         Err(error) => response::error_response(&name, error),
     };
-    response.headers_mut().insert(catalogue::TAG_HEADER, app.catalogue.tag().clone());
+    response.headers_mut().insert(catalogue::TAG_HEADER, tag);
     response
+}
+
+/// The session that a request names, as it is written.
+pub(super) fn session_named(headers: &HeaderMap) -> &str {
+    headers.get("x-session-id").and_then(|name| name.to_str().ok()).unwrap_or_default()
 }
 
 /// A call with the IDs in the headers.
@@ -47,7 +53,6 @@ pub(super) fn request_of(
         idempotency_key: id::<protocol::EventId>(headers, "idempotency-key")?.map(String::from),
         token_sha256: presented_token(headers).map(|token| sha256(token.as_bytes())),
         wait: wait_of(headers)?,
-        allowed_tools: None,
         is_scheduled: headers.contains_key(protocol::task::SCHEDULED_TASK),
         attachment: None,
     })

@@ -1,7 +1,8 @@
 //! The catalogue that `GET /tools` sends, whole or as the functions of a model provider, each with a tag that
 //! says whether it changed.
 //!
-//! All are made at the start and never change while the server runs. Every answer to a call carries the tag
+//! All are made at the start and never change while the server runs; which one a session gets depends on
+//! its channel. Every answer to a call carries the tag
 //! of the whole catalogue, so that a caller notices a server that was restarted with other tools. The same
 //! tools always give the same bytes and tag.
 
@@ -9,15 +10,39 @@ use axum::http::HeaderValue;
 use bytes::Bytes;
 use protocol::{ToolError, ToolSpec};
 use serde_json::{Value, json};
+use toolkit::Runner;
 use toolkit::arguments::{elide, invalid};
 use toolkit::function_schemas::Format;
 
-/// The header of every answer to a call: the tag of the catalogue that the call was checked against.
+/// The header of every answer to a call: the tag of the catalogue that its session gets.
 pub(super) const TAG_HEADER: &str = "x-catalogue-tag";
 
-/// The catalogue in every form.
+/// The catalogues of all sessions: a channel that has tools of its own has one of its own.
 #[derive(Debug, Clone)]
-pub struct Catalogue {
+pub struct Catalogues {
+    elsewhere: Catalogue,
+    channels: Vec<(&'static str, Catalogue)>,
+}
+
+impl Catalogues {
+    /// The catalogues of a runner's tools.
+    pub fn new(runner: &Runner) -> Result<Self, serde_json::Error> {
+        let of = |channel| Ok((channel, Catalogue::new(&runner.specs(Some(channel)))?));
+        let channels = runner.channels().into_iter().map(of).collect::<Result<_, serde_json::Error>>()?;
+        Ok(Self { elsewhere: Catalogue::new(&runner.specs(None))?, channels })
+    }
+
+    /// What a session can call.
+    pub(super) fn of(&self, session: &str) -> &Catalogue {
+        let channel = session.split_once(':').map(|(channel, _)| channel);
+        let own = self.channels.iter().find(|(name, _)| Some(*name) == channel);
+        own.map_or(&self.elsewhere, |(_, catalogue)| catalogue)
+    }
+}
+
+/// A catalogue in every form.
+#[derive(Debug, Clone)]
+pub(super) struct Catalogue {
     whole: Document,
     functions: Vec<(Format, Document)>,
 }
@@ -31,7 +56,7 @@ pub(super) struct Document {
 
 impl Catalogue {
     /// The catalogue of these tools, which are sorted by name.
-    pub fn new(tools: &[&ToolSpec]) -> Result<Self, serde_json::Error> {
+    fn new(tools: &[&ToolSpec]) -> Result<Self, serde_json::Error> {
         let functions = |format: Format| {
             let tools = format.tools(tools.iter().copied());
             Ok((format, Document::new(&json!({ "tools": tools }))?))

@@ -32,7 +32,7 @@ use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::elide;
 use tower_http::catch_panic::CatchPanicLayer;
 
-pub use catalogue::Catalogue;
+pub use catalogue::Catalogues;
 pub use state::AppState;
 
 /// When a client may try again that found no room.

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolkit::arguments::{elide, invalid};
 
+use super::call::session_named;
 use super::response;
 use super::state::AppState;
 
@@ -55,18 +56,19 @@ pub(super) struct CatalogueQuery {
     format: Option<String>,
 }
 
-/// `GET /tools`, or 304 when the caller has this catalogue already.
+/// `GET /tools`: what the session that the request names can call, or 304 when the caller has it already.
 pub(super) async fn catalogue(
     State(app): State<Arc<AppState>>,
     query: Result<Query<CatalogueQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
+    let catalogue = app.catalogue.of(session_named(&headers));
     let found = query
         .map_err(|rejection| {
             invalid(format!("The query is not understood: {}.", elide(&rejection.body_text(), 200)))
                 .with_hint("The only parameter is `format`.")
         })
-        .and_then(|Query(query)| app.catalogue.in_format(query.format.as_deref()));
+        .and_then(|Query(query)| catalogue.in_format(query.format.as_deref()));
     let document = match found {
         Ok(document) => document,
         Err(error) => return response::error_response("", error),

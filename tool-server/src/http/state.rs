@@ -8,7 +8,7 @@ use http_port::Access;
 use toolkit::Runner;
 use toolkit::approvals::Approvals;
 
-use super::catalogue::Catalogue;
+use super::catalogue::Catalogues;
 use crate::service_report::ServiceReport;
 use crate::vitals::Vitals;
 
@@ -28,6 +28,6 @@ pub struct AppState {
     pub obstacle: Arc<dyn Fn() -> Option<Obstacle> + Send + Sync>,
     /// The OpenAPI document, made at the start.
     pub openapi: Bytes,
-    /// The catalogue, made at the start.
-    pub catalogue: Catalogue,
+    /// The catalogues, made at the start.
+    pub catalogue: Catalogues,
 }

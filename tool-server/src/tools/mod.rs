@@ -1,6 +1,7 @@
 //! The tools: one file and one line each.
 
 mod bash;
+mod contacts_send;
 mod delete;
 mod edit;
 mod find;
@@ -9,7 +10,13 @@ mod ls;
 mod multi_edit;
 mod read;
 mod run_script;
+mod schedule_cancel;
+mod schedule_list;
+mod schedule_task;
 mod skill;
+mod telegram_react;
+mod telegram_send_file;
+mod telegram_send_voice;
 mod todo_update;
 mod url_fetch;
 mod web_search;
@@ -37,6 +44,13 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
         .with(url_fetch::UrlFetch(context.clone()))?
         .with(web_search::WebSearch(context.clone()))?
         .with(todo_update::TodoUpdate::new(context.clone()))?
+        .with(telegram_send_file::TelegramSendFile(context.clone()))?
+        .with(telegram_send_voice::TelegramSendVoice(context.clone()))?
+        .with(telegram_react::TelegramReact(context.clone()))?
+        .with(contacts_send::ContactsSend(context.clone()))?
+        .with(schedule_task::ScheduleTask(context.clone()))?
+        .with(schedule_list::ScheduleList(context.clone()))?
+        .with(schedule_cancel::ScheduleCancel(context.clone()))?
         .with_transfer(FileDownload(context.clone()))?
         .with_transfer(FileUpload(context.clone()))?
         .with_transfer(Undo(context.clone()))?;

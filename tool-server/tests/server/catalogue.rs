@@ -47,11 +47,3 @@ fn the_committed_openapi_document_is_the_one_that_the_server_serves() {
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(printed == committed, "run `make openapi` and commit openapi/tool-server.json");
 }
-
-#[test]
-fn the_names_that_settings_of_other_programs_may_use_are_these() {
-    let registry = registry();
-    let mut names: Vec<&str> = registry.names().chain(registry.transfer_names()).collect();
-    names.sort_unstable();
-    assert_eq!(names, protocol::TOOL_SERVER_TOOLS);
-}

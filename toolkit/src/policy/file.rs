@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use protocol::{SUPERVISOR_TOOLS, TOOL_SERVER_TOOLS};
 use serde::Deserialize;
 use settings::config_file::{ConfigFile, ConfigFileError};
 pub use settings::quotas::FILE;
@@ -24,25 +23,24 @@ struct Content {
     _limits: Limits,
 }
 
-/// The rules of the directory's file, and behind them `defaults`, which are written like it. `own` are the
-/// tools of the program that asks; those of the others may be named, too.
+/// The rules of the directory's file, and behind them `defaults`, which are written like it, about tools with
+/// these names.
 ///
 /// # Errors
 /// With the file and the line of a rule that cannot be used.
 ///
 /// # Panics
 /// If the defaults cannot be used, which a test of each program holds.
-pub fn read(config_dir: Option<&Path>, own: &[&str], defaults: &str) -> Result<Policy, ConfigFileError> {
-    let mut tools: Vec<&str> = [own, &TOOL_SERVER_TOOLS, &SUPERVISOR_TOOLS].concat();
+pub fn read(config_dir: Option<&Path>, tools: &[&str], defaults: &str) -> Result<Policy, ConfigFileError> {
+    let mut tools = tools.to_vec();
     tools.sort_unstable();
-    tools.dedup();
     let mut rules = Vec::new();
     let file = config_dir.map(|directory| ConfigFile::read(&directory.join(FILE))).transpose()?.flatten();
     if let Some(file) = file {
         for spec in file.parse::<Content>()?.rule {
             let span = spec.span();
             let origin = format!("{FILE}, line {}", file.line(span.start));
-            let rule = Rule::new(spec.into_inner(), origin, &tools).and_then(sighted);
+            let rule = Rule::new(spec.into_inner(), origin, &tools);
             rules.push(rule.map_err(|what| file.error(Some(span), what))?);
         }
     }
@@ -52,19 +50,6 @@ pub fn read(config_dir: Option<&Path>, own: &[&str], defaults: &str) -> Result<P
         rules.push(rule.expect("a test reads the default rules"));
     }
     Ok(Policy::new(rules))
-}
-
-/// The rule, unless it would never match: the supervisor opens no file, so its tools cannot tell where a
-/// path leads. What they send is read through the tool server, where rules about transfers hold.
-fn sighted(rule: Rule) -> Result<Rule, String> {
-    let blind = |name: &&String| SUPERVISOR_TOOLS.contains(&name.as_str());
-    match rule.tools().and_then(|tools| tools.iter().find(blind)) {
-        Some(tool) if rule.looks_at_names() => Err(format!(
-            "`paths`, `commands` and `hosts` cannot be told of {tool:?}: use `circumstances`, or `paths` \
-             with the tool \"file_download\", by which files that are sent are read"
-        )),
-        _ => Ok(rule),
-    }
 }
 
 #[cfg(test)]
@@ -77,7 +62,7 @@ mod tests {
         std::fs::create_dir(&directory).unwrap();
         let file = directory.join(FILE);
         let defaults = "[[rule]]\ntools = [\"delete\"]\ndecision = \"ask\"\n";
-        let read = || read(Some(&directory), &["fly"], defaults);
+        let read = || read(Some(&directory), &["fly", "ls", "delete"], defaults);
         let check = |text: &str, expected: &[&str]| {
             std::fs::write(&file, text).unwrap();
             let error = read().unwrap_err().to_string();
@@ -85,7 +70,7 @@ mod tests {
                 assert!(error.contains(part), "{text}: {error}");
             }
         };
-        let good = "[[rule]]\ntools = [\"fly\", \"ls\", \"telegram_react\"]\ndecision = \"allow\"\n\n";
+        let good = "[[rule]]\ntools = [\"fly\", \"ls\"]\ndecision = \"allow\"\n\n";
         check(&format!("{good}[[rule]]\ntools = [\"lss\"]\ndecision = \"ask\""), &["line 5", "\"lss\""]);
         check(&format!("{good}[[rule]]\ndecision = \"maybe\""), &["line 6", "maybe", "allow"]);
         check("[[rule]]\ntool = [\"ls\"]\ndecision = \"ask\"", &["line 2", "unknown field `tool`"]);
@@ -93,10 +78,6 @@ mod tests {
         check(
             "[[rule]]\ncircumstances = [\"full_moon\"]\ndecision = \"ask\"",
             &["line 1", "\"full_moon\"", "other_chat"],
-        );
-        check(
-            "[[rule]]\ntools = [\"telegram_send_file\"]\npaths = [\"a\"]\ndecision = \"deny\"",
-            &["line 1", "\"telegram_send_file\"", "file_download"],
         );
         check("rules = 1", &["line 1", "unknown field `rules`"]);
         std::fs::write(&file, format!("{good}[limits.chat]\ntasks_per_day = 3\n")).unwrap();

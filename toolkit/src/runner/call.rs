@@ -61,8 +61,6 @@ pub(super) struct PendingCall {
     pub(super) attachment: Option<Attachment>,
     /// How long it waits for a person, if one must allow it.
     pub(super) wait: Duration,
-    /// What a skill that the task has read elsewhere allows.
-    pub(super) allowed_tools: Option<Vec<String>>,
     /// A person's yes.
     pub(super) permit: Option<Permit>,
     pub(super) claim: Option<Claim>,
@@ -112,7 +110,6 @@ impl PendingCall {
             timeout: settings.timeout,
             attachment: request.attachment,
             wait: request.wait,
-            allowed_tools: request.allowed_tools,
             permit: None,
             claim: None,
             slot: None,

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use protocol::{ErrorCode, SUPERVISOR_TOOLS, ToolError, WORKER_TOOLS};
+use protocol::{ErrorCode, ToolError};
 
 use crate::registry::AnyTool;
-use crate::{Registry, arguments};
+use crate::{Registry, WORKER_FUNCTIONS, arguments};
 
 /// The tool with this name, or an error that says which tool was meant and lists all.
 pub(super) fn find(
@@ -20,8 +20,8 @@ pub(super) fn find(
             Some(hint) => (None, format!("{hint} The tools are: {names}.")),
             None => (arguments::nearest(name, registry.names()), format!("The tools are: {names}.")),
         };
-        if let Some(elsewhere) = elsewhere(name) {
-            return elsewhere;
+        if let Some(of_worker) = of_worker(name) {
+            return of_worker;
         }
         let meant = near.map_or(String::new(), |near| format!(" Did you mean `{near}`?"));
         let message = format!("No such tool: `{}`.{meant}", arguments::elide(name, 60));
@@ -29,17 +29,13 @@ pub(super) fn find(
     })
 }
 
-/// The error for a tool that another program runs; none if none has it.
-fn elsewhere(name: &str) -> Option<ToolError> {
-    let (place, hint) = if WORKER_TOOLS.contains(&name) {
-        ("the worker", "It runs within a task: send a message that asks for it.".to_owned())
-    } else if SUPERVISOR_TOOLS.contains(&name) {
-        ("the supervisor", format!("Send it to POST /tools/{name} of the supervisor's control port."))
-    } else {
-        return None;
-    };
-    let message = format!("The tool `{name}` is one of {place}, not of this server.");
-    Some(ToolError::new(ErrorCode::UnknownTool, message).with_hint(hint))
+/// The error for a function of the worker; none if it is none.
+fn of_worker(name: &str) -> Option<ToolError> {
+    let message = || format!("The tool `{name}` is one of the worker, not of this server.");
+    WORKER_FUNCTIONS.contains(&name).then(|| {
+        ToolError::new(ErrorCode::UnknownTool, message())
+            .with_hint("It runs within a task: send a message that asks for it.")
+    })
 }
 
 /// The transfer with this name. Only a route asks, so that a wrong name is the server's own mistake.

@@ -4,12 +4,13 @@
 //!
 //! 1. **known tool**: the registry has a tool of that name.
 //! 2. **enabled**: the operator has not disabled it.
-//! 3. **tool allow-list**: the skill that the task has read allows it.
-//! 4. **circuit**: the tool, or the machine that the call needs, has not failed repeatedly in this session.
-//! 5. **valid arguments**: the body fits the tool's schema.
-//! 6. **idempotency**: the call's key is new; a known key gets the first answer.
-//! 7. **policy**: the operator's rules allow it, or a person does.
-//! 8. **slot and deadline**: not too many calls are running.
+//! 3. **channel**: the tool works in chats of the session's channel.
+//! 4. **tool allow-list**: the skill that the task has read allows it.
+//! 5. **circuit**: the tool, or the machine that the call needs, has not failed repeatedly in this session.
+//! 6. **valid arguments**: the body fits the tool's schema.
+//! 7. **idempotency**: the call's key is new; a known key gets the first answer.
+//! 8. **policy**: the operator's rules allow it, or a person does.
+//! 9. **slot and deadline**: not too many calls are running.
 //!
 //! **Execute**: the start is recorded, and only then the tool runs, within its deadline, on a thread that may
 //! block. A [quick] call begins on the runtime's own thread.
@@ -35,6 +36,7 @@ mod stop;
 
 use redaction::Redactor;
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -101,9 +103,15 @@ impl Runner {
         !self.settings.disabled.contains(name) && self.registry.is_offered(name)
     }
 
-    /// The catalogue: the tools that are on, sorted by name.
-    pub fn specs(&self) -> Vec<&ToolSpec> {
-        self.registry.specs().filter(|spec| self.is_offered(&spec.name)).collect()
+    /// The catalogue: the tools that are on in chats of a channel, or elsewhere, sorted by name.
+    pub fn specs(&self, channel: Option<&str>) -> Vec<&ToolSpec> {
+        let works = |name: &str| self.registry.channel_of(name).is_none_or(|of| Some(of) == channel);
+        self.registry.specs().filter(|spec| self.is_offered(&spec.name) && works(&spec.name)).collect()
+    }
+
+    /// The channels that have tools of their own.
+    pub fn channels(&self) -> BTreeSet<&'static str> {
+        self.registry.names().filter_map(|name| self.registry.channel_of(name)).collect()
     }
 
     /// Runs one call and answers it. When the returned future is dropped, the call learns that its caller
@@ -273,7 +281,6 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::path::PathBuf;
     use std::sync::atomic::AtomicBool;
     use std::sync::{Mutex, Weak};

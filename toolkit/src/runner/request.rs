@@ -29,8 +29,6 @@ pub struct Request {
     pub token_sha256: Option<String>,
     /// How long the call waits for a person, if one must allow it.
     pub wait: Duration,
-    /// What a skill that the task has read elsewhere allows; none if it has read none there.
-    pub allowed_tools: Option<Vec<String>>,
     /// Whether a schedule began its task, so that no person asks for it now. It uses no yes for the chat.
     pub is_scheduled: bool,
     /// What comes with a transfer; none for a tool.
@@ -51,7 +49,6 @@ impl Request {
             idempotency_key: None,
             token_sha256: None,
             wait: Duration::ZERO,
-            allowed_tools: None,
             is_scheduled: false,
             attachment: None,
         }

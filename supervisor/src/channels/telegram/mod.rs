@@ -15,7 +15,6 @@ mod receive;
 mod send;
 mod signs;
 mod split;
-pub(crate) mod tools;
 mod translate;
 mod updates;
 
@@ -35,7 +34,7 @@ use crate::channel::{
     BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendLimits, SendOutcome,
 };
 use crate::config::TelegramSettings;
-use crate::formatting::units;
+use crate::formatting::{FormattedText, units};
 use crate::health::{PartName, Reading};
 use crate::reception::{Inbound, Reception};
 use crate::transcribe::Transcriber;
@@ -165,6 +164,10 @@ impl Channel for Telegram {
             | Content::Document(_)
             | Content::Voice(_)) => vec![other],
         })
+    }
+
+    fn caption(&self, markdown: &str) -> FormattedText {
+        split::caption(markdown)
     }
 
     fn limits(&self) -> SendLimits {

@@ -1,10 +1,7 @@
 //! The files of the to-do lists: read as they are, changed as one.
 
-use std::fs::File;
-use std::io::Read as _;
-
-use files::change::{NewFile, io_error};
-use files::roots::{Roots, STATE_ALIAS};
+use files::change::NewFile;
+use files::roots::Roots;
 use protocol::hash::sha256;
 use protocol::{ErrorCode, SessionId, ToolError};
 use serde_json::Value;
@@ -12,10 +9,8 @@ use toolkit::Call;
 use toolkit::contacts::{self, Contacts};
 
 use super::list::{Kind, List};
+use crate::state_files;
 use crate::tool_context::ToolContext;
-
-/// A longer file is no list.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// Both lists, and what they were when they were read.
 pub(super) struct Lists {
@@ -38,14 +33,12 @@ pub(super) fn named(action: &Value) -> &'static [&'static str] {
     if action == "complete" { &ALL[..2] } else { &ALL }
 }
 
-/// A file's path for the roots of any session.
-pub(super) fn path(name: &str) -> String {
-    format!("{STATE_ALIAS}/{name}")
-}
-
 impl Files<'_> {
     pub(super) fn read(&self) -> Result<Lists, ToolError> {
-        let before = [self.text(Kind::Open.file())?, self.text(Kind::Done.file())?];
+        let before = [
+            state_files::text(self.roots, Kind::Open.file())?,
+            state_files::text(self.roots, Kind::Done.file())?,
+        ];
         let list = |kind, text: &Option<String>| List::parse(kind, text.as_deref().unwrap_or_default());
         let (open, done) = (list(Kind::Open, &before[0]), list(Kind::Done, &before[1]));
         Ok(Lists { open, done, before })
@@ -53,7 +46,8 @@ impl Files<'_> {
 
     /// The contacts that can be written to; none without a file.
     pub(super) fn contacts(&self) -> Result<Contacts, ToolError> {
-        Ok(self.text(contacts::ACTIVE)?.map_or_else(Contacts::default, |text| Contacts::parse(&text)))
+        Ok(state_files::text(self.roots, contacts::ACTIVE)?
+            .map_or_else(Contacts::default, |text| Contacts::parse(&text)))
     }
 
     /// Writes what differs; false if the files are not what they were any more.
@@ -65,7 +59,7 @@ impl Files<'_> {
             let content = list.text();
             let is_changed = *before.as_deref().unwrap_or_default() != content;
             let sha256_before = before.as_ref().map(|text| sha256(text.as_bytes()));
-            is_changed.then(|| NewFile { path: path(kind.file()), content, sha256_before })
+            is_changed.then(|| NewFile { path: state_files::path(kind.file()), content, sha256_before })
         };
         let changed: Vec<NewFile> = files.into_iter().filter_map(new).collect();
         match self.context.changer.change_several(self.call, &changed) {
@@ -73,26 +67,6 @@ impl Files<'_> {
             Err(error) if error.code == ErrorCode::Conflict => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    fn text(&self, name: &str) -> Result<Option<String>, ToolError> {
-        let path = path(name);
-        let opened = match self.roots.open_file(&path) {
-            Ok(opened) => opened,
-            Err(error) if error.code == ErrorCode::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut bytes = Vec::new();
-        let read = File::from(opened.handle).take(MAX_BYTES + 1).read_to_end(&mut bytes);
-        if read.map_err(|error| io_error(&path, "read", &error))? as u64 > MAX_BYTES {
-            let message = format!("{path:?} has more than {MAX_BYTES} bytes, so it is no list.");
-            return Err(
-                ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Ask the user to shorten it.")
-            );
-        }
-        String::from_utf8(bytes)
-            .map(Some)
-            .map_err(|_| ToolError::new(ErrorCode::BinaryFile, format!("{path:?} is not text in UTF-8.")))
     }
 }
 

@@ -21,6 +21,7 @@ use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
 use toolkit::{Call, Failure, Outcome, Slot, Success, Tool};
 
+use crate::state_files;
 use crate::tool_context::ToolContext;
 use list::{Item, Kind};
 use reference::{is_valid, references};
@@ -148,7 +149,8 @@ impl Tool for TodoUpdate {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         let names = files::named(&arguments["action"]);
-        let paths = names.iter().flat_map(|name| self.context.paths_touched(&files::path(name), session));
+        let paths =
+            names.iter().flat_map(|name| self.context.paths_touched(&state_files::path(name), session));
         Touches { paths: paths.collect(), ..Touches::nothing() }
     }
 

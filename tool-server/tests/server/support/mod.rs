@@ -22,7 +22,7 @@ use sandbox::Capabilities;
 use serde_json::Value;
 use settings::table::{TOOL_MAX_COMMANDS, UNDO_MAX_MB};
 use tempfile::TempDir;
-use tool_server::http::{AppState, Catalogue, api_document, routes};
+use tool_server::http::{AppState, Catalogues, api_document, routes};
 use tool_server::journal::Journal;
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
@@ -120,10 +120,12 @@ impl TestServer {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let vitals = Vitals::watch(&journal).unwrap();
+        let openapi = api_document::document(&registry, |_| true).to_json().unwrap().into();
+        let runner = Arc::new(Runner::new(registry, settings, journal, Arc::new(Redactor::new([]))).unwrap());
         let app = AppState {
-            openapi: api_document::document(&registry, |_| true).to_json().unwrap().into(),
-            catalogue: Catalogue::new(&registry.specs().collect::<Vec<_>>()).unwrap(),
-            runner: Arc::new(Runner::new(registry, settings, journal, Arc::new(Redactor::new([]))).unwrap()),
+            openapi,
+            catalogue: Catalogues::new(&runner).unwrap(),
+            runner,
             access: Arc::new(Access::new(None, address, &[])),
             approvals: None,
             report: ServiceReport {

@@ -3,6 +3,7 @@
 //! A new guard is a file here and a line in [`guards`]; the list in the documentation of the
 //! [runner](super) names it at the same position.
 
+mod channel;
 mod circuit;
 mod claim;
 mod enabled;
@@ -39,6 +40,7 @@ pub(super) fn guards(
     Ok(vec![
         Box::new(known_tool::KnownTool),
         Box::new(enabled::Enabled(settings.disabled.clone())),
+        Box::new(channel::OfChannel),
         Box::new(tool_allowlist::ToolAllowlist::open(state("bindings").as_deref())?),
         Box::new(circuit::Circuits::default()),
         Box::new(valid_arguments::ValidArguments),

@@ -1,17 +1,18 @@
 //! `telegram_react`: an emoji on a message.
 
-use protocol::{Annotations, Risk, SessionId, ToolError};
+mod reactions;
+
+use protocol::effect::{Answer, Ask};
+use protocol::{Annotations, MessageId, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use super::{chat_of, elsewhere, reactions};
-use crate::channel::Content;
-use crate::channel_tools::sending::Sending;
-use crate::channels::telegram::NAME;
+use crate::outgoing::{TELEGRAM, chat_of, id_of};
+use crate::supervisor_link::unexpected;
+use crate::tool_context::ToolContext;
 
 /// Reacts to a message with an emoji, in place of the bot's reaction before.
 ///
@@ -48,40 +49,45 @@ pub(crate) struct ReactData {
     emoji: String,
 }
 
-pub(super) struct React(pub(super) Sending);
+pub(crate) struct TelegramReact(pub(super) ToolContext);
 
-impl Tool for React {
+impl Tool for TelegramReact {
     type Arguments = ReactArguments;
     type Data = ReactData;
     const NAME: &'static str = "telegram_react";
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::SENDS;
     const SLOT: Slot = Slot::File;
+    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
 
     fn example(&self) -> Value {
         json!({"emoji": "👍"})
     }
 
+    fn is_offered(&self) -> bool {
+        self.0.has_supervisor()
+    }
+
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        elsewhere::touches(arguments, session)
+        self.0.touches_outgoing(arguments, session)
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
-        elsewhere::preview(&self.0, None, arguments, call)
+        self.0.preview_outgoing(arguments, call)
     }
 
     fn run(&self, arguments: ReactArguments, call: &Call) -> Outcome<ReactData> {
-        let ReactArguments { emoji, message_id, is_big, chat_id } = arguments;
-        let emoji = reactions::known(&emoji)?;
-        let is_elsewhere = chat_id.is_some();
-        let chat_id = chat_of(call, chat_id)?;
-        let asked_in = if is_elsewhere { None } else { self.0.asked_in(call)? };
-        let Some(message_id) = message_id.or(asked_in.and_then(|id| id.as_str().parse().ok())) else {
-            return Err(invalid("`message_id` is missing, and no message of this chat asked.").into());
+        let emoji = reactions::known(&arguments.emoji)?;
+        let chat = chat_of(&call.session, arguments.chat_id)?;
+        let chat_id = id_of(&chat).to_owned();
+        let message_id = arguments.message_id.map(MessageId::from);
+        let ask = Ask::React { chat, message_id, emoji: emoji.clone(), is_big: arguments.is_big };
+        let (outbox_id, message_id) = match self.0.supervisor()?.ask(call, ask)? {
+            Answer::Queued { outbox_id, message_id: Some(message_id) } => (outbox_id, message_id),
+            other => return Err(unexpected(&other).into()),
         };
-        let content = Content::Reaction { message_id: message_id.into(), emoji: emoji.clone(), is_big };
-        let outbox_id = self.0.queue(call, &NAME, &chat_id, content)?;
         let stdout = format!("{emoji} is on its way to message {message_id}.\n");
+        let message_id = message_id.as_str().parse().unwrap_or_default();
         let data = ReactData { outbox_id, chat_id, message_id, emoji };
         Ok(Success { stdout, data, ..Success::default() })
     }

@@ -1,25 +1,29 @@
 //! `contacts_send`: a message to a contact in the files of contacts.
 
+mod book;
+mod envelope;
+mod route;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use protocol::effect::{Answer, Ask};
 use protocol::hash::sha256;
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError, now_ms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
-use toolkit::contacts::{ACTIVE, Contact};
+use toolkit::contacts::{ACTIVE, Contact, INACTIVE};
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use super::Contacts;
-use super::envelope::{Envelope, Given, TOPIC};
-use super::route::{Route, chat_of};
-use crate::channel::Content;
-use crate::channel_tools::sending::{not_stored, wait};
-use crate::store::contact_messages::{self, NewMessage};
-use crate::timing;
+use self::envelope::{Envelope, Given, TOPIC};
+use self::route::{Route, chat_of};
+use crate::outgoing::TELEGRAM;
+use crate::state_files;
+use crate::supervisor_link::unexpected;
+use crate::tool_context::ToolContext;
 
 /// Sends a message to a person other than the user.
 ///
@@ -82,7 +86,7 @@ pub(crate) struct ContactsSendData {
     outbox_id: i64,
 }
 
-pub(super) struct ContactsSend(pub(super) Contacts);
+pub(crate) struct ContactsSend(pub(super) ToolContext);
 
 /// What would be sent, and to which contact.
 struct Message {
@@ -100,35 +104,32 @@ impl Tool for ContactsSend {
     const RISK: Risk = Risk::High;
     const ANNOTATIONS: Annotations = Annotations::SENDS;
     const SLOT: Slot = Slot::File;
+    /// Over which contacts are reached.
+    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
     const ESSENTIAL: &'static [&'static str] = &["message_text"];
 
     fn example(&self) -> Value {
         json!({"contact_id": "tg:@anna", "message_text": "The report is ready."})
     }
 
+    fn is_offered(&self) -> bool {
+        self.0.has_supervisor()
+    }
+
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        let paths = [ACTIVE, INACTIVE].map(|name| self.0.paths_touched(&state_files::path(name), session));
+        let paths = paths.into_iter().flatten().collect();
+        let reached = self.reached(arguments, session);
         // Who cannot be looked up is new.
-        let new = Touches { circumstances: vec![Circumstance::NewContact], ..Touches::nothing() };
-        let Ok((contact, route)) = self.reached(arguments, session) else { return new };
-        let (session, address) = (session.clone(), route.chat());
-        let recipients = vec![address.address()];
-        let known = self
-            .0
-            .sending
-            .store
-            .write(move |tx| contact_messages::has_met(tx, &session, &contact.contact_id, &address));
-        match wait(known) {
-            Ok(true) => Touches { recipients, ..Touches::nothing() },
-            Ok(false) => Touches { recipients, ..new },
-            Err(error) => {
-                tracing::error!(%error, "could not read whom a chat has written to");
-                Touches { recipients, ..new }
-            }
-        }
+        let is_known = reached.as_ref().is_ok_and(|(contact, route)| self.has_met(contact, *route, session));
+        let circumstances = if is_known { Vec::new() } else { vec![Circumstance::NewContact] };
+        let recipients = reached.ok().map(|(_, route)| route.address()).into_iter().collect();
+        Touches { paths, circumstances, recipients, ..Touches::nothing() }
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
         let Message { contact, route, envelope, .. } = self.message(&parsed(arguments)?, call)?;
+        self.0.supervisor()?.ask(call, Ask::MayWrite { chat: route.address() })?;
         let Contact { nickname, contact_id, .. } = contact;
         Ok(format!("To {nickname} ({contact_id}), chat tg:{}:\n\n{}", route.chat_id(), envelope.text))
     }
@@ -140,29 +141,21 @@ impl Tool for ContactsSend {
         session: &SessionId,
     ) -> Result<BTreeMap<String, String>, ToolError> {
         let (contact, route) = self.reached(arguments, session)?;
-        let bound = json!([contact.nickname, route.channel().as_str(), route.chat_id()]).to_string();
+        let bound = json!([contact.nickname, route.address()]).to_string();
         Ok(BTreeMap::from([(format!("{ACTIVE}#{}", contact.contact_id), sha256(bound.as_bytes()))]))
     }
 
     fn run(&self, arguments: ContactsSendArguments, call: &Call) -> Outcome<ContactsSendData> {
         let Message { contact, route, envelope, notice } = self.message(&arguments, call)?;
-        let (contents, delivery) = self.0.sending.prepared(
-            &route.channel(),
-            &route.chat_id(),
-            Content::Text(envelope.text.clone()),
-        )?;
-        let message = NewMessage {
-            call: call.id.clone(),
-            session: call.session.clone(),
+        let ask = Ask::WriteToContact {
             contact_id: contact.contact_id.clone(),
-            chat: route.chat(),
+            chat: route.address(),
+            text: envelope.text,
         };
-        let queue = self
-            .0
-            .sending
-            .store
-            .write(move |tx| contact_messages::queue(tx, &message, contents.clone(), delivery));
-        let outbox_id = wait(queue).map_err(not_stored)?;
+        let outbox_id = match self.0.supervisor()?.ask(call, ask)? {
+            Answer::Queued { outbox_id, .. } => outbox_id,
+            other => return Err(unexpected(&other).into()),
+        };
         let stdout = format!("The message to {} is on its way.\n", contact.nickname);
         let data = ContactsSendData {
             contact_id: contact.contact_id,
@@ -188,12 +181,11 @@ impl ContactsSend {
             session_id: arguments.session_id.as_deref(),
             reply_to: arguments.reply_to.as_deref(),
         };
-        let envelope = Envelope::of(&given, &call.id, timing::from_ms(now_ms()))?;
-        let named = arguments.chat_id.as_deref().map(chat_of).transpose()?;
-        let contact = wait(self.0.book.active(&arguments.contact_id, &call.session))?;
-        let route = self.route(&contact, arguments)?;
-        self.0.sending.may_send(&route.channel(), &route.chat_id())?;
+        let now = Timestamp::from_millisecond(now_ms()).unwrap_or_default();
+        let envelope = Envelope::of(&given, &call.id, now)?;
+        let (contact, route) = self.route(arguments, &call.session)?;
         require_no_cooldown(&contact)?;
+        let named = arguments.chat_id.as_deref().map(chat_of).transpose()?;
         let is_other = named.is_some_and(|named| named.to_string() != route.chat_id());
         let notice = is_other.then(|| {
             format!(
@@ -204,16 +196,27 @@ impl ContactsSend {
         Ok(Message { contact, route, envelope, notice })
     }
 
-    /// Which contacts the files name by now, and where.
+    /// Which contact the files name by now, and where.
     fn reached(&self, arguments: &Value, session: &SessionId) -> Result<(Contact, Route), ToolError> {
-        let arguments = parsed(arguments)?;
-        let contact = wait(self.0.book.active(&arguments.contact_id, session))?;
-        let route = self.route(&contact, &arguments)?;
+        self.route(&parsed(arguments)?, session)
+    }
+
+    fn route(
+        &self,
+        arguments: &ContactsSendArguments,
+        session: &SessionId,
+    ) -> Result<(Contact, Route), ToolError> {
+        let named = arguments.chat_id.as_deref().map(chat_of).transpose()?;
+        let contact = book::active(&*self.0.workspaces.of(session)?, &arguments.contact_id)?;
+        let route = Route::to(&contact, named)?;
         Ok((contact, route))
     }
 
-    fn route(&self, contact: &Contact, arguments: &ContactsSendArguments) -> Result<Route, ToolError> {
-        Route::to(contact, arguments.chat_id.as_deref().map(chat_of).transpose()?)
+    /// Whether the session has written to the contact before, at this address.
+    fn has_met(&self, contact: &Contact, route: Route, session: &SessionId) -> bool {
+        let ask = Ask::HasMet { contact_id: contact.contact_id.clone(), chat: route.address() };
+        let answer = self.0.supervisor().and_then(|supervisor| supervisor.question(session, ask));
+        matches!(answer, Ok(Answer::Yes { yes: true }))
     }
 }
 

@@ -4,12 +4,11 @@ use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::invalid;
 use toolkit::contacts::Contact;
 
-use crate::channel::{ChannelName, Chat};
-use crate::channels::telegram;
+use crate::outgoing::TELEGRAM;
 
 /// A way to a contact. One from agent to agent would be another arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Route {
+pub(super) enum Route {
     /// Over the bot, to a private chat or a group.
     Telegram { chat_id: i64 },
 }
@@ -17,7 +16,7 @@ pub(crate) enum Route {
 impl Route {
     /// The way to a contact: the chat that the caller names, if it is one of the contact's; else its private
     /// chat.
-    pub(crate) fn to(contact: &Contact, named: Option<i64>) -> Result<Self, ToolError> {
+    pub(super) fn to(contact: &Contact, named: Option<i64>) -> Result<Self, ToolError> {
         let id = &contact.contact_id;
         if let Some(channel) = contact.channel.as_deref().filter(|channel| *channel != "telegram") {
             let message = format!("The contact `{id}` is reached over {channel}, and there is no way there.");
@@ -41,26 +40,23 @@ impl Route {
         })
     }
 
-    pub(crate) fn channel(self) -> ChannelName {
-        match self {
-            Self::Telegram { .. } => telegram::NAME,
-        }
-    }
-
     /// The chat, as the channel names it.
-    pub(crate) fn chat_id(self) -> String {
+    pub(super) fn chat_id(self) -> String {
         match self {
             Self::Telegram { chat_id } => chat_id.to_string(),
         }
     }
 
-    pub(crate) fn chat(self) -> Chat {
-        Chat::new(self.channel(), self.chat_id())
+    /// Where the chat is, such as `telegram:4711`.
+    pub(super) fn address(self) -> String {
+        match self {
+            Self::Telegram { chat_id } => format!("{TELEGRAM}:{chat_id}"),
+        }
     }
 }
 
 /// The number of `tg:<number>`.
-pub(crate) fn chat_of(named: &str) -> Result<i64, ToolError> {
+pub(super) fn chat_of(named: &str) -> Result<i64, ToolError> {
     let number = named.strip_prefix("tg:").and_then(|number| number.parse::<i64>().ok());
     number.filter(|number| *number != 0).ok_or_else(|| {
         invalid("`chat_id` is not `tg:` and the number of a chat.")

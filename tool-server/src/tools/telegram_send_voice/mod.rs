@@ -1,42 +1,48 @@
 //! `telegram_send_voice`: a voice message, of a sound file or of a text that is spoken.
 //!
-//! Programs of the system speak and encode, in a command of the tool server's sandbox. What the call says
-//! reaches them in files, and never as text of a command line.
+//! Programs of the system speak and encode, in the sandbox of commands. What the call says reaches the script
+//! as an argument and the programs in a file, and is never text of a command line.
+
+mod language;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use protocol::{Annotations, Envelope, ErrorCode, Risk, SessionId, ToolError};
+use protocol::effect::{Answer, Ask, FileForm};
+use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, Failure, Outcome, Slot, Success, Tool};
 
-use super::send_file::valid_name;
-use super::{chat_of, elsewhere, language};
-use crate::channel::Content;
-use crate::channel::content::{File, FileBody, StoredFile};
-use crate::channel_tools::sending::{Sending, wait};
-use crate::channels::telegram::{NAME, split};
-use crate::formatting;
-use crate::tool_files::{Caller, PutError, ToolFiles, quoted};
+use crate::outgoing::{OutgoingFile, TELEGRAM, chat_of, id_of, valid_name};
+use crate::state_files;
+use crate::supervisor_link::unexpected;
+use crate::tool_context::ToolContext;
+use cage::command::CommandRequest;
+use cage::control_files::Leaving;
+use files::roots::Missing;
 
 /// Where the files of a call lie while it runs, in the root for what the agent keeps.
 const DIRECTORY: &str = "voice";
 /// How long speaking or encoding may take.
-const COMMAND_SECONDS: u64 = 90;
+const COMMAND: Duration = Duration::from_secs(90);
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long removing its files may take.
+const CLEANING: Duration = Duration::from_secs(10);
 
 /// The script's exit codes for programs that are not there.
 const NOTHING_SPEAKS: i32 = 91;
 const NOTHING_ENCODES: i32 = 92;
 
-/// `$job.txt` is spoken into `$job.ogg`.
+/// Speaks the third word, in the language that the second names, into `$job.ogg`.
 const SPEAK: &str = r#"
+job=$1 lang=$2
+printf '%s' "$3" >"$job.txt"
 has() { command -v "$1" >/dev/null; }
-IFS= read -r lang <"$job.lang"
 wav=/tmp/speech.wav
 if has espeak-ng; then
     espeak-ng -v "$lang" -f "$job.txt" -w "$wav" || espeak-ng -v "${lang%%-*}" -f "$job.txt" -w "$wav" || exit
@@ -60,10 +66,10 @@ else
 fi
 "#;
 
-/// The file that `$job.txt` names is encoded into `$job.ogg`.
+/// Encodes the file that the third word names into `$job.ogg`.
 const ENCODE: &str = r#"
+job=$1 path=$3
 has() { command -v "$1" >/dev/null; }
-IFS= read -rd '' path <"$job.txt"
 if has ffmpeg; then
     ffmpeg -nostdin -v error -y -i "file:$path" -vn -ac 1 -c:a libopus -b:a 48k "$job.ogg"
 elif has opusenc; then
@@ -72,6 +78,9 @@ else
     exit 92
 fi
 "#;
+
+/// Removes the files of a job.
+const CLEAN: &str = r#"rm -f -- "$1.txt" "$1.ogg""#;
 
 /// Sends a voice message to the chat: a sound file, or a text that is spoken.
 ///
@@ -121,22 +130,24 @@ pub(crate) struct SendVoiceData {
     lang: Option<String>,
 }
 
-pub(super) struct SendVoice {
-    pub(super) sending: Sending,
-    pub(super) files: ToolFiles,
-}
+pub(crate) struct TelegramSendVoice(pub(super) ToolContext);
 
-impl Tool for SendVoice {
+impl Tool for TelegramSendVoice {
     type Arguments = SendVoiceArguments;
     type Data = SendVoiceData;
     const NAME: &'static str = "telegram_send_voice";
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations::SENDS;
     const SLOT: Slot = Slot::File;
+    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
     const ESSENTIAL: &'static [&'static str] = &["path", "text"];
 
     fn example(&self) -> Value {
         json!({"text": "Good morning."})
+    }
+
+    fn is_offered(&self) -> bool {
+        self.0.has_supervisor()
     }
 
     fn timeout(&self, _: &Value) -> Option<Duration> {
@@ -144,11 +155,11 @@ impl Tool for SendVoice {
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        elsewhere::touches(arguments, session)
+        self.0.touches_outgoing(arguments, session)
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
-        elsewhere::preview(&self.sending, Some(&self.files), arguments, call)
+        self.0.preview_outgoing(arguments, call)
     }
 
     fn named_files(
@@ -156,91 +167,99 @@ impl Tool for SendVoice {
         arguments: &Value,
         session: &SessionId,
     ) -> Result<BTreeMap<String, String>, ToolError> {
-        elsewhere::named_file(&self.files, arguments, session)
+        self.0.named_outgoing(arguments, session)
     }
 
     fn run(&self, arguments: SendVoiceArguments, call: &Call) -> Outcome<SendVoiceData> {
         let SendVoiceArguments { path, text, lang, filename, caption, chat_id } = arguments;
-        let chat_id = chat_of(call, chat_id)?;
+        let chat = chat_of(&call.session, chat_id)?;
+        // Else it would be refused when it is spoken.
+        self.0.supervisor()?.ask(call, Ask::MayWrite { chat: chat.clone() })?;
         let filename = filename.map_or_else(|| Ok("voice.ogg".to_owned()), valid_name)?;
-        let caption = split::caption(&caption);
-        let filled = |text: &String| !text.trim().is_empty();
-        // Speech needs neither the signs of Markdown nor the address of a link.
-        let text = text.map(|text| formatting::render(&text).text).filter(filled);
-        let (stored, lang) = match (path, text.or_else(|| Some(caption.text.clone()).filter(filled))) {
+        let (file, lang) = match (path, self.spoken([text.as_deref(), Some(&caption)], call)?) {
             (Some(path), _) => (self.of_file(call, &path)?, None),
             (None, Some(text)) => {
                 let lang = lang.map_or_else(|| Ok(language::detected(&text).to_owned()), language::valid)?;
-                (self.make(call, &text, &language::voice(&lang), SPEAK)?, Some(lang))
+                (self.make(call, SPEAK, [&language::voice(&lang), &text])?, Some(lang))
             }
             (None, None) => {
                 return Err(invalid("Give `path`, a sound file, or `text`, which is spoken.").into());
             }
         };
-        let size_bytes = stored.size_bytes;
-        let body = FileBody::Stored(stored);
-        let content = Content::Voice(File { name: filename.clone(), caption, body });
-        let outbox_id = self.sending.queue(call, &NAME, &chat_id, content)?;
+        let size_bytes = file.size_bytes;
+        let outbox_id = self.0.send_file(call, &chat, &file, (FileForm::Voice, &filename, &caption))?;
         let stdout = format!("{filename} ({size_bytes} bytes) is on its way to the chat.\n");
+        let chat_id = id_of(&chat).to_owned();
         let data = SendVoiceData { outbox_id, chat_id, filename, size_bytes, lang };
         Ok(Success { stdout, data, ..Success::default() })
     }
 }
 
-impl SendVoice {
-    fn of_file(&self, call: &Call, path: &str) -> Result<StoredFile, ToolError> {
-        let stored = self.sending.fetch(&self.files, call, path)?;
-        if self.sending.beginning(&stored)?.is_some_and(|bytes| is_opus(&bytes)) {
-            return Ok(stored);
-        }
-        self.sending.forget(stored)?;
-        self.make(call, path, "", ENCODE)
-    }
-
-    /// Runs a script on this text, and stores what it makes.
-    fn make(&self, call: &Call, text: &str, lang: &str, script: &str) -> Result<StoredFile, ToolError> {
-        let job = format!("{}/{}", self.files.directory_of(DIRECTORY, &call.session), call.id);
-        let made = self.put(call, &format!("{job}.txt"), text).and_then(|()| {
-            self.put(call, &format!("{job}.lang"), &format!("{lang}\n"))?;
-            let done = self.run_command(call, &format!("job={}{script}", quoted(&job)))?;
-            check(&done)?;
-            self.sending.fetch(&self.files, call, &format!("{job}.ogg"))
-        });
-        let files = ["txt", "lang", "ogg"].map(|ending| quoted(&format!("{job}.{ending}")));
-        if let Err(error) = self.run_command(call, &format!("rm -f -- {}", files.join(" "))) {
-            tracing::warn!(message = error.message, "the files of a voice message stay in the state root");
-        }
-        made
-    }
-
-    fn put(&self, call: &Call, path: &str, text: &str) -> Result<(), ToolError> {
-        let put = self.files.put(path, &call.session, call.into(), text.to_owned().into());
-        match wait(put) {
-            Ok(_) => Ok(()),
-            Err(PutError::Refused(why) | PutError::NotNow(why)) => {
-                Err(ToolError::new(ErrorCode::IoError, format!("A file could not be stored: {why}")))
+impl TelegramSendVoice {
+    /// The first of these texts that has words, without the signs of Markdown and the addresses of links.
+    fn spoken(&self, texts: [Option<&str>; 2], call: &Call) -> Result<Option<String>, ToolError> {
+        for text in texts.into_iter().flatten().filter(|text| !text.trim().is_empty()) {
+            let ask = Ask::PlainText { markdown: text.to_owned() };
+            match self.0.supervisor()?.ask(call, ask)? {
+                Answer::Text { text } if text.trim().is_empty() => {}
+                // No argument of a program can hold this character.
+                Answer::Text { text } => return Ok(Some(text.replace('\0', ""))),
+                other => return Err(unexpected(&other)),
             }
         }
+        Ok(None)
     }
 
-    fn run_command(&self, call: &Call, command: &str) -> Result<Envelope, ToolError> {
-        let arguments = json!({"cmd": command, "timeout_seconds": COMMAND_SECONDS});
-        let request = Caller::from(call).sign(self.files.call("bash", &arguments, &call.session));
-        let left = call.deadline.saturating_duration_since(Instant::now());
-        wait(async { request.timeout(left).send().await?.json().await }).map_err(|error| {
-            let error = crate::error_chain::error_chain(&error.without_url());
-            tracing::warn!(error, "the tool server ran no command for a voice message");
-            ToolError::new(ErrorCode::IoError, "The tool server could not be asked; nothing was sent.")
-        })
+    fn of_file(&self, call: &Call, path: &str) -> Result<OutgoingFile, ToolError> {
+        let file = self.0.outgoing_file(path, call)?;
+        if is_opus(&file) {
+            return Ok(file);
+        }
+        let path = self.0.workspaces.of(&call.session)?.open_file(path)?.path;
+        self.make(call, ENCODE, ["", &path.to_string_lossy()])
+    }
+
+    /// Runs a script with these words, and returns the file that it makes.
+    fn make(&self, call: &Call, script: &str, words: [&str; 2]) -> Result<OutgoingFile, ToolError> {
+        let roots = self.0.workspaces.of(&call.session)?;
+        let chat = call.session.as_str().replace(':', "-");
+        let made = state_files::path(&format!("{DIRECTORY}/{chat}/{}.ogg", call.id));
+        // Makes the directory.
+        let target = roots.target(&made, Missing::MakeParents)?;
+        let job = target.path.with_extension("");
+        let job = job.to_string_lossy();
+        let run = self.run_script(call, script, &[&job, words[0], words[1]]);
+        let file = run.and_then(|()| self.0.outgoing_file(&made, call));
+        // The files go as well when the caller of this call has gone.
+        let mut cleaning = Call::own(CLEANING);
+        cleaning.session = call.session.clone();
+        if let Err(error) = self.run_script(&cleaning, CLEAN, &[&job]) {
+            tracing::warn!(message = error.message, "the files of a voice message stay in the state root");
+        }
+        file
+    }
+
+    fn run_script(&self, call: &Call, script: &str, words: &[&str]) -> Result<(), ToolError> {
+        let bash = self.0.commands.program("bash")?;
+        let workdir = self.0.workspaces.of(&call.session)?.open_directory(".")?.path;
+        let arguments = ["-c", script, Self::NAME].iter().chain(words).map(OsString::from).collect();
+        let request = CommandRequest {
+            program: &bash,
+            arguments,
+            workdir,
+            timeout: call.deadline.saturating_duration_since(Instant::now()).min(COMMAND),
+            tool: Self::NAME,
+            leaving: Leaving::TakenBack,
+        };
+        self.0.commands.run(call, request).map(drop).map_err(|failure| explained(&failure))
     }
 }
 
 /// Names the program that is missing, or that failed.
-fn check(done: &Envelope) -> Result<(), ToolError> {
-    let Some(error) = &done.meta.error else { return Ok(()) };
+fn explained(failure: &Failure) -> ToolError {
     let missing =
-        |message: &str, hint: &str| Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint));
-    match (error.code, done.exit_code) {
+        |message: &str, hint: &str| ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint);
+    match (failure.error.code, failure.exit_code()) {
         (ErrorCode::ExitNonzero, NOTHING_SPEAKS) => missing(
             "No program that speaks is installed where commands run.",
             "Write the answer as text. The operator can install one of these Debian packages: espeak-ng, \
@@ -252,14 +271,16 @@ fn check(done: &Envelope) -> Result<(), ToolError> {
              these Debian packages: opus-tools (opusenc), ffmpeg.",
         ),
         (ErrorCode::ExitNonzero, _) => {
-            let said = done.stderr.trim().lines().last().unwrap_or("it said nothing about it");
-            Err(invalid(format!("It could not be made into a voice message: {}", elide(said, 300))))
+            let said = failure.stderr().trim().lines().last().unwrap_or("it said nothing about it");
+            invalid(format!("It could not be made into a voice message: {}", elide(said, 300)))
         }
-        _ => Err(error.clone()),
+        _ => failure.error.clone(),
     }
 }
 
 /// Whether a file is Opus in OGG: the first page has the head of the stream (RFC 7845, 5.1).
-fn is_opus(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"OggS") && bytes.get(28..36) == Some(b"OpusHead")
+fn is_opus(file: &OutgoingFile) -> bool {
+    let mut head = [0; 36];
+    let read = rustix::io::pread(&file.handle, &mut head, 0).unwrap_or_default();
+    read == head.len() && head.starts_with(b"OggS") && head.ends_with(b"OpusHead")
 }

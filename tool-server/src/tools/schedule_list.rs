@@ -1,16 +1,16 @@
 //! `schedule_list`: the schedules of this chat.
 
-use protocol::{Annotations, Risk, SessionId, now_ms};
+use protocol::effect::{Answer, Ask, Schedule};
+use protocol::{Annotations, Risk, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
 use toolkit::{Call, Outcome, Slot, Success, Tool};
 
-use super::{InChannel, ScheduleData, line, not_stored};
-use crate::channel_tools::sending::wait;
-use crate::store::schedules;
-use crate::timing;
+use crate::outgoing::TELEGRAM;
+use crate::supervisor_link::unexpected;
+use crate::tool_context::ToolContext;
 
 /// Lists the reminders and repeated tasks of this chat, the next one first.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,10 +21,10 @@ pub(crate) struct ScheduleListArguments {}
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct ScheduleListData {
     /// The next one first.
-    schedules: Vec<ScheduleData>,
+    schedules: Vec<Schedule>,
 }
 
-pub(super) struct ScheduleList(pub(super) InChannel);
+pub(crate) struct ScheduleList(pub(super) ToolContext);
 
 impl Tool for ScheduleList {
     type Arguments = ScheduleListArguments;
@@ -33,9 +33,14 @@ impl Tool for ScheduleList {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
+    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
 
     fn example(&self) -> Value {
         json!({})
+    }
+
+    fn is_offered(&self) -> bool {
+        self.0.has_supervisor()
     }
 
     fn touches(&self, _: &Value, _: &SessionId) -> Touches {
@@ -43,15 +48,13 @@ impl Tool for ScheduleList {
     }
 
     fn run(&self, _: ScheduleListArguments, call: &Call) -> Outcome<ScheduleListData> {
-        let chat = self.0.chat(call)?;
-        let read = self.0.schedules.store.write(move |tx| schedules::of_chat(tx, &chat));
-        let found = wait(read).map_err(not_stored)?;
-        let mut stdout: String = found.iter().map(line).collect();
-        if found.is_empty() {
-            stdout.push_str("This chat has no schedules.\n");
+        match self.0.supervisor()?.ask(call, Ask::ListSchedules)? {
+            Answer::Schedules { schedules, lines, now } => {
+                let none = if lines.is_empty() { "This chat has no schedules.\n" } else { "" };
+                let stdout = format!("{}{none}It is {now} now.\n", lines.concat());
+                Ok(Success { stdout, data: ScheduleListData { schedules }, ..Success::default() })
+            }
+            other => Err(unexpected(&other).into()),
         }
-        stdout.push_str(&format!("It is {} now.\n", timing::shown(now_ms(), &jiff::tz::TimeZone::UTC)));
-        let data = ScheduleListData { schedules: found.iter().map(ScheduleData::from).collect() };
-        Ok(Success { stdout, data, ..Success::default() })
     }
 }

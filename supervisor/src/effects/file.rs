@@ -1,0 +1,111 @@
+//! The file of an effect: what an open descriptor shows goes into the database, part by part, if it is what
+//! the request says. Nobody who holds the descriptor can change what was stored.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use protocol::effect::MAX_FILE_BYTES;
+use protocol::hash::in_hex;
+use protocol::{ErrorCode, ToolError};
+use sha2::{Digest as _, Sha256};
+
+use crate::channel::content::StoredFile;
+use crate::file_copy::{empty, not_stored, too_large};
+use crate::store::{Store, outgoing_files};
+
+const PART_BYTES: usize = 512 * 1024;
+
+/// What the request says of its file.
+pub(super) struct Named {
+    pub(super) size_bytes: u64,
+    pub(super) sha256: String,
+}
+
+/// Stores a file. An error leaves nothing.
+pub(super) async fn store(
+    store: &Store,
+    file: Option<OwnedFd>,
+    named: &Named,
+) -> Result<StoredFile, ToolError> {
+    let file = regular(file, named)?;
+    let id = store.write(|tx| outgoing_files::begin(tx)).await.map_err(not_stored)?;
+    let copied = copy(store, Arc::new(file), &id, named).await;
+    if copied.is_err() {
+        forget(store, id).await;
+    }
+    copied
+}
+
+/// Deletes a stored file that is not sent.
+pub(super) async fn forget(store: &Store, id: String) {
+    if let Err(error) = store.write(move |tx| outgoing_files::delete(tx, &id)).await {
+        tracing::warn!(%error, "a file stays in the database until the next start");
+    }
+}
+
+fn regular(file: Option<OwnedFd>, named: &Named) -> Result<File, ToolError> {
+    let refused = |why: &str| ToolError::new(ErrorCode::NotARegularFile, format!("The request {why}."));
+    let file = File::from(file.ok_or_else(|| refused("came without its file"))?);
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(refused("came with a descriptor of something that is no regular file"));
+    }
+    match metadata.len() {
+        0 => Err(empty()),
+        size if size > MAX_FILE_BYTES => Err(too_large(size)),
+        size if size != named.size_bytes => Err(changed()),
+        _ => Ok(file),
+    }
+}
+
+async fn copy(store: &Store, file: Arc<File>, id: &str, named: &Named) -> Result<StoredFile, ToolError> {
+    let (mut hash, mut number, mut offset, mut stored) = (Sha256::new(), 0, 0_u64, None);
+    loop {
+        let source = Arc::clone(&file);
+        // The tool server reads at the same position, so this reads at one of its own.
+        let read = tokio::task::spawn_blocking(move || part_at(&source, offset)).await;
+        let part = read.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(unreadable)?;
+        if part.is_empty() {
+            break;
+        }
+        offset += u64::try_from(part.len()).unwrap_or(u64::MAX);
+        if offset > named.size_bytes {
+            return Err(changed());
+        }
+        hash.update(&part);
+        let id = id.to_owned();
+        let added = store.write(move |tx| outgoing_files::add_part(tx, &id, number, &part));
+        stored = Some(added.await.map_err(not_stored)?);
+        number += 1;
+    }
+    match stored {
+        Some(stored) if in_hex(&hash.finalize()) == named.sha256 => Ok(stored),
+        Some(_) | None => Err(changed()),
+    }
+}
+
+/// Up to [`PART_BYTES`] from there; none at the end.
+fn part_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
+    let (mut part, mut filled) = (vec![0; PART_BYTES], 0);
+    while filled < part.len() {
+        match file.read_at(&mut part[filled..], offset + u64::try_from(filled).unwrap_or(u64::MAX))? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    part.truncate(filled);
+    Ok(part)
+}
+
+fn changed() -> ToolError {
+    let message = "The file is not what the call named any more, so it is not sent.";
+    ToolError::new(ErrorCode::Conflict, message).with_hint("Send the same call again.")
+}
+
+fn unreadable(error: io::Error) -> ToolError {
+    tracing::warn!(%error, "the file of an effect cannot be read");
+    ToolError::new(ErrorCode::IoError, "The file cannot be read, so it is not sent.")
+}

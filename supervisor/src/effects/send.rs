@@ -1,0 +1,133 @@
+//! The effects that send: each adds its messages to the outbox.
+
+use std::os::fd::OwnedFd;
+
+use protocol::effect::{Answer, EffectAnswer, EffectRequest, FileForm};
+use protocol::{EventId, MessageId, ToolError};
+use toolkit::arguments::invalid;
+
+use super::Effects;
+use super::file::{self, Named};
+use crate::channel::content::{File, FileBody};
+use crate::channel::{Chat, Content, Delivery};
+use crate::file_copy::not_stored;
+use crate::store::contact_messages::{self, NewMessage};
+use crate::store::{StoreError, inbox, outbox};
+
+/// No channel has a longer ID of a message.
+const MAX_ID_BYTES: usize = 64;
+
+/// Messages for a chat.
+struct Outgoing {
+    chat: Chat,
+    contents: Vec<Content>,
+    delivery: Delivery,
+}
+
+impl Effects {
+    pub(super) async fn react(
+        &self,
+        request: &EffectRequest,
+        own: Chat,
+        chat: &str,
+        named: Option<MessageId>,
+        (emoji, is_big): (String, bool),
+    ) -> EffectAnswer {
+        let target = self.target(&own, chat)?;
+        if let Some(answer) = self.admit(request, &own, &target).await? {
+            return Ok(answer);
+        }
+        let asked_in = match named {
+            None if target == own => self.asked_in(request).await?,
+            named => named,
+        };
+        let Some(message_id) = asked_in.filter(|id| (1..=MAX_ID_BYTES).contains(&id.as_str().len())) else {
+            return Err(invalid("`message_id` is missing, and no message of this chat asked."));
+        };
+        let content = Content::Reaction { message_id: message_id.clone(), emoji, is_big };
+        let outgoing = self.outgoing(target, content)?;
+        self.queue(request, own, outgoing, Some(message_id)).await
+    }
+
+    pub(super) async fn send_file(
+        &self,
+        request: &EffectRequest,
+        own: Chat,
+        chat: &str,
+        (form, name, caption): (FileForm, String, String),
+        (file, named): (Option<OwnedFd>, Named),
+    ) -> EffectAnswer {
+        let target = self.target(&own, chat)?;
+        let caption = self.channel(&target)?.caption(&caption);
+        let content = |body| {
+            let file = File { name, caption, body };
+            match form {
+                FileForm::Document => Content::Document(file),
+                FileForm::Voice => Content::Voice(file),
+            }
+        };
+        if let Some(answer) = self.admit(request, &own, &target).await? {
+            return Ok(answer);
+        }
+        let stored = file::store(&self.store, file, &named).await?;
+        let id = stored.id.clone();
+        let sent = match self.outgoing(target, content(FileBody::Stored(stored))) {
+            Ok(outgoing) => self.queue(request, own, outgoing, None).await,
+            Err(error) => Err(error),
+        };
+        if sent.is_err() {
+            file::forget(&self.store, id).await;
+        }
+        sent
+    }
+
+    pub(super) async fn write_to_contact(
+        &self,
+        request: &EffectRequest,
+        own: Chat,
+        chat: &str,
+        contact_id: String,
+        text: String,
+    ) -> EffectAnswer {
+        let target = self.target(&own, chat)?;
+        if let Some(answer) = self.admit(request, &own, &target).await? {
+            return Ok(answer);
+        }
+        let Outgoing { chat, contents, delivery } = self.outgoing(target.clone(), Content::Text(text))?;
+        let (call, session) = (request.call.clone(), request.session.clone());
+        let message = NewMessage { call, session, contact_id, chat };
+        let queue = move |tx: &rusqlite::Transaction<'_>| {
+            let outbox_id = contact_messages::queue(tx, &message, contents, delivery)?;
+            Ok(Ok(Answer::Queued { outbox_id, message_id: None }))
+        };
+        self.add(request, own, target, queue).await
+    }
+
+    fn outgoing(&self, chat: Chat, content: Content) -> Result<Outgoing, ToolError> {
+        let (contents, delivery) = (self.prepared(&chat, content)?, self.channel(&chat)?.delivery());
+        Ok(Outgoing { chat, contents, delivery })
+    }
+
+    async fn queue(
+        &self,
+        request: &EffectRequest,
+        own: Chat,
+        Outgoing { chat, contents, delivery }: Outgoing,
+        message_id: Option<MessageId>,
+    ) -> EffectAnswer {
+        let (parent, target): (EventId, _) = (request.call.clone(), chat.clone());
+        let queue = move |tx: &rusqlite::Transaction<'_>| -> Result<EffectAnswer, StoreError> {
+            // A row without a task: it is no part of the reply.
+            let rows = outbox::queue(tx, None, &chat, contents, delivery, Some(&parent))?;
+            let outbox_id = rows.first().copied().unwrap_or_default();
+            Ok(Ok(Answer::Queued { outbox_id, message_id }))
+        };
+        self.add(request, own, target, queue).await
+    }
+
+    /// The message that the call's task is about.
+    async fn asked_in(&self, request: &EffectRequest) -> Result<Option<MessageId>, ToolError> {
+        let Some(task) = request.task.clone() else { return Ok(None) };
+        self.store.write(move |tx| inbox::message_id(tx, &task)).await.map_err(not_stored)
+    }
+}

@@ -1,0 +1,186 @@
+//! What the tools share that send into a chat: where a message goes, what rules and people see of that, and
+//! the file that goes with it.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use protocol::effect::{Answer, Ask, FileForm, MAX_FILE_BYTES};
+use protocol::{ErrorCode, SessionId, ToolError};
+use rustix::fs::fstat;
+use serde_json::{Value, json};
+use toolkit::Call;
+use toolkit::arguments::invalid;
+use toolkit::policy::{Circumstance, Touches};
+
+use crate::supervisor_link::unexpected;
+use crate::tool_context::ToolContext;
+use files::change::{hash_file, io_error, size_bytes};
+
+/// The channel of the tools whose names begin with it.
+pub(crate) const TELEGRAM: &str = "telegram";
+
+const MAX_NAME_BYTES: usize = 255;
+
+/// A file that is sent: as it was when it was hashed, or the supervisor refuses it.
+pub(crate) struct OutgoingFile {
+    pub(crate) handle: OwnedFd,
+    pub(crate) size_bytes: u64,
+    pub(crate) sha256: String,
+}
+
+/// The address of the chat that a call is for: the one that it names, or its own.
+pub(crate) fn chat_of(session: &SessionId, named: Option<i64>) -> Result<String, ToolError> {
+    match (named, own_chat(session)) {
+        (Some(chat), _) => Ok(format!("{TELEGRAM}:{chat}")),
+        (None, Some(_)) => Ok(session.as_str().to_owned()),
+        (None, None) => Err(invalid("`chat_id` is missing: the session is no Telegram chat.")),
+    }
+}
+
+/// The chat in an address, as the channel names it.
+pub(crate) fn id_of(address: &str) -> &str {
+    address.split_once(':').map_or(address, |(_, id)| id)
+}
+
+fn own_chat(session: &SessionId) -> Option<&str> {
+    session.as_str().strip_prefix(TELEGRAM)?.strip_prefix(':')
+}
+
+impl ToolContext {
+    /// What a call touches that may name another chat and a file. A topic is a part of its chat: the same
+    /// people read it.
+    pub(crate) fn touches_outgoing(&self, arguments: &Value, session: &SessionId) -> Touches {
+        let path = arguments["path"].as_str();
+        let paths = path.map(|path| self.paths_touched(path, session)).unwrap_or_default();
+        let own = own_chat(session).and_then(|own| own.split(':').next()?.parse::<i64>().ok());
+        match arguments["chat_id"].as_i64() {
+            Some(named) if Some(named) != own => Touches {
+                paths,
+                circumstances: vec![Circumstance::OtherChat],
+                recipients: vec![format!("{TELEGRAM}:{named}")],
+                ..Touches::nothing()
+            },
+            Some(_) | None => Touches { paths, ..Touches::nothing() },
+        }
+    }
+
+    /// Where it goes, and the file; an error if either would be refused.
+    pub(crate) fn preview_outgoing(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
+        let chat = chat_of(&call.session, arguments["chat_id"].as_i64())?;
+        self.supervisor()?.ask(call, Ask::MayWrite { chat: chat.clone() })?;
+        let chat = id_of(&chat);
+        let Some(path) = arguments["path"].as_str() else { return Ok(format!("Goes to the chat {chat}.")) };
+        let OutgoingFile { size_bytes, sha256, .. } = self.outgoing_file(path, call)?;
+        Ok(format!("{path} ({size_bytes} bytes, SHA-256 {sha256}) goes to the chat {chat}."))
+    }
+
+    /// The file that a call names, as it is now; none if it names none.
+    pub(crate) fn named_outgoing(
+        &self,
+        arguments: &Value,
+        session: &SessionId,
+    ) -> Result<BTreeMap<String, String>, ToolError> {
+        self.contents(arguments["path"].as_str().map(str::to_owned), session)
+    }
+
+    /// Opens a file that can be sent.
+    pub(crate) fn outgoing_file(&self, path: &str, call: &Call) -> Result<OutgoingFile, ToolError> {
+        self.raw_files.require()?;
+        let handle = self.workspaces.of(&call.session)?.open_file(path)?.handle;
+        let stat = fstat(&handle).map_err(|errno| io_error(path, "read", &errno.into()))?;
+        match size_bytes(&stat) {
+            0 => return Err(invalid(format!("{path:?} is empty, and an empty file cannot be sent."))),
+            size if size > MAX_FILE_BYTES => return Err(too_large(size)),
+            _ => {}
+        }
+        let (sha256, size_bytes) = hash_file(&handle, path, call)?;
+        Ok(OutgoingFile { handle, size_bytes, sha256 })
+    }
+
+    /// Has the supervisor send a file; returns the number of its row in the outbox.
+    pub(crate) fn send_file(
+        &self,
+        call: &Call,
+        chat: &str,
+        file: &OutgoingFile,
+        (form, name, caption): (FileForm, &str, &str),
+    ) -> Result<i64, ToolError> {
+        let ask = Ask::SendFile {
+            chat: chat.to_owned(),
+            form,
+            name: name.to_owned(),
+            caption: caption.to_owned(),
+            size_bytes: file.size_bytes,
+            sha256: file.sha256.clone(),
+        };
+        match self.supervisor()?.ask_with(call, ask, Some(file.handle.as_fd()))? {
+            Answer::Queued { outbox_id, .. } => Ok(outbox_id),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+/// The name that a chat sees.
+pub(crate) fn valid_name(name: String) -> Result<String, ToolError> {
+    let is_bad = |character: char| character == '/' || character.is_control();
+    if name.trim().is_empty() || name.len() > MAX_NAME_BYTES || name.contains(is_bad) {
+        let rule =
+            format!("`filename` must have 1 to {MAX_NAME_BYTES} bytes, without `/` and control characters.");
+        return Err(invalid(rule));
+    }
+    Ok(name)
+}
+
+/// A directory can be sent as an archive.
+pub(crate) fn with_archive(error: ToolError, path: &str) -> ToolError {
+    if error.code != ErrorCode::IsDirectory {
+        return error;
+    }
+    let cmd = json!({"cmd": format!("tar -czf archive.tar.gz -- '{}'", path.replace('\'', "'\\''"))});
+    error.with_hint(format!("Make an archive with `bash` {cmd}, then send archive.tar.gz."))
+}
+
+fn too_large(size: u64) -> ToolError {
+    let most = MAX_FILE_BYTES >> 20;
+    let message = format!("The file has {size} bytes, which is larger than the {most} MiB that can be sent.");
+    ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Compress it, or split it: `split -b 19M`.")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use settings::choices::Division;
+
+    use super::*;
+    use cage::control_files::ControlFiles;
+    use files::change::Durability;
+    use files::output_store::OutputStore;
+    use files::roots::{DeniedPaths, Roots, Workspaces};
+
+    #[test]
+    fn another_chat_is_one_that_other_people_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        let (denied, protected) = (DeniedPaths::new([]).unwrap(), ControlFiles::default());
+        let roots = Roots::open(std::slice::from_ref(&path), denied, protected, |_| None).unwrap();
+        let roots = Workspaces::new(roots, Division::Shared);
+        let output = Arc::new(OutputStore::open(&path).unwrap());
+        let pending = path.join("pending");
+        let context = ToolContext::files_only(roots, &pending, output, 0, 0, Durability::Cached).unwrap();
+        for (session, chat, is_elsewhere) in [
+            ("telegram:4711", json!(null), false),
+            ("telegram:4711", json!(4711), false),
+            ("telegram:4711", json!(12), true),
+            ("telegram:-1001:12", json!(-1001), false),
+            ("telegram:-1001:12", json!(12), true),
+            ("telegram:-1001", json!(-1002), true),
+            ("local:me", json!(12), true),
+        ] {
+            let touches = context.touches_outgoing(&json!({"chat_id": chat}), &session.parse().unwrap());
+            assert_eq!(touches.circumstances == [Circumstance::OtherChat], is_elsewhere, "{session} {chat}");
+            let to = if is_elsewhere { vec![format!("telegram:{chat}")] } else { Vec::new() };
+            assert_eq!(touches.recipients, to, "{session} {chat}");
+        }
+    }
+}

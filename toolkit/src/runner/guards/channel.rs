@@ -1,0 +1,35 @@
+//! The tool works in the session of the call: one that acts on a chat needs a chat of its channel, and the
+//! supervisor.
+
+use protocol::{ErrorCode, ToolError};
+
+use super::{Check, Guard};
+use crate::runner::call::PendingCall;
+
+pub(super) struct OfChannel;
+
+impl Guard for OfChannel {
+    fn name(&self) -> &'static str {
+        "channel"
+    }
+
+    fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
+        let Some((tool, channel)) = call.tool.as_ref().ok().and_then(|tool| Some((tool, tool.channel()?)))
+        else {
+            return Ok(()).into();
+        };
+        let (name, session) = (&call.info.tool, call.info.ids.session.as_str());
+        if !tool.is_offered() {
+            let message = format!("`{name}` needs the supervisor, and this tool server runs without one.");
+            let hint = "Continue without it. The operator can start the tool server with `supervisor run`.";
+            return Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)).into();
+        }
+        if session.split_once(':').is_some_and(|(of, _)| of == channel) {
+            return Ok(()).into();
+        }
+        let message =
+            format!("`{name}` works in chats of {channel} only, and this is the session {session}.");
+        let hint = "Continue without it: the reply reaches the user in this chat.";
+        Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)).into()
+    }
+}
