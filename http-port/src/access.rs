@@ -12,6 +12,9 @@ use process::Secret;
 /// The paths that may be asked for under any address.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
+/// The name of the token that callers must send.
+const CALLER: &str = "caller";
+
 /// The names and the token that requests are checked against.
 #[derive(Debug)]
 pub struct Access {
@@ -68,6 +71,14 @@ impl Access {
         self.approver_token.as_ref().zip(presented).is_some_and(|(token, presented)| token.matches(presented))
     }
 
+    /// What a caller is known by: the name of the token that callers must send, because the supervisor makes
+    /// another one for the same callers at each start; else the token itself. None without a token.
+    pub fn caller<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let presented = presented_token(headers)?;
+        let is_callers = self.token.as_ref().is_some_and(|token| token.matches(presented));
+        Some(if is_callers { CALLER } else { presented })
+    }
+
     /// Whether callers must send a token.
     pub fn has_token(&self) -> bool {
         self.token.is_some()
@@ -119,7 +130,7 @@ fn is_address(host: &str) -> bool {
 }
 
 /// The bearer token of a request that has one `Authorization` header.
-pub fn presented_token(headers: &HeaderMap) -> Option<&str> {
+fn presented_token(headers: &HeaderMap) -> Option<&str> {
     let mut sent = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(authorization), None) = (sent.next(), sent.next()) else { return None };
     let (scheme, bearer) = authorization.to_str().ok()?.split_once(' ')?;

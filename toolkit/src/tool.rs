@@ -143,7 +143,7 @@ pub struct Call {
     pub session: SessionId,
     /// The task that it belongs to.
     pub task: Option<TaskId>,
-    /// The digest of the token that the caller presented.
+    /// The digest of what the caller is known by.
     pub token_sha256: Option<String>,
     /// When the call has to end.
     pub deadline: Instant,

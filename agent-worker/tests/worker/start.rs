@@ -13,7 +13,7 @@ fn refused(variables: &[(&str, &str)]) -> String {
 #[test]
 fn settings_that_do_not_fit_stop_the_start_and_are_named() {
     for (variables, expected) in [
-        (vec![("AUTONOUS_MODEL_PROVIDER", "oracle")], "expected one of anthropic, direct"),
+        (vec![("AUTONOUS_MODEL_PROVIDER", "oracle")], "expected one of direct, scripted, anthropic"),
         (vec![("AUTONOUS_MODEL_FALLBACK", "small")], "only model servers have a second model"),
         (vec![("AUTONOUS_CONFIG_DIR", "/does/not/exist")], "expected a directory that exists"),
         (

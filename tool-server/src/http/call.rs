@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::extract::{Path, Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use http_port::{preferred_wait, presented_token};
+use http_port::{Access, preferred_wait};
 use protocol::hash::sha256;
 use protocol::{SessionId, ToolError};
 use toolkit::arguments::{elide, invalid};
@@ -23,7 +23,7 @@ pub(super) async fn call(
     let (parts, content) = request.into_parts();
     let tag = app.catalogue.of(session_named(&parts.headers)).tag().clone();
     let read = body::read(&parts.headers, content).await;
-    let mut response = match read.and_then(|body| request_of(&name, &parts.headers, body)) {
+    let mut response = match read.and_then(|body| request_of(&app.access, &name, &parts.headers, body)) {
         Ok(request) => response::envelope_response(app.runner.run(request).await),
         Err(error) => response::error_response(&name, error),
     };
@@ -38,6 +38,7 @@ pub(super) fn session_named(headers: &HeaderMap) -> &str {
 
 /// A call with the IDs in the headers.
 pub(super) fn request_of(
+    access: &Access,
     name: &str,
     headers: &HeaderMap,
     body: Vec<u8>,
@@ -51,7 +52,7 @@ pub(super) fn request_of(
         request_id: id::<protocol::EventId>(headers, "x-request-id")?.map(String::from),
         traceparent: id::<protocol::EventId>(headers, "traceparent")?.map(String::from),
         idempotency_key: id::<protocol::EventId>(headers, "idempotency-key")?.map(String::from),
-        token_sha256: presented_token(headers).map(|token| sha256(token.as_bytes())),
+        token_sha256: access.caller(headers).map(|caller| sha256(caller.as_bytes())),
         wait: wait_of(headers)?,
         is_scheduled: headers.contains_key(protocol::task::SCHEDULED_TASK),
         attachment: None,

@@ -33,7 +33,7 @@ pub(super) async fn undo(
     let (parts, content) = request.into_parts();
     let read = body::read_optional(&parts.headers, content).await;
     let arguments = read.and_then(|body| arguments(&call_id, &body));
-    let request = arguments.and_then(|body| request_of(Undo::NAME, &parts.headers, body));
+    let request = arguments.and_then(|body| request_of(&app.access, Undo::NAME, &parts.headers, body));
     let mut envelope = match request {
         Ok(mut request) => {
             // In the events an undo stands below what it undoes.

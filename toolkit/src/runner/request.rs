@@ -25,7 +25,7 @@ pub struct Request {
     pub traceparent: Option<String>,
     /// The key under which the call takes effect at most once. It belongs to the token, session and tool.
     pub idempotency_key: Option<String>,
-    /// The SHA-256 of the token that the caller presented.
+    /// The SHA-256 of what the caller is known by: the name of its token, or else the token.
     pub token_sha256: Option<String>,
     /// How long the call waits for a person, if one must allow it.
     pub wait: Duration,

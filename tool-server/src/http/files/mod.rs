@@ -114,7 +114,7 @@ async fn run(
     arguments: Vec<u8>,
     attachment: Attachment,
 ) -> Result<Envelope, ToolError> {
-    let request = request_of(name, headers, arguments)?;
+    let request = request_of(&app.access, name, headers, arguments)?;
     if request.idempotency_key.is_some() {
         return Err(invalid("`/files` takes no Idempotency-Key.").with_hint(
             "Leave it out: with If-Match or If-None-Match a repeated PUT changes nothing twice.",
