@@ -60,7 +60,7 @@ pub trait Row: fmt::Debug {
     /// Whether its value, if it is set, is valid by itself.
     ///
     /// # Errors
-    /// With what is expected.
+    /// With the expected values.
     fn check(&self, source: &Source) -> Result<(), SettingError>;
     /// The value that holds, for people to read: in its plainest form, without what may be private.
     fn shown(&self, source: &Source) -> Option<String>;

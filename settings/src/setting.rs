@@ -55,7 +55,7 @@ impl<T: Clone + 'static> Setting<T> {
     /// The value of this text, if the row allows it.
     ///
     /// # Errors
-    /// With what is expected.
+    /// With the expected values.
     pub fn parse(&self, text: &str) -> Result<T, String> {
         self.given.parse(text)
     }
@@ -104,7 +104,7 @@ impl<T: Clone + 'static> Optional<T> {
     /// The value of this text, if the row allows it.
     ///
     /// # Errors
-    /// With what is expected.
+    /// With the expected values.
     pub fn parse(&self, text: &str) -> Result<T, String> {
         self.values.parse(text).ok_or_else(|| self.values.expected())
     }

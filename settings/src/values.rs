@@ -52,7 +52,7 @@ impl<T: Clone + 'static> Values<T> {
     /// The value in a source; none if it has none.
     ///
     /// # Errors
-    /// With what is wrong in it.
+    /// With the reason.
     pub(crate) fn read(&self, name: &str, source: &Source) -> Result<Option<T>, String> {
         match self {
             Self::List { of, .. } => source.list(name).map(|items| of(&items)).transpose(),
@@ -173,9 +173,13 @@ pub(crate) const fn text(expected: &'static str) -> Values<String> {
     Values::Text { of: |text| Some(text.to_owned()), expected }
 }
 
-/// A path.
+/// A path. What lies below it is shown without the `./` of a relative one.
 pub(crate) const fn path(expected: &'static str) -> Values<PathBuf> {
-    Values::Text { of: |text| Some(PathBuf::from(text)), expected }
+    let of = |text: &str| {
+        let below = text.strip_prefix("./").filter(|below| !below.is_empty());
+        Some(PathBuf::from(below.unwrap_or(text)))
+    };
+    Values::Text { of, expected }
 }
 
 /// An IP address and a port.

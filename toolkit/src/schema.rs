@@ -28,9 +28,14 @@ pub const KEYWORDS: [&str; 15] = [
     "type",
 ];
 
-/// The schema of the JSON that is read into a type.
+/// The schema of the JSON that is read into a type. It has `properties` even where there are none, since some
+/// model providers and client generators ask for them.
 pub(crate) fn input_schema<T: JsonSchema>() -> Value {
-    generated::<T>(SchemaSettings::draft2020_12().for_deserialize())
+    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    if let Some(schema) = schema.as_object_mut() {
+        schema.entry("properties").or_insert_with(|| json!({}));
+    }
+    schema
 }
 
 /// The schema of what a type is written as.

@@ -210,7 +210,7 @@ async fn ask(provider: &ModelServer) -> Result<Reply, ModelError> {
     tokio::time::timeout(wait::SOON, reply).await.expect("the provider gives up in time")
 }
 
-/// What came of a request, without what is empty.
+/// What came of a request, without its empty fields.
 fn described(end: &Result<Reply, ModelError>) -> Value {
     let Reply { text, calls, cut, usage, .. } = match end {
         Ok(reply) => reply,

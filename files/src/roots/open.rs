@@ -164,7 +164,7 @@ impl Roots {
         &self.rules.protected
     }
 
-    /// The paths that nobody may open.
+    /// The paths that no caller may open.
     pub fn denied(&self) -> &DeniedPaths {
         &self.rules.denied
     }

@@ -59,7 +59,7 @@ impl Access {
         Self { lists: Arc::new(RwLock::new(lists)), rules: Arc::new(rules) }
     }
 
-    /// Access for nobody, as to a channel that is off; if it `is_open`, for all.
+    /// Access without any person or chat, as to a channel that is off; if it `is_open`, for all.
     pub(crate) fn without_lists(is_open: bool) -> Self {
         Self::new(AccessRules {
             is_open,

@@ -31,7 +31,7 @@ use crate::formatting::FormattedText;
 /// A future behind a pointer, so that channels can be kept in one list.
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Translates between a service and our types; who may ask for what is decided in `reception/`.
+/// Translates between a service and our types; `reception/` decides who may ask for what.
 pub trait Channel: Send + Sync {
     /// Its name in the tables and in session IDs.
     fn name(&self) -> ChannelName;

@@ -1,4 +1,4 @@
-//! What a channel delivers: messages, presses of buttons, and what is neither.
+//! What a channel delivers: messages, presses of buttons, and updates that are neither.
 
 use protocol::{MessageId, Origin, Sender};
 
@@ -55,7 +55,7 @@ pub(crate) struct Incoming {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unreadable {
     pub reason: &'static str,
-    /// What its chat is told, if anything.
+    /// What its chat reads about it, if anything.
     pub reply: Option<&'static str>,
 }
 

@@ -12,7 +12,7 @@ use super::approvals::pass_on;
 use super::error::ControlError;
 use crate::error_chain::error_chain;
 
-/// The headers that say how to make the call, and for whom.
+/// The headers that say how to make the call, and for which session and task.
 const PASSED_ON: [HeaderName; 9] = [
     header::CONTENT_TYPE,
     header::ACCEPT,

@@ -46,7 +46,7 @@ pub(crate) struct Rules<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obeyed {
     Yes,
-    /// What the group is told.
+    /// What the group reads.
     No(&'static str),
     /// It is not known who administers the group.
     DependsOnAdministrators,
@@ -120,7 +120,7 @@ fn refusal(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Option<Verdic
     }
 }
 
-/// Why a message is not for us, whoever its sender is; none if it is.
+/// Why a message is not for us, from any sender; none if it is.
 fn speaks(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Option<Verdict> {
     let is_to_bot = incoming.is_to_bot || !rules.access.is_group(&chat.id);
     if incoming.sender().is_some_and(|sender| sender.is_bot) {

@@ -75,7 +75,7 @@ pub(crate) struct Reception {
     channel: Arc<dyn Channel>,
     inbound: Inbound,
     backlog: Option<Backlog>,
-    /// The chats that were told that nothing can be stored; each is told once in an outage.
+    /// The chats that know that nothing can be stored; each reads it once in an outage.
     told: HashSet<Chat>,
 }
 

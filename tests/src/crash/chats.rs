@@ -74,7 +74,9 @@ impl Chats {
     /// The words in the replies to each chat, in order, with duplicates.
     pub(super) fn replies(telegram: &FakeTelegram) -> BTreeMap<i64, Vec<String>> {
         let mut replies: BTreeMap<i64, Vec<String>> = BTreeMap::new();
-        let is_reply = |sent: &Sent| sent.target.is_none() && !decider::is_about_approval(&sent.text);
+        let is_reply = |sent: &Sent| {
+            sent.target.is_none() && sent.file.is_none() && !decider::is_about_approval(&sent.text)
+        };
         for sent in telegram.sent().into_iter().filter(is_reply) {
             let word = sent.text.split(' ').nth(1).unwrap_or_default().trim_end_matches(':').to_owned();
             let is_answer = sent.text.starts_with(&model::answer_to(&word));

@@ -13,7 +13,17 @@ const SLOW: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The rules of the test: half of the words need a yes.
-pub(super) const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
+pub(super) const RULES: &str = r#"
+[[rule]]
+tools = ["write"]
+decision = "ask"
+reason = "it writes"
+[[rule]]
+tools = ["telegram_send_file"]
+paths = ["asked.txt"]
+decision = "ask"
+reason = "it sends"
+"#;
 
 /// What messages about approvals begin with.
 const ABOUT_APPROVALS: [&str; 5] =

@@ -54,7 +54,7 @@ impl Inspection<'_> {
         report.forbid("messages lost", lost.map(Written::text).collect());
         let open = "select id || ' ' || state from inbox where state not in ('done', 'skipped')";
         report.forbid("tasks that are not done", self.system.database().texts(open));
-        let unsent = "select task_id || ' ' || state from outbox where state <> 'sent'";
+        let unsent = "select coalesce(task_id, text) || ' ' || state from outbox where state <> 'sent'";
         report.forbid("unsent replies", self.system.database().texts(unsent));
     }
 
@@ -95,6 +95,11 @@ impl Inspection<'_> {
         });
         let words: Vec<(&str, Noted)> =
             words.filter_map(|(word, note)| note.map(|note| (word, note))).collect();
+        report.inform(
+            "files queued for a chat",
+            usize::try_from(database.count("select count(*) from outbox where kind = 'document'"))
+                .unwrap_or_default(),
+        );
         report.inform(
             "effects repeated because the first outcome was unknown",
             words.iter().filter(|(_, n)| n.effects > 1).count(),
@@ -205,6 +210,11 @@ fn noted(system: &System) -> BTreeMap<String, Noted> {
 }
 
 fn effects(system: &System, written: &Written) -> u32 {
+    if model::is_sent(&written.word) {
+        let sent = "select count(*) from outbox where kind = 'document' and text = ";
+        let count = system.database().count(&format!("{sent}'{}'", written.word));
+        return u32::try_from(count).expect("a word is sent only a few times");
+    }
     let text = fs::read_to_string(system.workspace().join(written.file())).unwrap_or_default();
     let count = text.lines().filter(|line| *line == written.word).count();
     u32::try_from(count).expect("a word is noted only a few times")

@@ -2,7 +2,8 @@
 //!
 //! Chats write over Telegram's protocol, which delivers an update again until it is confirmed. For each
 //! message, a fake model makes one tool call that appends a line to a file, so the test sees effects without
-//! a record, records without an effect, and duplicate effects. Now and then the supervisor is stopped and its
+//! a record, records without an effect, and duplicate effects. A quarter of the calls send a file to the chat
+//! instead, which the supervisor queues for the tool server. Now and then the supervisor is stopped and its
 //! database files are copied, as a backup or a power cut would find them. Half of the calls wait for a
 //! person, who presses a button of each question once.
 //!
@@ -16,6 +17,7 @@ mod kills;
 mod model;
 mod report;
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -46,6 +48,10 @@ impl CrashTest {
         let model = FakeModel::start(model::note_down);
         let mut chats = Chats::new(self.chats, random.number());
         let mut system = started(&telegram, &model, &chats, self.workers);
+        for file in [model::ASKED_FILE, model::FREE_FILE] {
+            fs::write(system.workspace().join(file), "to be sent\n")
+                .expect("the workspace can be written to");
+        }
         let mut copies = copy::Copies::default();
         let mut kills = kills::Kills::default();
         let done = AtomicBool::new(false);

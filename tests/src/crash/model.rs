@@ -1,5 +1,6 @@
-//! The fake model: writes the word that it is asked to note into a file, and answers with the word. It
-//! repeats a call of an earlier attempt only if the outcome is unknown, without checking first.
+//! The fake model: notes the word that it is asked to note, in a file or as the caption of a file that it sends
+//! to the chat, and answers with the word. It repeats a call of an earlier attempt only if the outcome is
+//! unknown, without checking first.
 
 use serde_json::{Value, json};
 
@@ -7,6 +8,10 @@ use crate::ModelReply;
 use crate::facts::{self, Outcome};
 
 const ASKED: &str = "Please note ";
+
+/// The files that are sent: one that a person is asked about, and another.
+pub(super) const ASKED_FILE: &str = "asked.txt";
+pub(super) const FREE_FILE: &str = "free.txt";
 
 pub(super) fn request_for(word: &str, file: &str) -> String {
     format!("{ASKED}{word} in {file}")
@@ -35,12 +40,18 @@ pub(super) fn needs_approval(word: &str) -> bool {
     word.ends_with(|last: char| "02468ace".contains(last))
 }
 
-/// Half of the words are noted with a file tool, half with a command.
+/// Whether a word is noted with a call whose effect the supervisor makes.
+pub(super) fn is_sent(word: &str) -> bool {
+    word.ends_with(['0', '1', '4', '5'])
+}
+
+/// A quarter of the words are sent, the others noted with a file tool or a command.
 fn action(word: &str, file: &str) -> (&'static str, Value) {
-    if needs_approval(word) {
-        ("write", json!({"path": file, "content": format!("{word}\n"), "mode": "append"}))
-    } else {
-        ("bash", json!({"cmd": format!("echo {word} >> {file}")}))
+    match (is_sent(word), needs_approval(word)) {
+        (true, true) => ("telegram_send_file", json!({"path": ASKED_FILE, "caption": word})),
+        (true, false) => ("telegram_send_file", json!({"path": FREE_FILE, "caption": word})),
+        (false, true) => ("write", json!({"path": file, "content": format!("{word}\n"), "mode": "append"})),
+        (false, false) => ("bash", json!({"cmd": format!("echo {word} >> {file}")})),
     }
 }
 

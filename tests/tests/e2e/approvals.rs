@@ -154,7 +154,7 @@ fn a_call_waits_for_its_decision_and_gets_it_at_once() {
     let message = denied.meta.error.unwrap().message;
     assert!(message.contains("not on Fridays") && message.contains("Ada"), "{message}");
     assert!(!server.root().join("b").exists());
-    // The same call again gets the same answer, and asks nobody.
+    // The same call again gets the same answer, and asks no person.
     assert_eq!(code(&server.call("write", &write("b", "x"))), DENIED);
     assert!(pending(&server).is_empty());
     // A wait that ends names the request that still waits.

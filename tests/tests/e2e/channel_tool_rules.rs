@@ -165,7 +165,7 @@ fn a_decision_holds_for_what_was_shown_and_nothing_else() {
     assert_eq!(code(&send_to_bob(&system)), "APPROVAL_REQUIRED", "a yes is for one call");
     wait::until_true("it is sent", || documents(&telegram).len() == 1);
 
-    // A call that would be refused anyway asks nobody.
+    // A call that would be refused anyway asks no person.
     let before = system.control(Request::get("/approvals")).json()["approvals"].as_array().unwrap().len();
     for (path, chat, expected) in [("gone", BOB, "NOT_FOUND"), ("report.txt", 666, "TOOL_NOT_ALLOWED")] {
         let refused =

@@ -1,4 +1,4 @@
-//! Limits of the day: a message beyond them waits, its chat is told so, and it runs by itself; nothing is
+//! Limits of the day: a message beyond them waits, its chat reads so, and it runs by itself; nothing is
 //! lost.
 
 use std::fs;

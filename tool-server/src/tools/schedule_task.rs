@@ -56,7 +56,7 @@ impl Tool for ScheduleTask {
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations { destructive: false, ..Annotations::ACTS };
     const SLOT: Slot = Slot::File;
-    /// A local chat only gets replies to its own messages: nobody would see a reminder there.
+    /// A local chat only gets replies to its own messages: no reminder would show there.
     const CHANNEL: Option<&'static str> = Some(TELEGRAM);
 
     fn example(&self) -> Value {

@@ -91,7 +91,7 @@ impl Telegram {
     }
 }
 
-/// Access by the settings; for nobody without them. Groups have negative numbers.
+/// Access by the settings; none without them. Groups have negative numbers.
 fn access_rules(settings: Option<&TelegramSettings>) -> AccessRules {
     let texts = |ids: &HashSet<i64>| ids.iter().map(i64::to_string).collect::<BTreeSet<_>>();
     AccessRules {

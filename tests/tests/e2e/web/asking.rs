@@ -104,7 +104,7 @@ fn a_listed_host_is_asked_without_a_question() {
             assert!(fetch(&server, "http://page.test/").ok, "{hosts}");
             assert_eq!(pending(&server), 0, "{hosts}");
         }
-        // The further pages of an allowed page ask nobody, and no machine.
+        // The further pages of an allowed page ask no person, and no machine.
         let server = asking(&[]);
         grant(&server, &fetch(&server, "http://page.test/"), "call");
         let first = fetch(&server, "http://page.test/");
