@@ -163,6 +163,11 @@ impl SessionId {
         Self("default".to_owned())
     }
 
+    /// Whether it is a chat of this channel.
+    pub fn is_of(&self, channel: &str) -> bool {
+        self.0.split_once(':').is_some_and(|(of, _)| of == channel)
+    }
+
     /// The name of the session's own directory, where sessions have their own: at most 255 bytes, safe as one
     /// name of a path, and no two sessions share one.
     ///

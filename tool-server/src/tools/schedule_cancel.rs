@@ -13,6 +13,10 @@ use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
 
 /// Ends a reminder or repeated task of this chat.
+///
+/// # Details
+///
+/// A task that it has queued already still runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleCancelArguments {

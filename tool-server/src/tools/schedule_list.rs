@@ -13,6 +13,10 @@ use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
 
 /// Lists the reminders and repeated tasks of this chat, the next one first.
+///
+/// # Details
+///
+/// Schedules that have ended are not listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScheduleListArguments {}

@@ -70,7 +70,7 @@ pub(super) struct PendingCall {
 impl PendingCall {
     pub(super) fn new(request: Request, registry: &Registry, settings: &RunnerSettings) -> Self {
         let tool = match &request.attachment {
-            None => find(registry, &settings.disabled, &request.tool),
+            None => find(registry, &settings.disabled, &request.tool, &request.session),
             Some(_) => find_transfer(registry, &request.tool),
         };
         let mut arguments = arguments::parse_object(&request.body).map(Value::Object);

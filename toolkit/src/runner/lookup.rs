@@ -3,22 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use protocol::{ErrorCode, ToolError};
+use protocol::{ErrorCode, SessionId, ToolError};
 
 use crate::registry::AnyTool;
 use crate::{Registry, WORKER_FUNCTIONS, arguments};
 
-/// The tool with this name, or an error that says which tool was meant and lists all.
+/// The tool with this name, or an error that says which tool was meant and lists those of the session.
 pub(super) fn find(
     registry: &Registry,
     disabled: &BTreeSet<String>,
     name: &str,
+    session: &SessionId,
 ) -> Result<Arc<dyn AnyTool>, ToolError> {
     registry.get(name).cloned().ok_or_else(|| {
-        let names = registry.names().collect::<Vec<_>>().join(", ");
+        let works = |name: &&str| registry.channel_of(name).is_none_or(|of| session.is_of(of));
+        let names: Vec<&str> = registry.names().filter(works).collect();
+        let listed = names.join(", ");
         let (near, hint) = match registry.meant_by(name, disabled) {
-            Some(hint) => (None, format!("{hint} The tools are: {names}.")),
-            None => (arguments::nearest(name, registry.names()), format!("The tools are: {names}.")),
+            Some(hint) => (None, format!("{hint} The tools are: {listed}.")),
+            None => (arguments::nearest(name, names.into_iter()), format!("The tools are: {listed}.")),
         };
         if let Some(of_worker) = of_worker(name) {
             return of_worker;

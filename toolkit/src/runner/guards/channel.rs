@@ -18,13 +18,13 @@ impl Guard for OfChannel {
         else {
             return Ok(()).into();
         };
-        let (name, session) = (&call.info.tool, call.info.ids.session.as_str());
+        let (name, session) = (&call.info.tool, &call.info.ids.session);
         if !tool.is_offered() {
             let message = format!("`{name}` needs the supervisor, and this tool server runs without one.");
             let hint = "Continue without it. The operator can start the tool server with `supervisor run`.";
             return Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)).into();
         }
-        if session.split_once(':').is_some_and(|(of, _)| of == channel) {
+        if session.is_of(channel) {
             return Ok(()).into();
         }
         let message =
