@@ -1,6 +1,6 @@
-//! The fake model: notes the word that it is asked to note, in a file or as the caption of a file that it sends
-//! to the chat, and answers with the word. It repeats a call of an earlier attempt only if the outcome is
-//! unknown, without checking first.
+//! The fake model: notes the word that it is asked to note, in a file or as the caption of a file that it
+//! sends to the chat, and answers with the word. It repeats a call of an earlier attempt only if the outcome
+//! is unknown, without checking first.
 
 use serde_json::{Value, json};
 
