@@ -1,7 +1,7 @@
 //! The tool server: tools over HTTP, each call answered with one envelope.
 //!
 //! It has the allowed roots and nothing else: no Telegram, no model key, no database. Calls come in over
-//! [`http`], pass the runner's guards, reach the disk only through [`roots`], and are written to the
+//! [`http`], pass the runner's guards, reach the disk only through [`files::roots`], and are written to the
 //! [`journal`] before they act.
 
 mod bound_files;
