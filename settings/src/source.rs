@@ -1,8 +1,8 @@
 //! Where the values of settings come from: the environment, and for secrets a descriptor and files.
 //!
 //! It knows names and texts; the rows of [`crate::table`] know the valid values. An empty value counts as
-//! unset. A secret comes from the descriptor of [`process::secrets`], else from a variable, else from the file
-//! that a variable names.
+//! unset. A secret comes from the descriptor of [`process::secrets`], else from a variable, else from the
+//! file that a variable names.
 
 use std::collections::HashMap;
 use std::io::Read;
