@@ -1,10 +1,12 @@
 //! Idempotency keys over HTTP, across crashes: a call with a key takes effect once.
 
 use std::fs;
+use std::path::PathBuf;
 use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
 
 use harness::envelope_shape::{assert_error, assert_whole};
-use harness::{Answer, Request, ToolServer, wait};
+use harness::{Answer, Request, TestDir, ToolServer, wait};
 use protocol::journal::RecordBody;
 use protocol::{Envelope, ErrorCode, JournalRecord};
 use serde_json::{Value, json};
@@ -51,6 +53,24 @@ fn a_repeat_gets_the_first_envelope_and_another_body_a_conflict_after_a_crash_to
         let other_tool = keyed("k", "edit", &json!({"path": "log", "find": "one", "replace": "1"}));
         assert_error(&server.send(other_tool), ErrorCode::NotRead);
     }
+}
+
+#[test]
+fn a_key_is_forgotten_after_a_day() {
+    let mut server = ToolServer::start();
+    assert!(assert_whole(&server.send(append("k", "one\n"))).ok);
+    let keys = |dir: &TestDir| -> Vec<PathBuf> {
+        let files = fs::read_dir(dir.data().join("journal/idempotency")).unwrap();
+        files.map(|entry| entry.unwrap().path()).collect()
+    };
+    let [key] = keys(server.dir()).try_into().unwrap();
+    let before_yesterday = SystemTime::now() - Duration::from_secs(2 * 86_400);
+    server.crash(|_| {
+        fs::File::options().append(true).open(key).unwrap().set_modified(before_yesterday).unwrap();
+    });
+    assert_eq!(keys(server.dir()), Vec::<PathBuf>::new());
+    assert!(assert_whole(&server.send(append("k", "two\n"))).ok);
+    assert_eq!(log(&server), "one\ntwo\n");
 }
 
 /// The records of the journal, newest last.
