@@ -7,13 +7,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use channel::{ChannelName, Channels, Chat};
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId, ReplyFormat};
 use rusqlite::Connection;
-use supervisor::queue::{
-    Channels, Chat, Claim, Claimed, Ending, IncomingMessage, Store, StoreError, TELEGRAM, append_event,
-    claim, end, enqueue, open_database,
-};
+use store::attempt::{Ending, end};
+use store::claim::{Claim, Claimed, claim};
+use store::inbox::{IncomingMessage, enqueue};
+use store::open::for_writing;
+use store::{Store, StoreError, events};
 use tokio::runtime::Runtime;
 
 use crate::measure::Durations;
@@ -31,6 +33,7 @@ const TASKS_EACH: u32 = 50;
 /// How many finished tasks lie beside the one that is claimed.
 const FINISHED: [u32; 2] = [1000, 1_000_000];
 const CLAIMS: usize = 2000;
+const TELEGRAM: ChannelName = ChannelName::new("telegram");
 const LEASE: Duration = Duration::from_secs(60);
 
 pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
@@ -85,7 +88,7 @@ async fn opened(path: &Path) -> anyhow::Result<(Store, EventId)> {
     let [version, control_url, tool_url] = [const { String::new() }; 3];
     let started = Event::now(ProcessStarted { pid: 1, version, control_url, tool_url }, None, None);
     let run = started.id.clone();
-    store.write(move |tx| append_event(tx, &started)).await?;
+    store.write(move |tx| events::append(tx, &started)).await?;
     Ok((store, run))
 }
 
@@ -135,7 +138,7 @@ fn incoming(chat: u32, update_id: i64) -> IncomingMessage {
 
 /// Claims a task and rolls back, because the disk time of a commit would hide the claim's.
 fn claims_beside(path: &Path, finished: u32) -> anyhow::Result<Durations> {
-    let mut connection = open_database(path)?;
+    let mut connection = for_writing(path)?;
     finish(&connection, finished)?;
     let run = EventId::new();
     enqueue(&connection, &incoming(1, i64::from(finished) + 1), &run)?;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::channel::{Channel, Channels};
+use channel::{Channel, Channels};
+
 use crate::channels::local::Local;
 use crate::channels::telegram::Telegram;
 use crate::config::ChannelSettings;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use settings::choices::STATE_ROOT;
+use store::open;
 
 use crate::shipped_skills;
-use crate::store::open;
 
 /// A data directory, by its absolute path.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! Copies a file of the tool server into the database, from which it is sent: part by part, so that it is
 //! never in memory as a whole.
 
+use channel::content::StoredFile;
 use futures_util::{Stream, StreamExt as _, stream};
 use protocol::effect::MAX_FILE_BYTES;
 use protocol::{ErrorCode, ToolError};
 use reqwest::RequestBuilder;
+use store::{Store, StoreError, outgoing_files};
 
-use crate::channel::content::StoredFile;
 use crate::error_chain::error_chain;
-use crate::store::{Store, StoreError, outgoing_files};
 use crate::tool_files::{GetError, opened};
 
 /// A part has at least this size, but for the last.

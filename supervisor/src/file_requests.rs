@@ -7,21 +7,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::content::{File, FileBody};
+use channel::formatting::FormattedText;
+use channel::{Channels, Content, Delivery};
 use protocol::{Envelope, ReplyFormat, TaskId};
 use reqwest::Method;
 use serde_json::json;
+use store::changes;
+use store::file_requests::{FileRequest, Kind, answer, oldest};
+use store::{Store, StoreError};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::content::{File, FileBody};
-use crate::channel::{Channels, Content, Delivery};
 use crate::error_chain::error_chain;
 use crate::file_copy::copy;
-use crate::formatting::FormattedText;
-use crate::store::changes;
-use crate::store::file_requests::{FileRequest, Kind, answer, oldest};
-use crate::store::{Store, StoreError};
 use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
 

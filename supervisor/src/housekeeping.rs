@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use protocol::{EventId, now_ms};
 use rusqlite::Connection;
 use settings::quotas::DAY_MS;
+use store::retention::Pruned;
+use store::{Store, StoreError, events, kv, open};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock_jump::ClockJump;
 use crate::data_dir::DataDir;
 use crate::retention::{delete, record};
-use crate::store::retention::Pruned;
-use crate::store::{Store, StoreError, events, kv, open};
 use crate::terminal::age::Span;
 
 /// The time between two.

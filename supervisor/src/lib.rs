@@ -10,7 +10,6 @@ mod approvals;
 mod backup;
 mod bounded_body;
 mod cancel_signal;
-mod channel;
 mod channels;
 mod check;
 mod children;
@@ -26,7 +25,6 @@ mod effects;
 mod error_chain;
 mod file_copy;
 mod file_requests;
-mod formatting;
 mod health;
 mod housekeeping;
 mod journal;
@@ -40,9 +38,7 @@ mod run;
 mod schedules;
 mod shipped_skills;
 mod startup_resources;
-mod store;
 mod terminal;
-mod timing;
 mod tokens;
 mod tool_files;
 mod transcribe;
@@ -50,16 +46,3 @@ mod tree;
 mod undo;
 
 pub use cli::program::main;
-
-/// The parts of the queue that the benchmarks measure.
-pub mod queue {
-    pub use crate::channel::Channels;
-    pub use crate::channel::chat::Chat;
-    pub use crate::channels::telegram::NAME as TELEGRAM;
-    pub use crate::store::attempt::{Ending, end};
-    pub use crate::store::claim::{Claim, Claimed, claim};
-    pub use crate::store::events::append as append_event;
-    pub use crate::store::inbox::{IncomingMessage, enqueue};
-    pub use crate::store::open::for_writing as open_database;
-    pub use crate::store::{Store, StoreError};
-}

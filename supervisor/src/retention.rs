@@ -9,12 +9,12 @@ use std::time::{Duration, SystemTime};
 use protocol::event::DatabasePruned;
 use protocol::journal::ARGUMENTS_DIRECTORY;
 use protocol::{Event, EventId};
+use store::retention::{Pruned, events, tasks};
+use store::{Store, StoreError, events as stored, kv, tool_calls};
 
 use crate::journal::chain::Position;
 use crate::journal::files::Files;
 use crate::journal::tampering::{self, Base};
-use crate::store::retention::{Pruned, events, tasks};
-use crate::store::{Store, StoreError, events as stored, kv, tool_calls};
 
 /// The shortest allowed age: younger tasks may still be in use.
 pub(crate) const SHORTEST: Duration = settings::SHORTEST_RETENTION;

@@ -9,9 +9,7 @@ use reqwest::header::{ACCEPT, CONTENT_LENGTH, ETAG, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use settings::choices::{Division, STATE_ROOT};
-
-/// Where incoming files lie, beneath the root that they are kept in.
-pub(crate) const INBOX: &str = "inbox";
+use store::attachments::INBOX;
 
 /// Whose reading it is when no chat reads.
 const OWN_SESSION: &str = "supervisor";

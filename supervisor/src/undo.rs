@@ -12,10 +12,10 @@ use protocol::{Envelope, ToolError};
 use reqwest::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use store::changes::ChangedFile;
 
 use crate::error_chain::error_chain;
 use crate::journal::Journal;
-use crate::store::changes::ChangedFile;
 use crate::tool_files::Caller;
 
 /// A tool server that restarts is waited for; its socket keeps the request.

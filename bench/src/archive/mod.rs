@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use harness::binaries;
-use supervisor::queue::open_database;
+use store::open::for_writing;
 
 use crate::measure::Durations;
 use crate::table::Table;
@@ -52,7 +52,7 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
 fn fill(data: &Path, tasks: u32) -> anyhow::Result<()> {
     std::fs::create_dir_all(data.join("db"))?;
     let database = data.join("db/autonous.db");
-    let connection = open_database(&database)?;
+    let connection = for_writing(&database)?;
     connection.pragma_update(None, "synchronous", "off")?;
     let filling = format!("begin; {} commit;", FILL.replace("$tasks", &tasks.to_string()));
     connection.execute_batch(&filling).context("cannot fill the database")?;

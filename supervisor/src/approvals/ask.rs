@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use channel::{Channel, Channels, Chat, Delivery};
 use protocol::EventId;
-
+use store::parked::{self, WaitEnd};
+use store::questions;
+use store::{Store, StoreError};
 use toolkit::approvals::{Approval, ApprovalState};
 
 use super::words;
-use crate::channel::{Channel, Channels, Chat, Delivery};
-use crate::store::parked::{self, WaitEnd};
-use crate::store::questions;
-use crate::store::{Store, StoreError};
 
 #[derive(Clone)]
 pub(crate) struct Asker {

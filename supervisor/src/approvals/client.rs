@@ -9,11 +9,11 @@ use protocol::{Envelope, EventId};
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use store::decisions::Decision;
 use tokio::sync::Notify;
 use toolkit::approvals::Approval;
 
 use super::events::{Events, EventsError};
-use crate::store::decisions::Decision;
 
 /// A server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(30);

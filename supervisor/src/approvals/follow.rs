@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use store::StoreError;
 use tokio_util::sync::CancellationToken;
 use toolkit::approvals::{Approval, ApprovalState};
 
@@ -12,7 +13,6 @@ use super::events::EventsError;
 use super::pass_on::{self, NotPassedOn};
 use crate::cancel_signal::CancelSignal;
 use crate::error_chain::error_chain;
-use crate::store::StoreError;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);

@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use protocol::now_ms;
+use store::decisions::{self, Decision};
+use store::{Store, StoreError};
 use tokio::time::timeout;
 
 use super::client::{Approvals, Outcome};
-use crate::store::decisions::{self, Decision};
-use crate::store::{Store, StoreError};
 
 /// Within this, the process that took a decision passes it on or gives it up.
 const BY_WHOM_IT_WAS_TAKEN: Duration = Duration::from_secs(5);

@@ -9,10 +9,15 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use channel::{
+    Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
+};
 use futures_util::stream;
 use process::Secret;
 use protocol::{EventId, ReplyFormat, now_ms};
 use serde_json::{Value, json};
+use store::decisions::{self, Decision};
+use store::fixture::Fixture;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -22,11 +27,6 @@ use super::follow::Follower;
 use super::pass_on;
 use super::words::Choice;
 use crate::cancel_signal::CancelSignal;
-use crate::channel::{
-    Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
-};
-use crate::store::decisions::{self, Decision};
-use crate::store::fixture::Fixture;
 
 const TOKEN: &str = "approver";
 

@@ -1,37 +1,39 @@
 //! Approvals in words: the question with the whole call, and what was decided.
 
+use channel::content::{Button, Content, File, FileBody};
+use channel::formatting::{Entity, FormattedText, Style, units};
 use protocol::approval::{ApprovalDecision, ApprovalScope};
 use redaction::HIDDEN;
-
-use crate::channel::content::{Button, Content, File, FileBody};
-use crate::formatting::{Entity, FormattedText, Style, units};
-pub(crate) use crate::store::decisions::Choice;
+pub(crate) use store::decisions::Choice;
 use toolkit::approvals::{Approval, Decided};
 
 /// What a button carries before the approval's ID, and how its choice is written behind it.
 pub(crate) const PREFIX: &str = "ask:";
 
-impl Choice {
-    pub(crate) const ALL: [(Self, &'static str); 4] =
-        [(Self::Once, "Once"), (Self::Task, "This task"), (Self::Chat, "This chat"), (Self::Deny, "Deny")];
+/// The choices, with the words on their buttons.
+const CHOICES: [(Choice, &str); 4] = [
+    (Choice::Once, "Once"),
+    (Choice::Task, "This task"),
+    (Choice::Chat, "This chat"),
+    (Choice::Deny, "Deny"),
+];
 
-    /// The choices about an approval: a yes for a task needs a task, and some calls can be allowed one by one
-    /// alone.
-    pub(crate) fn offered(approval: &Approval) -> impl Iterator<Item = (Self, &'static str)> {
-        let lasts = approval.covers.is_some();
-        let has_task = approval.task_id.is_some();
-        Self::ALL.into_iter().filter(move |(choice, _)| match choice {
-            Self::Once | Self::Deny => true,
-            Self::Task => lasts && has_task,
-            Self::Chat => lasts,
-        })
-    }
+/// The choices about an approval: a yes for a task needs a task, and some calls can be allowed one by one
+/// alone.
+pub(crate) fn offered(approval: &Approval) -> impl Iterator<Item = (Choice, &'static str)> {
+    let lasts = approval.covers.is_some();
+    let has_task = approval.task_id.is_some();
+    CHOICES.into_iter().filter(move |(choice, _)| match choice {
+        Choice::Once | Choice::Deny => true,
+        Choice::Task => lasts && has_task,
+        Choice::Chat => lasts,
+    })
+}
 
-    /// The choice and the approval of a button's data.
-    pub(crate) fn of(data: &str) -> Option<(Self, &str)> {
-        let (id, letter) = data.strip_prefix(PREFIX)?.rsplit_once(':')?;
-        Some((Self::of_letter(letter)?, id))
-    }
+/// The choice and the approval of a button's data.
+pub(crate) fn pressed(data: &str) -> Option<(Choice, &str)> {
+    let (id, letter) = data.strip_prefix(PREFIX)?.rsplit_once(':')?;
+    Some((Choice::of_letter(letter)?, id))
 }
 
 /// The most UTF-16 units of one message with a question.
@@ -47,7 +49,7 @@ pub(crate) fn question(approval: &Approval) -> Vec<Content> {
     let button = |(choice, label): (Choice, &str)| {
         Button::new(label, format!("{PREFIX}{}:{}", approval.id, choice.letter()))
     };
-    let buttons = vec![Choice::offered(approval).map(button).collect()];
+    let buttons = vec![offered(approval).map(button).collect()];
     if units(&head) + units(&whole) < MAX_UNITS {
         return vec![Content::Question { text: with_code(&head, &whole), buttons }];
     }
@@ -202,10 +204,10 @@ mod tests {
         let labels: Vec<&str> = buttons[0].iter().map(|button| button.label.as_str()).collect();
         assert_eq!(labels, ["Once", "This task", "This chat", "Deny"]);
         let id = "0197a2a0-0000-7000-8000-000000000001";
-        let chosen: Vec<_> = buttons[0].iter().map(|button| Choice::of(&button.data).unwrap()).collect();
-        assert_eq!(chosen, Choice::ALL.map(|(choice, _)| (choice, id)));
+        let chosen: Vec<_> = buttons[0].iter().map(|button| pressed(&button.data).unwrap()).collect();
+        assert_eq!(chosen, CHOICES.map(|(choice, _)| (choice, id)));
         assert!(buttons[0].iter().all(|button| button.data.len() <= 64));
-        assert_eq!(Choice::of("ask:x:y"), None);
+        assert_eq!(pressed("ask:x:y"), None);
 
         let alone = question(&approval(json!({}), json!({"task_id": null})));
         let [Content::Question { text, buttons }] = alone.as_slice() else { panic!("{alone:?}") };

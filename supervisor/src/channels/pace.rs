@@ -4,9 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use channel::{Audience, SendLimits};
 use tokio::time::Instant;
-
-use crate::channel::{Audience, SendLimits};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);

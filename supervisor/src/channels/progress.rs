@@ -8,20 +8,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::chat::whole;
+use channel::formatting::{Entity, FormattedText, Style, units};
+use channel::sign::{Progress, Shown, Sign};
+use channel::{Channel, ChannelName};
 use protocol::{MessageId, TaskId, now_ms};
 use serde_json::Value;
+use store::activity::{self, Activity};
+use store::{Store, StoreError, delivery, kv};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
-use crate::channel::chat::whole;
-use crate::channel::sign::{Progress, Shown, Sign};
-use crate::channel::{Channel, ChannelName};
-use crate::formatting::{Entity, FormattedText, Style, units};
 use crate::reception::press::stop_button;
-use crate::store::activity::{self, Activity};
-use crate::store::{Store, StoreError, delivery, kv};
 
 /// A task that takes no longer shows no message.
 const FIRST_PROGRESS: Duration = Duration::from_secs(3);

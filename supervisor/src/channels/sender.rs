@@ -7,18 +7,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::chat::whole;
+use channel::{Audience, Channel, Outgoing, SendOutcome};
 use protocol::now_ms;
+use store::chats;
+use store::delivery::{self, Head};
+use store::{Store, StoreError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
 use super::room::Room;
-use crate::channel::chat::whole;
-use crate::channel::{Audience, Channel, Outgoing, SendOutcome};
-use crate::store::chats;
-use crate::store::delivery::{self, Head};
-use crate::store::{Store, StoreError};
 
 /// How long messages that are being sent may still take once the supervisor stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);

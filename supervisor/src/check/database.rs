@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use rusqlite::Connection;
+use store::open;
 
 use super::Finding;
 use crate::data_dir::DataDir;
 use crate::queries::{self, QueryError, tasks};
-use crate::store::open;
 
 const NAME: &str = "database";
 

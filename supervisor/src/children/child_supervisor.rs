@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use protocol::event::{CrashLoopDetected, WorkerExited, WorkerSpawned};
 use protocol::{Event, EventBody, EventId, millis};
+use store::{Store, events};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,6 @@ use super::restart::{Exit, RestartPolicy};
 use super::spawn::{Given, SpawnError};
 use super::terminate::{ExitReport, terminate};
 use crate::error_chain::error_chain;
-use crate::store::{Store, events};
 
 /// What differs between the children.
 pub(crate) trait ManagedChild: Send {

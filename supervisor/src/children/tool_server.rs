@@ -8,6 +8,7 @@ use std::time::Duration;
 use process::Secret;
 use process::lifeline::FINISH;
 use serde::Deserialize;
+use store::{Store, tool_calls};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -22,7 +23,6 @@ use crate::data_dir::DataDir;
 use crate::effects::Effects;
 use crate::health::{Board, PartName, Reading, commands};
 use crate::journal::Journal;
-use crate::store::{Store, tool_calls};
 
 /// The timeout of one readiness check: the socket accepts it before the server runs.
 const READY_PATIENCE: Duration = Duration::from_secs(2);

@@ -160,9 +160,9 @@ fn differs(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use protocol::journal::CallChange;
+    use store::fixture::{call_completed, call_started};
 
     use super::*;
-    use crate::store::fixture::{call_completed, call_started};
     use crate::terminal::width;
 
     #[test]

@@ -1,18 +1,18 @@
 //! `supervisor chats`, `pair` and `unpair`: through the running supervisor, or directly if none is running.
 
+use channel::Delivery;
 use clap::Args;
 use protocol::now_ms;
 use serde_json::json;
+use store::pairing::{self, Paired};
 
 use super::control_client::ControlClient;
 use super::database_access::{DatabaseAccess, database_access};
 use super::error::CommandError;
 use super::queue::CommandOutput;
-use crate::channel::Delivery;
 use crate::control::chats::{AllowedBy, Chats, PairRequest, UnpairRequest, list, refusal, summary};
 use crate::control::error::ControlError;
 use crate::data_dir::DataDir;
-use crate::store::pairing::{self, Paired};
 use crate::terminal::age::since;
 use crate::terminal::{Column, Screen, Table};
 

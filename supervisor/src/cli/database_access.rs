@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
+use channel::Channels;
 use protocol::EventId;
+use store::{Store, events};
 
 use super::error::CommandError;
 use crate::all_channels::channels;
 use crate::cancel_signal::CancelSignal;
-use crate::channel::Channels;
 use crate::commands::models::Models;
 use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
 use crate::health::Board;
 use crate::queries;
 use crate::reception::Inbound;
-use crate::store::{Store, events};
 
 /// Who may write to the database.
 pub(super) enum DatabaseAccess {

@@ -1,9 +1,10 @@
 //! Why a command that changes something, or asks the running supervisor, failed.
 
+use store::StoreError;
+
 use crate::data_dir::DataDirError;
 use crate::queries::QueryError;
 use crate::retention::PruneError;
-use crate::store::StoreError;
 use crate::tokens::TokensError;
 
 #[derive(Debug, thiserror::Error)]

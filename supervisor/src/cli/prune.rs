@@ -3,6 +3,7 @@
 use clap::Args;
 use protocol::now_ms;
 use serde_json::json;
+use store::retention::{Pruned, count};
 
 use super::control_client::ControlClient;
 use super::database_access::{DatabaseAccess, ExclusiveStore, database_access};
@@ -11,7 +12,6 @@ use crate::control::retention::PruneRequest;
 use crate::data_dir::DataDir;
 use crate::queries::{self, QueryError};
 use crate::retention::{SHORTEST, prune};
-use crate::store::retention::{Pruned, count};
 use crate::terminal::age::Span;
 
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ async fn prune_directly(
     before_ms: i64,
 ) -> Result<Pruned, CommandError> {
     let pruned = prune(&exclusive.store, &data.journal(), Some(exclusive.run.clone()), before_ms).await?;
-    crate::store::open::make_smaller(&data.database()).map_err(CommandError::Vacuum)?;
+    store::open::make_smaller(&data.database()).map_err(CommandError::Vacuum)?;
     Ok(pruned)
 }
 

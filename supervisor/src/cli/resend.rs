@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
+use store::resend::{self, Resent, Which};
 
 use super::control_client::ControlClient;
 use super::database_access::{DatabaseAccess, database_access};
@@ -10,7 +11,6 @@ use super::queue::CommandOutput;
 use crate::data_dir::DataDir;
 use crate::queries;
 use crate::queries::short_id::resolve;
-use crate::store::resend::{self, Resent, Which};
 
 /// Who asked, in the events.
 const BY: &str = "cli";

@@ -3,13 +3,13 @@
 use clap::Args;
 use protocol::now_ms;
 use serde_json::json;
+use store::schedules::{Listed, Schedule, all};
+use store::timing;
 
 use crate::data_dir::DataDir;
 use crate::queries::{self, QueryError};
-use crate::store::schedules::{Listed, Schedule, all};
 use crate::terminal::age::since;
 use crate::terminal::{Column, Screen, Table};
-use crate::timing;
 
 #[derive(Debug, Args)]
 pub(crate) struct SchedulesArguments {
@@ -62,8 +62,9 @@ fn table(schedules: &[Schedule], now: i64, screen: Screen) -> String {
 
 #[cfg(test)]
 mod tests {
+    use store::fixture::test_chat;
+
     use super::*;
-    use crate::store::fixture::test_chat;
     use crate::terminal::width;
 
     #[test]

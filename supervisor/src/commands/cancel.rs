@@ -1,10 +1,9 @@
 //! `/cancel` and `/cancel all`.
 
+use channel::Chat;
 use rusqlite::Connection;
-
-use crate::channel::Chat;
-use crate::store::StoreError;
-use crate::store::cancel::{self, InChat};
+use store::StoreError;
+use store::cancel::{self, InChat};
 
 pub(super) const USAGE: &str = "/cancel stops what I am doing, or else cancels the newest waiting message. \
                                 /cancel all stops everything.";

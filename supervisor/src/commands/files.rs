@@ -2,10 +2,10 @@
 //! here, and `file_requests.rs` asks it.
 
 use rusqlite::Connection;
+use store::StoreError;
+use store::file_requests::{self, FileRequest, Kind};
 
 use super::Context;
-use crate::store::StoreError;
-use crate::store::file_requests::{self, FileRequest, Kind};
 
 pub(super) const GET_USAGE: &str = "/get PATH sends a file, such as /get notes/today.md; /files lists them.";
 

@@ -16,14 +16,14 @@ mod status;
 mod undo;
 mod whoami;
 
+use channel::Chat;
 use protocol::{EventId, Origin, TaskId};
 use rusqlite::Connection;
 use settings::quotas::Limits;
+use store::StoreError;
+use store::file_requests::Kind;
 use tokio::sync::Notify;
 
-use crate::channel::Chat;
-use crate::store::StoreError;
-use crate::store::file_requests::Kind;
 use models::Models;
 
 /// The most characters of a message that an answer quotes.

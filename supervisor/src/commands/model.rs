@@ -1,10 +1,10 @@
 //! `/model`: which model works for a chat, and how to switch.
 
+use channel::Chat;
 use rusqlite::Connection;
+use store::{StoreError, conversation};
 
 use super::models::Models;
-use crate::channel::Chat;
-use crate::store::{StoreError, conversation};
 
 pub(super) const USAGE: &str =
     "/model says which model answers in this chat. /model NAME switches to another one, /model default back.";
@@ -56,8 +56,9 @@ fn choice(models: &Models) -> String {
 
 #[cfg(test)]
 mod tests {
+    use store::fixture::{TestDatabase, test_chat};
+
     use super::*;
-    use crate::store::fixture::{TestDatabase, test_chat};
 
     #[test]
     fn a_chat_chooses_among_the_listed_models_and_goes_back() {

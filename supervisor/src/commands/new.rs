@@ -1,9 +1,8 @@
 //! `/new`: the model forgets what was said in this chat; the events keep it.
 
+use channel::Chat;
 use rusqlite::Connection;
-
-use crate::channel::Chat;
-use crate::store::{StoreError, conversation};
+use store::{StoreError, conversation};
 
 pub(super) const USAGE: &str = "/new begins a new conversation. Send it alone, and then what you want.";
 

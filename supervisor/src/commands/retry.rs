@@ -1,11 +1,11 @@
 //! `/retry`: runs the newest message of the chat again that failed or was skipped.
 
+use channel::Chat;
 use protocol::EventId;
 use rusqlite::Connection;
+use store::{StoreError, requeue};
 
 use super::shortened;
-use crate::channel::Chat;
-use crate::store::{StoreError, requeue};
 
 pub(super) const USAGE: &str = "/retry runs your newest message again that failed or was skipped.";
 

@@ -2,10 +2,10 @@
 
 use protocol::now_ms;
 use rusqlite::Connection;
+use store::usage::{self, Running, Usage};
+use store::{StoreError, inbox, quotas};
 
 use super::{Context, shortened};
-use crate::store::usage::{self, Running, Usage};
-use crate::store::{StoreError, inbox, quotas};
 use crate::terminal::age::since;
 
 pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {

@@ -3,11 +3,11 @@
 //! answered twice undoes the same task.
 
 use rusqlite::Connection;
+use store::StoreError;
+use store::changes::{LastChanged, last_in_chat};
+use store::file_requests::Kind;
 
 use super::{Context, files};
-use crate::store::StoreError;
-use crate::store::changes::{LastChanged, last_in_chat};
-use crate::store::file_requests::Kind;
 
 pub(super) const USAGE: &str = "/undo takes back what the last task changed in files; nothing follows it.";
 

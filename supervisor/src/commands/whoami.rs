@@ -1,8 +1,7 @@
 //! `/whoami`: the IDs that the settings ask for.
 
+use channel::Chat;
 use protocol::Origin;
-
-use crate::channel::Chat;
 
 pub(super) fn text(chat: &Chat, origin: Option<&Origin>) -> String {
     let who = origin.and_then(|origin| origin.from.as_ref());

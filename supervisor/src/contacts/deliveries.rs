@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp, Unit};
+use store::StoreError;
+use store::contact_messages::{self, Ended};
 use tokio_util::sync::CancellationToken;
 
 use super::Contacts;
 use super::book::NoteError;
-use crate::store::StoreError;
-use crate::store::contact_messages::{self, Ended};
 
 /// The pause before something is tried again.
 const PAUSE: Duration = Duration::from_secs(5);

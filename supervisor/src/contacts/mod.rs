@@ -8,7 +8,8 @@ pub(crate) mod deliveries;
 
 use std::time::Duration;
 
-use crate::store::Store;
+use store::Store;
+
 use book::Book;
 
 /// What the follower of deliveries needs.

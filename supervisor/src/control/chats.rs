@@ -5,15 +5,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use channel::{Channel, Channels};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use store::StoreError;
+use store::pairing::{self, KnownChat, Paired};
 
 use super::Control;
 use super::body::{self, Body};
 use super::error::ControlError;
-use crate::channel::{Channel, Channels};
-use crate::store::StoreError;
-use crate::store::pairing::{self, KnownChat, Paired};
 
 /// Who asked, in the events.
 const BY: &str = "control";

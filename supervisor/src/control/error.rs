@@ -6,11 +6,11 @@ use axum::Json;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use channel::{ChannelName, Rejection};
 use http_port::{BodyTimeout, Refused};
 use serde_json::json;
+use store::StoreError;
 
-use crate::channel::{ChannelName, Rejection};
-use crate::store::StoreError;
 use crate::undo::NoAnswer;
 
 /// How a message for the outbox is sent.

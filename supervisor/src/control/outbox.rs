@@ -8,16 +8,16 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use channel::Chat;
+use channel::content::{Content, File, FileBody};
+use channel::formatting::FormattedText;
 use serde::{Deserialize, Serialize};
+use store::outbox::{self, OutboxRow};
+use store::resend::{self, Resent, Which};
 
 use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::{ControlError, OUTBOX_HINT as HINT};
-use crate::channel::Chat;
-use crate::channel::content::{Content, File, FileBody};
-use crate::formatting::FormattedText;
-use crate::store::outbox::{self, OutboxRow};
-use crate::store::resend::{self, Resent, Which};
 
 /// The maximum size of a file: it is stored in the database until it is sent.
 pub(crate) const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;

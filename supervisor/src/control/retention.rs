@@ -8,12 +8,12 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use protocol::now_ms;
 use serde::{Deserialize, Serialize};
+use store::retention::Pruned;
 
 use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::ControlError;
 use crate::retention::{SHORTEST, prune};
-use crate::store::retention::Pruned;
 use crate::terminal::age::Span;
 
 const HINT: &str = "Send {\"older_than_seconds\": 2592000}; the minimum is 3600.";

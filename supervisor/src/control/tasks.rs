@@ -10,12 +10,12 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use protocol::TaskId;
 use serde::{Deserialize, Serialize};
+use store::cancel::{self, Cancellation};
+use store::requeue::{self, Ended, Filter, Requeued, RequeuedMany};
 
 use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::ControlError;
-use crate::store::cancel::{self, Cancellation};
-use crate::store::requeue::{self, Ended, Filter, Requeued, RequeuedMany};
 
 /// Who asked, in the events.
 const BY: &str = "control";

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use channel::Chat;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use store::StoreError;
+use store::changes::{self, ChangedFile, LastChanged};
 
 use super::Control;
 use super::body::{self, Body};
 use super::error::ControlError;
-use crate::channel::Chat;
-use crate::store::StoreError;
-use crate::store::changes::{self, ChangedFile, LastChanged};
 use crate::undo::Undone;
 
 const HINT: &str =

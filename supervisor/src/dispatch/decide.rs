@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use protocol::{EventBody, Outcome};
+use store::attempt::Ending;
 
 use crate::config::TaskSettings;
-use crate::store::attempt::Ending;
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 

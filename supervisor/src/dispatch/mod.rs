@@ -16,8 +16,11 @@ mod worker_messages;
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::Channels;
 use protocol::{EventId, ToWorker, now_ms};
 use settings::quotas::Limits;
+use store::claim::{self, Claim};
+use store::{Store, StoreError, cancel, held};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -25,15 +28,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cancel_signal::CancelSignal;
-use crate::channel::Channels;
 use crate::children::ChildState;
 use crate::children::link::{LineError, Messages, WorkerLink};
 use crate::commands::models::Models;
 use crate::config::TaskSettings;
 use crate::health::Board;
 use crate::journal::Journal;
-use crate::store::claim::{self, Claim};
-use crate::store::{Store, StoreError, cancel, held};
 use state::{DispatchState, Patience, Running, Work};
 use task_template::{PriorContext, TaskTemplate};
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use protocol::Outcome;
 use rusqlite::Connection;
+use store::StoreError;
+use store::attempt::{self, Ending};
+use store::claim::{self, Claimed};
 
 use super::decide::Try;
 use super::{Dispatcher, decide, jitter};
-use crate::store::StoreError;
-use crate::store::attempt::{self, Ending};
-use crate::store::claim::{self, Claimed};
 
 impl Dispatcher {
     /// Requeues a task whose worker exited, as a failed attempt.

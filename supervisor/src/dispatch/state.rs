@@ -1,11 +1,11 @@
 //! What a slot remembers between two messages of its worker.
 
+use store::claim::Claimed;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::task_template::PriorContext;
-use crate::store::claim::Claimed;
 
 #[derive(Default)]
 pub(super) struct DispatchState {

@@ -3,9 +3,8 @@
 use protocol::{EarlierAttempts, EventId, HistoryMessage, Parked, SessionId, Task};
 use rusqlite::Connection;
 use settings::choices::Division;
-
-use crate::store::claim::Claimed;
-use crate::store::{StoreError, attachments, conversation, history, parked, prior_context};
+use store::claim::Claimed;
+use store::{StoreError, attachments, conversation, history, parked, prior_context};
 
 #[derive(Debug)]
 pub(crate) struct TaskTemplate {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use protocol::{Event, FromWorker, TaskResult, now_ms};
 use rusqlite::Transaction;
+use store::attempt::Ending;
+use store::{attempt, claim, events};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -14,8 +16,6 @@ use super::{Dispatcher, LEASE, decide, jitter};
 use crate::children::ChildState;
 use crate::children::link::Messages;
 use crate::health::{PartName, Reading, model};
-use crate::store::attempt::Ending;
-use crate::store::{attempt, claim, events};
 
 /// A lease is renewed at most this often.
 const RENEWAL: Duration = Duration::from_secs(15);

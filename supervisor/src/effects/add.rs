@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
+use channel::Chat;
 use protocol::effect::{Answer, EffectAnswer, EffectRequest};
 use protocol::{ErrorCode, ToolError};
 use rusqlite::Transaction;
+use store::{StoreError, effects};
 
 use super::Effects;
-use crate::channel::Chat;
 use crate::file_copy::not_stored;
-use crate::store::{StoreError, effects};
 
 /// The most messages of tools that wait to be sent to one chat.
 const MOST_WAITING: u32 = 200;

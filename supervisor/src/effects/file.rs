@@ -7,14 +7,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
+use channel::content::StoredFile;
 use protocol::effect::MAX_FILE_BYTES;
 use protocol::hash::in_hex;
 use protocol::{ErrorCode, ToolError};
 use sha2::{Digest as _, Sha256};
+use store::{Store, outgoing_files};
 
-use crate::channel::content::StoredFile;
 use crate::file_copy::{empty, not_stored, too_large};
-use crate::store::{Store, outgoing_files};
 
 const PART_BYTES: usize = 512 * 1024;
 

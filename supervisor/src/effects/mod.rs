@@ -19,19 +19,19 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::formatting;
+use channel::{Channel, Channels, Chat, Content, Rejection};
 use process::fd_passing;
 use protocol::effect::{Answer, Ask, EffectAnswer, EffectRequest};
 use protocol::{ErrorCode, SessionId, ToolError};
+use store::{Store, StoreError, contact_messages, outside};
 use tokio::io::Interest;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use toolkit::arguments::{elide, invalid};
 
-use crate::channel::{Channel, Channels, Chat, Content, Rejection};
-use crate::formatting;
 use crate::journal::Journal;
 use crate::schedules::Schedules;
-use crate::store::{Store, StoreError, contact_messages, outside};
 use rate::Rate;
 
 /// How long one request may take, with its line and its file.

@@ -1,17 +1,17 @@
 //! The effects on schedules of a chat: what a call asks for is planned, and then stored or ended.
 
+use channel::{Chat, Rejection};
 use jiff::tz::TimeZone;
 use protocol::effect::{self, Answer, EffectAnswer, EffectRequest, NewSchedule};
 use protocol::{ErrorCode, Origin, ToolError, now_ms};
 use rusqlite::Transaction;
+use store::schedules::{self, Schedule};
+use store::timing::{self, TimingError};
+use store::{inbox, outside};
 use toolkit::arguments::invalid;
 
 use super::{Effects, not_read};
-use crate::channel::{Chat, Rejection};
 use crate::schedules::refusal;
-use crate::store::schedules::{self, Schedule};
-use crate::store::{inbox, outside};
-use crate::timing::{self, TimingError};
 
 impl Effects {
     pub(super) async fn list_schedules(&self, chat: Chat) -> EffectAnswer {

@@ -2,17 +2,17 @@
 
 use std::os::fd::OwnedFd;
 
+use channel::content::{File, FileBody};
+use channel::{Chat, Content, Delivery};
 use protocol::effect::{Answer, EffectAnswer, EffectRequest, FileForm};
 use protocol::{EventId, MessageId, ToolError};
+use store::contact_messages::{self, NewMessage};
+use store::{StoreError, inbox, outbox};
 use toolkit::arguments::invalid;
 
 use super::Effects;
 use super::file::{self, Named};
-use crate::channel::content::{File, FileBody};
-use crate::channel::{Chat, Content, Delivery};
 use crate::file_copy::not_stored;
-use crate::store::contact_messages::{self, NewMessage};
-use crate::store::{StoreError, inbox, outbox};
 
 /// No channel has a longer ID of a message.
 const MAX_ID_BYTES: usize = 64;

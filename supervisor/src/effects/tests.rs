@@ -8,20 +8,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::{
+    Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
+};
 use process::fd_passing;
 use protocol::effect::{Answer, Ask, EffectAnswer, EffectRequest, FileForm, MAX_LINE_BYTES};
 use protocol::hash::sha256;
 use protocol::{ErrorCode, EventId, MessageId, ReplyFormat, TaskId};
+use store::fixture::{CHANNEL, Fixture, incoming, test_chat};
+use store::inbox;
 use tokio_util::sync::CancellationToken;
 
 use super::Effects;
-use crate::channel::{
-    Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
-};
 use crate::journal;
 use crate::schedules::{ScheduleLimits, Schedules};
-use crate::store::fixture::{CHANNEL, Fixture, incoming, test_chat};
-use crate::store::inbox;
 
 /// A channel that writes to the chats 7 and 8 alone.
 struct Chats(Access);

@@ -9,9 +9,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use protocol::EventId;
+use store::open::is_damage;
 
 use crate::queries::{self, QueryError};
-use crate::store::open::is_damage;
 
 /// What every database file begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";

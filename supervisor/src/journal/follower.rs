@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use protocol::EventId;
+use store::{Store, StoreError, events, kv};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -21,7 +22,6 @@ use super::files::Files;
 use super::read::{is_unchanged, next_batch};
 use super::tampering::{self, Base, RecordsLeft};
 use super::watch::Watch;
-use crate::store::{Store, StoreError, events, kv};
 
 /// How often the files are compared with what was read of them.
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
@@ -322,10 +322,11 @@ mod tests {
     use std::io::Write;
     use std::ops::Range;
 
+    use store::fixture::Fixture;
+
     use super::super::chain::fixture::chained;
     use super::super::read::PIECE_BYTES;
     use super::*;
-    use crate::store::fixture::Fixture;
     use protocol::journal::archive_name;
 
     struct FollowedJournal {

@@ -11,11 +11,11 @@ use protocol::event::{JournalAccepted, JournalTampered};
 use protocol::{Event, EventId, now_ms};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use store::{StoreError, events, kv};
 
 use super::chain::Position;
 use super::compare::Mismatch;
 use super::files::Files;
-use crate::store::{StoreError, events, kv};
 
 /// Where the checked part of the journal begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

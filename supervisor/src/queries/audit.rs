@@ -9,9 +9,9 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params_from_iter};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use store::events;
 
 use super::{QueryError, oldest_first, short_id};
-use crate::store::events;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Question {
@@ -202,10 +202,10 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
 mod tests {
     use protocol::Event;
     use protocol::journal::CallChange;
+    use store::fixture::{TestDatabase, call_completed, call_started};
 
     use super::*;
     use crate::queries;
-    use crate::store::fixture::{TestDatabase, call_completed, call_started};
 
     fn call_of(path: &str, end: impl Into<EventBody>) -> [Event; 2] {
         let started = Event::now(call_started("write", path), None, None);

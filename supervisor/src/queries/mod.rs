@@ -15,8 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row};
-
-use crate::store::{StoreError, open};
+use store::{StoreError, open};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QueryError {

@@ -52,8 +52,9 @@ fn candidates(given: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use store::open;
+
     use super::*;
-    use crate::store::open;
 
     #[test]
     fn what_tables_show_is_found_without_a_scan() {

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use protocol::{Event, EventId};
 use rusqlite::{Connection, Row, params};
+use store::events::{self, COLUMNS};
+use store::questions;
 
 use super::{QueryError, short_id};
-use crate::store::events::{self, COLUMNS};
-use crate::store::questions;
 
 /// The most events that are read at once.
 const PAGE: usize = 500;
@@ -90,9 +90,9 @@ impl Watcher {
 #[cfg(test)]
 mod tests {
     use protocol::event::TaskClaimed;
+    use store::fixture::TestDatabase;
 
     use super::*;
-    use crate::store::fixture::TestDatabase;
 
     #[test]
     fn each_event_is_read_once_and_in_order_however_many_there_are() {

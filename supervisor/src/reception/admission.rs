@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use channel::Chat;
+use channel::access::{Access, GroupMembers, GroupTrigger};
+use channel::update::Incoming;
 use protocol::{PersonId, Sender};
 
-use crate::channel::Chat;
-use crate::channel::access::{Access, GroupMembers, GroupTrigger};
-use crate::channel::update::Incoming;
 use crate::commands::{self, Command, Parsed};
 
 /// What to do with a message.

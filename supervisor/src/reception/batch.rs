@@ -3,17 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use channel::update::{Incoming, Kind, Press, Update};
+use channel::{Channel, Chat, Content};
 use protocol::{MessageId, PersonId, TaskId, now_ms};
 use rusqlite::Transaction;
+use store::attachments::{self, Origin};
+use store::inbox::{IncomingMessage, enqueue, store_skipped};
+use store::{StoreError, backlog, chats, edits, kv, outbox};
 
 use super::admission::{Rules, Verdict};
 use super::{Backlog, Inbound, press, stranger};
-use crate::channel::update::{Incoming, Kind, Press, Update};
-use crate::channel::{Channel, Chat, Content};
 use crate::commands::{self, Command, Context};
-use crate::store::attachments::{self, Origin};
-use crate::store::inbox::{IncomingMessage, enqueue, store_skipped};
-use crate::store::{StoreError, backlog, chats, edits, kv, outbox};
 
 /// How often a group gets a message about who may use the bot, at most.
 const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;

@@ -14,18 +14,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::update::{Kind, Update};
+use channel::{Channel, Chat, Content, Outgoing};
 use futures_util::future::join_all;
 use protocol::{EventId, PersonId, TaskId, now_ms};
 use settings::quotas::Limits;
+use store::{Store, StoreError, chats, kv, pairing};
 use tokio::sync::Notify;
 
 use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
-use crate::channel::update::{Kind, Update};
-use crate::channel::{Channel, Chat, Content, Outgoing};
 use crate::commands::models::Models;
 use crate::health::Board;
-use crate::store::{Store, StoreError, chats, kv, pairing};
 use crate::tool_files::ToolFiles;
 use admission::Verdict;
 #[cfg(test)]

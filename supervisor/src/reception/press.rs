@@ -5,21 +5,21 @@
 
 use std::sync::Arc;
 
+use channel::content::Button;
+use channel::sign::Sign;
+use channel::update::{Press, PressAnswer};
+use channel::{Access, Channel, Chat, Content, Delivery};
 use protocol::{MessageId, TaskId};
 use rusqlite::Transaction;
+use store::cancel::{self, Cancellation};
+use store::decisions::{self, Decision};
+use store::{StoreError, outbox};
 
 use super::admission::{Obeyed, Rules, obeyed};
 use super::{Inbound, stranger};
 use crate::approvals::client::Outcome;
 use crate::approvals::pass_on;
-use crate::approvals::words::Choice;
-use crate::channel::content::Button;
-use crate::channel::sign::Sign;
-use crate::channel::update::{Press, PressAnswer};
-use crate::channel::{Access, Channel, Chat, Content, Delivery};
-use crate::store::cancel::{self, Cancellation};
-use crate::store::decisions::{self, Decision};
-use crate::store::{StoreError, outbox};
+use crate::approvals::words::{self, Choice};
 
 const STOP: &str = "stop:";
 const NOTHING: &str = "This button does nothing any more.";
@@ -60,7 +60,7 @@ fn asks(data: &str) -> Asks {
     if let Some(task) = data.strip_prefix(STOP).and_then(|task| task.parse().ok()) {
         return Asks::Stop(task);
     }
-    if let Some((choice, approval)) = Choice::of(data) {
+    if let Some((choice, approval)) = words::pressed(data) {
         return Asks::Decide { approval: approval.to_owned(), choice };
     }
     stranger::Decision::of(data).map_or(Asks::Unknown, Asks::Stranger)

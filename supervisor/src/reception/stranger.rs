@@ -1,12 +1,11 @@
 //! A chat that may not use the bot: it gets a code, and the owner of the bot is asked in private.
 
+use channel::content::Button;
+use channel::formatting::FormattedText;
+use channel::{Chat, Content, Delivery};
 use protocol::{EventId, MessageId};
 use rusqlite::Transaction;
-
-use crate::channel::content::Button;
-use crate::channel::{Chat, Content, Delivery};
-use crate::formatting::FormattedText;
-use crate::store::{StoreError, outbox, pairing};
+use store::{StoreError, outbox, pairing};
 
 const ALLOW: &str = "pair:allow:";
 const IGNORE: &str = "pair:ignore:";

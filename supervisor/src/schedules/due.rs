@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use channel::{Channels, Content, Delivery};
 use protocol::{EventId, now_ms};
+use store::schedules::{self, Due, Schedule};
+use store::timing;
+use store::{StoreError, outbox};
 use tokio_util::sync::CancellationToken;
 
 use super::{Schedules, refusal};
-use crate::channel::{Channels, Content, Delivery};
-use crate::store::schedules::{self, Due, Schedule};
-use crate::store::{StoreError, outbox};
-use crate::timing;
 
 /// The longest pause before the clock is looked at again: it may be set, and a suspended machine does not
 /// count its sleep.

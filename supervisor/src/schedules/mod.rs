@@ -8,11 +8,10 @@ pub(crate) mod due;
 
 use std::sync::Arc;
 
+use channel::{Channels, Chat, Content, Rejection};
 use settings::table::{SCHEDULES_MAX_PER_CHAT, SCHEDULES_MIN_MINUTES};
+use store::Store;
 use tokio::sync::Notify;
-
-use crate::channel::{Channels, Chat, Content, Rejection};
-use crate::store::Store;
 
 /// What tools and the clock share.
 #[derive(Clone)]

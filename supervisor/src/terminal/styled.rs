@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use anstyle::{AnsiColor, Effects, Style as Ansi};
+use channel::formatting::{Span, Style, StyledText, render};
 use protocol::visible;
 
 use super::Paint;
-use crate::formatting::{Span, Style, StyledText, render};
 
 pub(crate) fn shown(markdown: &str, paint: Paint) -> String {
     let StyledText { text, spans } = render(markdown);

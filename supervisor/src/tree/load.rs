@@ -4,9 +4,9 @@ use std::path::Path;
 
 use protocol::Event;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use store::events::{self, COLUMNS};
 
 use crate::queries::{self, QueryError, short_id};
-use crate::store::events::{self, COLUMNS};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {

@@ -11,7 +11,7 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
@@ -41,7 +41,22 @@ const ALLOWED: [(&str, &[&str]); 16] = [
         ],
     ),
     ("agent-worker", &["protocol", "process", "settings", "models", "redaction", "toolkit"]),
-    ("supervisor", &["protocol", "process", "settings", "models", "http-port", "redaction", "toolkit"]),
+    ("channel", &["protocol", "settings"]),
+    ("store", &["protocol", "settings", "channel"]),
+    (
+        "supervisor",
+        &[
+            "protocol",
+            "process",
+            "settings",
+            "models",
+            "http-port",
+            "redaction",
+            "toolkit",
+            "channel",
+            "store",
+        ],
+    ),
     (HARNESS, &["protocol"]),
 ];
 

@@ -6,16 +6,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
+use channel::update::{Incoming, Kind, Press, PressAnswer, Update};
+use channel::{BoxFuture, Channel, ChannelName, Chat, Content, Delivery, Outgoing, Rejection, SendOutcome};
 use protocol::{MessageId, Origin, ReplyFormat, Sender, now_ms};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{MOST, Sent, Service, WINDOW};
-use crate::channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
-use crate::channel::update::{Incoming, Kind, Press, PressAnswer, Update};
-use crate::channel::{
-    BoxFuture, Channel, ChannelName, Chat, Content, Delivery, Outgoing, Rejection, SendOutcome,
-};
 use crate::reception::{Inbound, Reception};
 
 const NAME: ChannelName = ChannelName::new("post");

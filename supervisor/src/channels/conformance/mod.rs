@@ -6,25 +6,25 @@ mod fake;
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::access::{GroupMembers, GroupTrigger};
+use channel::{Channel, Channels, Chat, SendLimits};
 use harness::fake_telegram::update::{Chat as Private, now_seconds};
 use harness::fake_telegram::{FakeTelegram, Sent as SentByTelegram, TOKEN};
 use process::Secret;
 use protocol::MessageId;
 use serde_json::json;
+use store::attempt;
+use store::claim::{self, Claim, Claimed};
+use store::fixture::{Fixture, done};
+use store::inbox;
 use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
 use super::sender::send_queued;
 use super::telegram::Telegram;
 use crate::approvals::ask::Asker;
-use crate::channel::access::{GroupMembers, GroupTrigger};
-use crate::channel::{Channel, Channels, Chat, SendLimits};
 use crate::config::TelegramSettings;
 use crate::reception::Inbound;
-use crate::store::attempt;
-use crate::store::claim::{self, Claim, Claimed};
-use crate::store::fixture::{Fixture, done};
-use crate::store::inbox;
 use fake::PostOffice;
 
 /// Of the messages that waited, at most so many are run in each chat, none older than this.

@@ -7,18 +7,18 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
+use channel::Chat;
+use channel::update::{Incoming, Kind, Update};
 use protocol::{TaskId, now_ms};
 use serde::{Deserialize, Serialize};
+use store::inbox::{self, MessageStatus};
 use tokio::time::{Instant, sleep_until};
 
 use super::{NAME, is_chat_name};
-use crate::channel::Chat;
-use crate::channel::update::{Incoming, Kind, Update};
 use crate::control::Control;
 use crate::control::body::{self, Body, invalid};
 use crate::control::error::ControlError;
 use crate::reception::Reception;
-use crate::store::inbox::{self, MessageStatus};
 
 /// The longest that a request may wait for a reply.
 const MAX_WAIT_SECONDS: u64 = 600;

@@ -8,12 +8,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
+use channel::{Access, BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendOutcome};
 use protocol::ReplyFormat;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::{
-    Access, BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendOutcome,
-};
 use crate::control::Control;
 
 pub(crate) const NAME: ChannelName = ChannelName::new("local");

@@ -1,8 +1,7 @@
 //! What a message says to the bot and brings: its text, what else it says put into words, and its files.
 
+use channel::attachment::Attachment;
 use teloxide::types::{FileMeta, Message, PhotoSize};
-
-use crate::channel::attachment::Attachment;
 
 /// What Telegram gives out to a bot (<https://core.telegram.org/bots/api#getfile>).
 pub(super) const MAX_FILE_BYTES: u64 = 20 * 1000 * 1000;

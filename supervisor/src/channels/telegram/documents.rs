@@ -1,12 +1,12 @@
 //! Documents in Markdown of every shape, and whether Telegram takes what they become and people read what
 //! was written. A document is made together with its plain text, so nothing is read back from the Markdown.
 
+use channel::formatting::{self, FormattedText};
 use harness::Random;
 use harness::fake_telegram::entities;
 use serde_json::{Value, json};
 
 use super::split;
-use crate::formatting::{self, FormattedText};
 
 /// Words, and how they are written where Markdown would mean something by them.
 const WORDS: [(&str, &str); 20] = [

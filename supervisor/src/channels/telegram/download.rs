@@ -9,10 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use channel::{Content, Delivery};
 use futures_util::TryStreamExt as _;
 use protocol::now_ms;
 use reqwest::Body;
 use serde::Deserialize;
+use store::attachments::{self, Fetched, Waiting};
+use store::{StoreError, outbox};
 use teloxide::payloads::GetFile;
 use teloxide::types::FileId;
 use tokio::task::JoinSet;
@@ -21,10 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::api::{Api, CallError, PATIENCE, Refusal};
 use super::bot::pause;
 use super::content::MAX_FILE_BYTES;
-use crate::channel::{Content, Delivery};
 use crate::reception::Inbound;
-use crate::store::attachments::{self, Fetched, Waiting};
-use crate::store::{StoreError, outbox};
 use crate::tool_files::{Caller, PutError, ToolFiles};
 use crate::transcribe::Transcriber;
 

@@ -22,19 +22,19 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
+use channel::formatting::{FormattedText, units};
+use channel::sign::{Shown, Sign};
+use channel::update::PressAnswer;
+use channel::{
+    BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendLimits, SendOutcome,
+};
 use protocol::{PersonId, ReplyFormat};
 use teloxide::payloads::{AnswerCallbackQuery, AnswerCallbackQuerySetters as _, EditMessageReplyMarkup};
 use teloxide::types::CallbackQueryId;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
-use crate::channel::sign::{Shown, Sign};
-use crate::channel::update::PressAnswer;
-use crate::channel::{
-    BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendLimits, SendOutcome,
-};
 use crate::config::TelegramSettings;
-use crate::formatting::{FormattedText, units};
 use crate::health::{PartName, Reading};
 use crate::reception::{Inbound, Reception};
 use crate::transcribe::Transcriber;
@@ -45,7 +45,7 @@ use receive::Receiver;
 use translate::Place;
 
 /// The channel's name.
-pub const NAME: ChannelName = ChannelName::new("telegram");
+pub(crate) const NAME: ChannelName = ChannelName::new("telegram");
 
 /// The most UTF-16 units of a caption (<https://core.telegram.org/bots/api#senddocument>).
 const MAX_CAPTION_UNITS: usize = 1024;

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use channel::access::Access;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use store::StoreError;
 use teloxide::payloads::GetMe;
 use teloxide::requests::Payload;
 use tokio_util::sync::CancellationToken;
@@ -15,10 +17,8 @@ use super::content::Identity;
 use super::menu::Menu;
 use super::translate::translate;
 use super::updates::{self, Received};
-use crate::channel::access::Access;
 use crate::health::{PartName, Reading};
 use crate::reception::{Inbound, Reception};
-use crate::store::StoreError;
 
 const BATCH: u8 = 100;
 

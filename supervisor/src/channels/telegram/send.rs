@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use channel::content::{Button, Content, File, FileBody};
+use channel::formatting::{Entity, FormattedText};
+use channel::{Outgoing, SendOutcome};
 use protocol::{MessageId, PersonId};
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use store::Store;
 use teloxide::ApiError;
 use teloxide::payloads::{
     EditMessageText, EditMessageTextSetters, GetChatMember, SetMessageReaction, SetMessageReactionSetters,
@@ -21,11 +25,7 @@ use super::api::{Api, CallError, PATIENCE, Refusal};
 use super::bot::{RetryPolicy, pause, retry_policy};
 use super::split::MAX_UNITS;
 use super::translate::Place;
-use crate::channel::content::{Button, Content, File, FileBody};
-use crate::channel::{Outgoing, SendOutcome};
 use crate::file_copy::parts;
-use crate::formatting::{Entity, FormattedText};
-use crate::store::Store;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// With the default of 20 attempts, a message is tried for about an hour.

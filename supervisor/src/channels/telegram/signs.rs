@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use channel::formatting::Entity;
+use channel::sign::{Progress, Shown, Sign};
 use protocol::MessageId;
 use serde::Serialize;
 use serde_json::Value;
@@ -13,8 +15,6 @@ use teloxide::types::{self, ChatAction, ChatId, InlineKeyboardMarkup, LinkPrevie
 use super::api::{Api, CallError, Refusal};
 use super::send::{NO_PREVIEW, SentMessage, changes_nothing, keyboard, target};
 use super::translate::Place;
-use crate::channel::sign::{Progress, Shown, Sign};
-use crate::formatting::Entity;
 
 /// A sign that takes longer comes too late.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -6,11 +6,10 @@
 //! of code, as inline code or as a link is not divided; a longer one, like every other style, ends with its
 //! message and begins again with the next.
 
+use channel::content::{Content, File, FileBody};
+use channel::formatting::{self, Entity, FormattedText, Span, Style, StyledText, units};
 use protocol::ReplyFormat;
 use unicode_segmentation::GraphemeCursor;
-
-use crate::channel::content::{Content, File, FileBody};
-use crate::formatting::{self, Entity, FormattedText, Span, Style, StyledText, units};
 
 /// The most UTF-16 units of one message.
 pub(super) const MAX_UNITS: usize = 4096;

@@ -6,14 +6,14 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use channel::Chat;
+use channel::update::{Incoming, Kind, Press, Unreadable, Update};
 use protocol::{Origin, Sender, visible};
 use teloxide::types::{CallbackQuery, ChatId, Message, MessageKind, MessageOrigin, UpdateKind, User};
 
 use super::NAME;
 use super::content::{Identity, MAX_FILE_BYTES, MessageContent, is_command, text_of};
 use super::updates::Received;
-use crate::channel::Chat;
-use crate::channel::update::{Incoming, Kind, Press, Unreadable, Update};
 
 const UNREADABLE: &str = "I cannot read that kind of message. Please write what you need, or send a file.";
 const TOO_LARGE: &str = "That file is too large: Telegram gives a bot files of at most 20 MB. Please send a \
@@ -220,11 +220,11 @@ impl Display for Place {
 mod tests {
     use std::collections::{BTreeSet, HashSet};
 
+    use channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
     use protocol::PersonId;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
     use crate::channels::telegram::{access_rules, updates};
     use crate::reception::{Rules, judge};
 

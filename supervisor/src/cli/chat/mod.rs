@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 use protocol::visible;
+use store::inbox::MessageStatus;
 use tokio::runtime::Runtime;
 
 use super::control_client::ControlClient;
@@ -19,7 +20,6 @@ use super::error::CommandError;
 use crate::channels::local::messages::NewMessage;
 use crate::data_dir::DataDir;
 use crate::queries::short_id::shown;
-use crate::store::inbox::MessageStatus;
 use crate::terminal::{Screen, styled};
 use reply_wait::{ReplyWait, Waited};
 

@@ -77,7 +77,7 @@ fn answer(lines: &mut Lines<'_>, approval: &Approval) -> Result<Option<Value>, C
         Choice::Chat => "this [c]hat",
         Choice::Deny => "[d]eny",
     };
-    let offered: Vec<Choice> = Choice::offered(approval).map(|(choice, _)| choice).collect();
+    let offered: Vec<Choice> = words::offered(approval).map(|(choice, _)| choice).collect();
     let choices: Vec<&str> = offered.iter().copied().map(named).collect();
     let prompt = format!("Allow {}? {}: ", visible::escaped(&approval.tool), choices.join(", "));
     loop {

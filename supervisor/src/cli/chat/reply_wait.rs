@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use protocol::{EventId, TaskId};
+use store::inbox::MessageStatus;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -18,7 +19,6 @@ use crate::channels::local::messages::NewMessage;
 use crate::control::tasks::TaskState;
 use crate::data_dir::DataDir;
 use crate::queries::watch::Watcher;
-use crate::store::inbox::MessageStatus;
 use crate::terminal::progress::Progress;
 use crate::terminal::{Colour, Screen};
 

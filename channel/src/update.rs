@@ -1,0 +1,101 @@
+//! What a channel delivers: messages, presses of buttons, and updates that are neither.
+
+use protocol::{MessageId, Origin, Sender};
+
+use super::Chat;
+use super::attachment::Attachment;
+
+/// One thing that a channel received. Each has a row in the database, so that none is fetched forever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// The channel's ID of it: one that comes again is ignored.
+    pub id: Option<String>,
+    pub chat: Chat,
+    /// The message that it is, or that it is about.
+    pub message_id: Option<MessageId>,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    Message(Box<Incoming>),
+    Press(Press),
+    /// A group has another ID from now on.
+    Moved {
+        from: String,
+        to: String,
+    },
+    /// It is kept, with the reason why nothing follows from it.
+    Other(&'static str),
+}
+
+/// A message that somebody wrote in their own name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incoming {
+    /// Who wrote it, and where; none where the channel has no senders.
+    pub origin: Option<Origin>,
+    /// In seconds since the epoch.
+    pub sent_at: i64,
+    /// Whether it speaks to the bot, where that is not the only one who listens.
+    pub is_to_bot: bool,
+    /// All that it says, what it quotes included.
+    pub text: String,
+    /// What its sender wrote, if that begins with a command, of ours or not.
+    pub command: Option<String>,
+    pub files: Vec<Attachment>,
+    /// Messages with one name belong together.
+    pub album: Option<String>,
+    /// Whether it replaces what the message said before.
+    pub is_edit: bool,
+    /// Why it cannot be run.
+    pub unreadable: Option<Unreadable>,
+}
+
+/// Why a message cannot be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreadable {
+    pub reason: &'static str,
+    /// What its chat reads about it, if anything.
+    pub reply: Option<&'static str>,
+}
+
+/// A press of a button. What it says is not believed: its client chose it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Press {
+    /// What the channel answers it by.
+    pub id: String,
+    pub by: Sender,
+    pub data: String,
+}
+
+/// The answer to a press.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PressAnswer {
+    /// The press's own ID.
+    pub press_id: String,
+    /// What the person reads.
+    pub words: String,
+    /// The message whose buttons do nothing any more.
+    pub closes: Option<(Chat, MessageId)>,
+}
+
+impl Incoming {
+    /// A text of now, which a channel without senders got.
+    pub fn text(text: &str, sent_at: i64) -> Self {
+        Self {
+            origin: None,
+            sent_at,
+            is_to_bot: true,
+            text: text.to_owned(),
+            command: text.trim_start().starts_with('/').then(|| text.to_owned()),
+            files: Vec::new(),
+            album: None,
+            is_edit: false,
+            unreadable: None,
+        }
+    }
+
+    pub fn sender(&self) -> Option<&Sender> {
+        self.origin.as_ref()?.from.as_ref()
+    }
+}

@@ -1,0 +1,131 @@
+//! What the running tasks of a channel are doing, read from their events.
+
+use channel::ChannelName;
+use protocol::TaskId;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::columns::task_id;
+use super::{StoreError, prior_context};
+
+/// More of a call's arguments is not read.
+const ARGUMENT_CHARS: u16 = 2000;
+
+/// A task that runs, and how far its attempt has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    pub task: TaskId,
+    pub chat_id: String,
+    /// When its attempt began, in milliseconds since the epoch.
+    pub since_ms: i64,
+    /// The turn that runs, from 1.
+    pub turn: u32,
+    /// Both ways together.
+    pub tokens: i64,
+    /// Where the task's plan stands, such as `[2/6] in progress: …`.
+    pub plan: Option<String>,
+    /// The newest tool call that runs: its tool, and its arguments as JSON, perhaps cut.
+    pub call: Option<(String, String)>,
+    /// A call of it waits for a person.
+    pub waits_for_person: bool,
+    /// Somebody asked to cancel it.
+    pub is_stopping: bool,
+}
+
+/// The running tasks of a channel, and those that wait for a person.
+pub fn of_channel(connection: &Connection, channel: &ChannelName) -> Result<Vec<Activity>, StoreError> {
+    let sql = "select id, chat_id, cancel_requested_by is not null, false from inbox
+               where state = 'in_progress' and channel = ?1
+               union all
+               select id, chat_id, false, exists (
+                   select 1 from awaited where awaited.task_id = parked.task_id and ended is null)
+               from parked join inbox on id = parked.task_id where state = 'queued' and channel = ?1";
+    let mut query = connection.prepare_cached(sql)?;
+    let begun = |row: &Row<'_>| Ok((task_id(row, 0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let rows = query.query_map([channel.as_str()], begun)?;
+    let begun = rows.collect::<Result<Vec<(TaskId, String, bool, bool)>, _>>()?;
+    let activities = begun.into_iter().filter_map(|(task, chat_id, is_stopping, is_parked)| {
+        let activity = of_task(connection, task, chat_id, is_stopping).transpose()?;
+        Some(activity.map(|activity| Activity {
+            waits_for_person: activity.waits_for_person || is_parked,
+            ..activity
+        }))
+    });
+    activities.collect()
+}
+
+fn of_task(
+    connection: &Connection,
+    task: TaskId,
+    chat_id: String,
+    is_stopping: bool,
+) -> Result<Option<Activity>, StoreError> {
+    let sql = "select seq, time_ms from events indexed by events_task
+               where task_id = ?1 and type = 'task.claimed' order by seq desc limit 1";
+    let claimed = connection
+        .prepare_cached(sql)?
+        .query_row([task.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
+    let Some((since_seq, since_ms)) = claimed.optional()? else { return Ok(None) };
+    let sql = "select count(case when type = 'turn.completed' then 1 end) + 1,
+                      coalesce(sum((payload ->> 'input_tokens') + (payload ->> 'output_tokens')), 0)
+               from events indexed by events_task
+               where task_id = ?1 and type in ('turn.completed', 'model_request.completed') and seq > ?2";
+    let (turn, tokens) = connection
+        .prepare_cached(sql)?
+        .query_row(params![task.as_str(), since_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let plan = prior_context::plan_of(connection, &task)?.map(|plan| plan.recap());
+    let call = running_call(connection, &task, since_seq)?;
+    let waits_for_person = waits_for_person(connection, &task, since_seq)?;
+    Ok(Some(Activity { task, chat_id, since_ms, turn, tokens, plan, call, waits_for_person, is_stopping }))
+}
+
+fn waits_for_person(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<bool, StoreError> {
+    let sql = "select exists (
+                   select 1 from events as asked indexed by events_task
+                   where task_id = ?1 and type = 'approval.requested' and seq > ?2 and not exists (
+                       select 1 from events as ended indexed by events_task
+                       where ended.task_id = ?1 and ended.seq > asked.seq
+                           and ended.type in ('approval.granted', 'approval.denied', 'approval.expired')
+                           and ended.payload ->> 'approval_id' = asked.payload ->> 'approval_id'))";
+    Ok(connection.prepare_cached(sql)?.query_row(params![task.as_str(), since_seq], |row| row.get(0))?)
+}
+
+fn running_call(
+    connection: &Connection,
+    task: &TaskId,
+    since_seq: i64,
+) -> Result<Option<(String, String)>, StoreError> {
+    let sql = "select payload ->> 'tool_name', substr(payload -> 'arguments', 1, ?3)
+               from events as begun indexed by events_task
+               where task_id = ?1 and type = 'tool_call.started' and seq > ?2 and not exists (
+                   select 1 from events as ended where ended.parent_id = begun.id and ended.type in
+                       ('tool_call.completed', 'tool_call.failed', 'tool_call.interrupted'))
+               order by seq desc limit 1";
+    let call = connection
+        .prepare_cached(sql)?
+        .query_row(params![task.as_str(), since_seq, ARGUMENT_CHARS], |row| Ok((row.get(0)?, row.get(1)?)));
+    Ok(call.optional()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{CHANNEL, TestDatabase, call_completed, call_started, retry, test_chat};
+
+    #[test]
+    fn a_running_task_shows_its_newest_open_call_and_the_turns_of_its_attempt() {
+        let (database, task) = TestDatabase::with_claimed(test_chat(1));
+        let activity = || of_channel(&database, &CHANNEL).unwrap();
+        let [first] = activity().try_into().unwrap();
+        assert_eq!((first.turn, first.tokens, first.call), (1, 0, None));
+        let call = database.append(call_started("ls", "src"), None, Some(&task.id));
+        let [calling] = activity().try_into().unwrap();
+        let (tool, arguments) = calling.call.unwrap();
+        assert!(tool == "ls" && arguments.contains("src"), "{tool} {arguments}");
+        database.append(call_completed(""), Some(&call), Some(&task.id));
+        assert_eq!(activity()[0].call, None);
+        assert!(database.end(&task, retry(0)));
+        assert_eq!(activity(), []);
+        database.claim();
+        assert_eq!(activity()[0].turn, 1);
+    }
+}

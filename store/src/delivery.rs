@@ -1,0 +1,260 @@
+//! Delivers the rows of the outbox, in order per chat: each is sent, retried or given up.
+//!
+//! Sending happens after the commit that made the row. A message that was sent just before a crash and not
+//! yet marked is sent again: a message may come twice, none is lost.
+
+use std::time::Duration;
+
+use channel::{ChannelName, Chat, Content};
+use protocol::event::{AttemptFailed, ReplySent, RetryExhausted, RetryScheduled};
+use protocol::{Event, EventBody, EventId, MessageId, TaskId, millis, now_ms};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::claim::after;
+use super::columns::{chat, content};
+use super::{StoreError, events};
+
+#[derive(Debug, Clone)]
+pub struct OutgoingMessage {
+    pub seq: i64,
+    /// The task whose reply it is; none if somebody sent it through the control port.
+    pub task: Option<TaskId>,
+    pub chat: Chat,
+    pub content: Content,
+    /// How often sending has failed.
+    pub attempt: u32,
+    /// Its `reply.queued`.
+    pub event: EventId,
+}
+
+/// The first message of a chat's line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub seq: i64,
+    pub chat_id: String,
+    /// When it is due, in milliseconds since the epoch.
+    pub available_at_ms: i64,
+}
+
+/// The oldest queued message of each chat of a channel; later ones wait for it.
+pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>, StoreError> {
+    // From chat to chat by the index, past all that waits in each. A row that was updated in the future was
+    // delayed before the clock was set back: it is due.
+    let sql = "with recursive line(chat_id) as (
+                   select min(chat_id) from outbox where state = 'queued' and channel = ?1
+                   union all
+                   select (select min(chat_id) from outbox
+                           where state = 'queued' and channel = ?1 and chat_id > line.chat_id)
+                   from line where line.chat_id is not null)
+               select seq, outbox.chat_id, iif(updated_at_ms > ?2, ?2, available_at_ms)
+               from line join outbox on seq = (
+                   select min(seq) from outbox
+                   where state = 'queued' and channel = ?1 and chat_id = line.chat_id)";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map(params![channel.as_str(), now_ms()], |row| {
+        Ok(Head { seq: row.get(0)?, chat_id: row.get(1)?, available_at_ms: row.get(2)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// A queued message with all its content.
+pub fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
+    let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
+                      file_name, outbox.file_id, entities, is_big, size_bytes, buttons,
+                      caption_entities
+               from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
+               where seq = ?1 and state = 'queued'";
+    Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
+}
+
+/// Marks a message as sent, with the ID that the channel gave it; a file's bytes are not needed any more.
+pub fn mark_sent(
+    connection: &Connection,
+    message: &OutgoingMessage,
+    message_id: Option<&MessageId>,
+) -> Result<(), StoreError> {
+    let sql = "update outbox set state = 'sent', message_id = ?3, file_id = null, updated_at_ms = ?2,
+                                 finished_at_ms = ?2
+               where seq = ?1 and state = 'queued'";
+    if connection.prepare_cached(sql)?.execute(params![
+        message.seq,
+        now_ms(),
+        message_id.map(MessageId::as_str)
+    ])? == 1
+    {
+        record(connection, ReplySent { message_id: message_id.cloned() }, message)?;
+    }
+    Ok(())
+}
+
+/// Delays a message after a failure.
+pub fn put_off(
+    connection: &Connection,
+    message: &OutgoingMessage,
+    error: &str,
+    pause: Duration,
+) -> Result<(), StoreError> {
+    let now = now_ms();
+    let sql = "update outbox set attempt = attempt + 1, available_at_ms = ?2, error = ?3, updated_at_ms = ?4
+               where seq = ?1 and state = 'queued'";
+    if connection.prepare_cached(sql)?.execute(params![message.seq, after(now, pause), error, now])? == 1 {
+        let failed = failed(message, error);
+        record(connection, RetryScheduled::Attempt { failed, delay_ms: millis(pause) }, message)?;
+    }
+    Ok(())
+}
+
+/// Gives up on a message that cannot be delivered.
+pub fn give_up(connection: &Connection, message: &OutgoingMessage, error: &str) -> Result<(), StoreError> {
+    let sql = "update outbox set state = 'dead', attempt = attempt + 1, error = ?2, updated_at_ms = ?3,
+                                 finished_at_ms = ?3
+               where seq = ?1 and state = 'queued'";
+    if connection.prepare_cached(sql)?.execute(params![message.seq, error, now_ms()])? == 1 {
+        record(connection, RetryExhausted::Attempt(failed(message, error)), message)?;
+    }
+    Ok(())
+}
+
+fn failed(message: &OutgoingMessage, error: &str) -> AttemptFailed {
+    AttemptFailed { attempt: message.attempt + 1, error: error.to_owned() }
+}
+
+fn record(
+    connection: &Connection,
+    body: impl Into<EventBody>,
+    message: &OutgoingMessage,
+) -> Result<(), StoreError> {
+    events::append(connection, &Event::now(body, Some(&message.event), message.task.as_ref()))
+}
+
+fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<OutgoingMessage> {
+    let (task, event): (Option<String>, String) = (row.get(1)?, row.get(5)?);
+    Ok(OutgoingMessage {
+        seq: row.get(0)?,
+        task: task.and_then(|task| task.parse().ok()),
+        chat: chat(row, 2)?,
+        attempt: row.get(4)?,
+        event: event.parse().unwrap_or_else(|_| EventId::new()),
+        content: content(row, 6)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use channel::Delivery;
+    use channel::content::{Button, File, FileBody, StoredFile};
+    use channel::formatting::{Entity, FormattedText, Style};
+
+    use super::*;
+    use crate::fixture::{CHANNEL, TestDatabase, test_chat};
+    use crate::{outbox, outgoing_files};
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn queue(database: &TestDatabase, chat: i64, content: Content) {
+        let (chat, run) = (test_chat(chat), Some(&database.run));
+        outbox::queue(database, None, &chat, vec![content], Delivery::Push, run).unwrap();
+    }
+
+    fn with_texts(texts: &[(i64, &str)]) -> TestDatabase {
+        let database = TestDatabase::new();
+        for (chat, text) in texts {
+            queue(&database, *chat, Content::Text((*text).to_owned()));
+        }
+        database
+    }
+
+    /// The due message of the chat whose line comes first.
+    fn next_message(database: &TestDatabase) -> Option<OutgoingMessage> {
+        let heads = heads(database, &CHANNEL).unwrap();
+        let due =
+            heads.into_iter().filter(|head| head.available_at_ms <= now_ms()).min_by_key(|head| head.seq)?;
+        load(database, due.seq).unwrap()
+    }
+
+    #[test]
+    fn a_message_that_waits_for_a_retry_blocks_only_its_own_chat() {
+        let database = with_texts(&[(1, "first"), (1, "second"), (2, "other")]);
+        let first = next_message(&database).unwrap();
+        assert_eq!(first.content.text(), "first");
+        put_off(&database, &first, "flood", MINUTE).unwrap();
+        let other = next_message(&database).unwrap();
+        assert_eq!(other.content.text(), "other");
+        mark_sent(&database, &other, Some(&1.into())).unwrap();
+        assert!(next_message(&database).is_none());
+    }
+
+    #[test]
+    fn each_chat_has_one_head_however_much_waits_and_other_channels_have_none() {
+        let texts: Vec<(i64, String)> = (0..100).map(|number| (number % 3, number.to_string())).collect();
+        let texts: Vec<(i64, &str)> = texts.iter().map(|(chat, text)| (*chat, text.as_str())).collect();
+        let database = with_texts(&texts);
+        let heads = heads(&database, &CHANNEL).unwrap();
+        let heads: Vec<(i64, &str)> = heads.iter().map(|head| (head.seq, head.chat_id.as_str())).collect();
+        assert_eq!(heads, [(1, "0"), (2, "1"), (3, "2")]);
+        assert_eq!(super::heads(&database, &ChannelName::new("other")).unwrap(), []);
+        assert!(load(&database, 101).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_delays_no_message() {
+        let database = with_texts(&[(1, "first")]);
+        put_off(&database, &next_message(&database).unwrap(), "flood", MINUTE).unwrap();
+        let hour_ahead = "update outbox set available_at_ms = available_at_ms + 3600000,
+                                            updated_at_ms = updated_at_ms + 3600000";
+        database.execute(hour_ahead, []).unwrap();
+        assert!(next_message(&database).is_some());
+    }
+
+    #[test]
+    fn a_sent_message_is_marked_once_with_its_event_and_its_number() {
+        let database = with_texts(&[(1, "hello")]);
+        let message = next_message(&database).unwrap();
+        for number in [41, 42] {
+            mark_sent(&database, &message, Some(&number.into())).unwrap();
+        }
+        let sent = "select payload ->> 'message_id' from events where type = 'reply.sent'";
+        assert_eq!(database.column::<i64>(sent), [41]);
+    }
+
+    /// A content with the bytes of its file.
+    fn as_it_came(database: &TestDatabase, mut content: Content) -> Content {
+        if let Content::Document(file) | Content::Voice(file) = &mut content {
+            let FileBody::Stored(StoredFile { id, size_bytes }) = &file.body else { panic!("{file:?}") };
+            let bytes = outgoing_files::part(database, id, 0).unwrap().unwrap();
+            assert_eq!(*size_bytes, 3);
+            file.body = FileBody::Bytes(bytes);
+        }
+        content
+    }
+
+    #[test]
+    fn every_kind_is_read_back_as_it_was_stored_and_a_sent_file_leaves_the_database() {
+        let database = TestDatabase::new();
+        let file = |caption| {
+            let (name, body) = ("a.bin".to_owned(), FileBody::Bytes(vec![0, 255, 10]));
+            File { name, caption, body }
+        };
+        let link = Style::TextLink { url: "https://example.org/".to_owned() };
+        let pre = Style::Pre { language: Some("rust".to_owned()) };
+        let entities = [(0, link), (5, pre)].map(|(offset, style)| Entity { offset, length: 5, style });
+        let formatted = || FormattedText { text: "hello world".to_owned(), entities: entities.to_vec() };
+        for content in [
+            Content::Text("hello".to_owned()),
+            Content::Formatted(formatted()),
+            Content::Question { text: formatted(), buttons: vec![vec![Button::new("Yes", "y".to_owned())]] },
+            Content::Edit { message_id: 7.into(), text: "better".to_owned() },
+            Content::Document(file(formatted())),
+            Content::Voice(file(FormattedText::plain("hello"))),
+            Content::Voice(file(FormattedText::plain(""))),
+            Content::Reaction { message_id: 7.into(), emoji: "👀".to_owned(), is_big: true },
+        ] {
+            queue(&database, 1, content.clone());
+            let message = next_message(&database).unwrap();
+            assert_eq!(as_it_came(&database, message.content.clone()), content);
+            mark_sent(&database, &message, None).unwrap();
+        }
+        let left = "select (select count(*) from outgoing_files) + (select count(*) from outgoing_parts)";
+        assert_eq!(database.column::<i64>(left), [0]);
+    }
+}

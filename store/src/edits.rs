@@ -1,0 +1,49 @@
+//! Messages that their senders change after they were stored.
+
+use channel::Chat;
+use protocol::event::TaskEdited;
+use protocol::{MessageId, TaskId};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::columns::task_id;
+use super::{StoreError, events};
+
+/// The task of a message that was changed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Edited {
+    pub task: TaskId,
+    /// Whether somebody has worked on it, or it has ended.
+    pub has_begun: bool,
+}
+
+/// The newest task of a message. One that was skipped is none, whatever became of it.
+pub fn task_of(
+    connection: &Connection,
+    chat: &Chat,
+    message_id: &MessageId,
+) -> Result<Option<Edited>, StoreError> {
+    let sql = "select id, state <> 'queued' or attempt > 0 from inbox
+               where channel = ?1 and chat_id = ?2 and message_id = ?3 and state <> 'skipped'
+               order by seq desc limit 1";
+    let mut query = connection.prepare_cached(sql)?;
+    let found = query.query_row(params![chat.channel.as_str(), chat.id, message_id.as_str()], |row| {
+        Ok(Edited { task: task_id(row, 0)?, has_begun: row.get(1)? })
+    });
+    Ok(found.optional()?)
+}
+
+/// Records that the text of a task was changed.
+pub fn record(connection: &Connection, task: &TaskId, text: &str) -> Result<(), StoreError> {
+    let sql = "select id from events where task_id = ?1 and type = 'task.queued' order by seq desc limit 1";
+    let queued: Option<String> =
+        connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get(0)).optional()?;
+    let queued = queued.and_then(|id| id.parse().ok());
+    events::record(connection, TaskEdited { text: text.to_owned() }, queued.as_ref(), task).map(drop)
+}
+
+/// Replaces the text of a task that has not begun.
+pub fn replace_text(connection: &Connection, task: &TaskId, text: &str) -> Result<(), StoreError> {
+    let sql = "update inbox set text = ?2 where id = ?1 and state = 'queued' and attempt = 0";
+    connection.prepare_cached(sql)?.execute(params![task.as_str(), text])?;
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! Databases for tests: real files in a directory that goes away, with one run's `process.started` in them.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::new_without_default, reason = "only tests use it")]
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::event::{ProcessStarted, ToolCallCompleted, ToolCallStarted};
+use protocol::journal::{CallEnded, CallStarted};
+use protocol::{Event, EventBody, EventId, ReplyFormat, Risk, SessionId, TaskId};
+use rusqlite::Connection;
+use rusqlite::types::FromSql;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::attempt::{self, Ending};
+use super::claim::{self, Claim, Claimed};
+use super::inbox::{self, IncomingMessage};
+use super::{Store, events, open};
+use channel::{
+    Access, BoxFuture, Channel, ChannelName, Channels, Chat, Content, Delivery, Outgoing, Rejection,
+    SendOutcome,
+};
+
+/// A channel that the program does not have: to the store one is like another.
+pub const CHANNEL: ChannelName = ChannelName::new("test");
+
+/// A chat of [`CHANNEL`].
+pub fn test_chat(id: impl std::fmt::Display) -> Chat {
+    Chat::new(CHANNEL, id)
+}
+
+pub fn local_chat() -> Chat {
+    Chat::new(LOCAL, "local")
+}
+
+/// The local channel alone: replies to other chats are queued whole.
+pub fn channels() -> Channels {
+    Channels::new([Arc::new(Local(Access::without_lists(true))) as Arc<dyn Channel>])
+}
+
+const LOCAL: ChannelName = ChannelName::new("local");
+
+/// A channel whose replies are fetched, as the control port's is.
+struct Local(Access);
+
+impl Channel for Local {
+    fn name(&self) -> ChannelName {
+        LOCAL
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery::Pull
+    }
+
+    fn access(&self) -> &Access {
+        &self.0
+    }
+
+    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(stop.cancelled_owned())
+    }
+
+    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
+        vec![Content::Text(reply.to_owned())]
+    }
+
+    fn prepare(&self, _: &str, content: Content) -> Result<Vec<Content>, Rejection> {
+        Ok(vec![content])
+    }
+
+    fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
+        Box::pin(std::future::ready(SendOutcome::Sent { message_id: None }))
+    }
+}
+
+/// A database behind a [`Store`].
+pub struct Fixture {
+    pub store: Store,
+    pub run: EventId,
+    pub directory: TempDir,
+}
+
+impl Fixture {
+    pub async fn new() -> Self {
+        let TestDatabase { run, directory, .. } = TestDatabase::new();
+        let store = Store::open(&directory.path().join("autonous.db")).unwrap();
+        Self { store, run, directory }
+    }
+
+    /// The first column of the rows of a query.
+    pub async fn column<T: FromSql + Send + 'static>(&self, sql: &'static str) -> Vec<T> {
+        self.store.write(move |tx| Ok(column(tx, sql))).await.unwrap()
+    }
+}
+
+/// A database without a thread of its own.
+pub struct TestDatabase {
+    connection: Connection,
+    pub run: EventId,
+    directory: TempDir,
+}
+
+impl Deref for TestDatabase {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl TestDatabase {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = open::for_writing(&directory.path().join("autonous.db")).unwrap();
+        connection.pragma_update(None, "synchronous", "off").unwrap();
+        let started = Event::now(started(), None, None);
+        events::append(&connection, &started).unwrap();
+        Self { connection, run: started.id, directory }
+    }
+
+    /// A database with one task, which is running.
+    pub fn with_claimed(chat: Chat) -> (Self, Claimed) {
+        let database = Self::new();
+        database.enqueue(chat, "hello");
+        let task = database.claim();
+        (database, task)
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("autonous.db")
+    }
+
+    pub fn append(
+        &self,
+        body: impl Into<EventBody>,
+        parent: Option<&EventId>,
+        task: Option<&TaskId>,
+    ) -> EventId {
+        let event = Event::now(body, parent, task);
+        events::append(self, &event).unwrap();
+        event.id
+    }
+
+    pub fn enqueue(&self, chat: Chat, text: &str) -> TaskId {
+        inbox::enqueue(self, &incoming(chat, text), &self.run).unwrap().unwrap()
+    }
+
+    pub fn try_claim(&self) -> Claim {
+        claim::claim(self, Duration::from_secs(60), &self.run).unwrap()
+    }
+
+    pub fn claim(&self) -> Claimed {
+        match self.try_claim() {
+            Claim::Task(task) => *task,
+            Claim::Nothing { until_ms } => panic!("nothing to claim; the next task is due at {until_ms:?}"),
+            Claim::Exhausted(exhausted) => panic!("nothing to claim: {}", exhausted.limit),
+        }
+    }
+
+    pub fn end(&self, task: &Claimed, ending: Ending) -> bool {
+        attempt::end(self, &channels(), task, &ending).unwrap()
+    }
+
+    /// The first column of the rows of a query.
+    pub fn column<T: FromSql>(&self, sql: &str) -> Vec<T> {
+        column(self, sql)
+    }
+
+    /// The same as texts.
+    pub fn texts(&self, sql: &str) -> Vec<String> {
+        self.column(sql)
+    }
+
+    /// Checks that none of these statements succeeds.
+    pub fn refuses(&self, statements: &[&str]) {
+        for sql in statements {
+            assert!(self.execute(sql, []).is_err(), "{sql}");
+        }
+    }
+}
+
+fn column<T: FromSql>(connection: &Connection, sql: &str) -> Vec<T> {
+    let mut statement = connection.prepare(sql).unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+pub fn incoming(chat: Chat, text: &str) -> IncomingMessage {
+    IncomingMessage { chat, update_id: None, message_id: None, text: text.to_owned(), origin: None }
+}
+
+pub fn done(reply: &str) -> Ending {
+    Ending::Done { reply: reply.to_owned(), format: ReplyFormat::Markdown }
+}
+
+pub fn dead() -> Ending {
+    Ending::Dead { error: "no model".to_owned(), reply: "I could not do it.".to_owned() }
+}
+
+pub fn retry(after_seconds: u64) -> Ending {
+    Ending::Retry { error: "silent".to_owned(), after: Duration::from_secs(after_seconds) }
+}
+
+pub fn started() -> ProcessStarted {
+    let (control_url, tool_url) = ("http://127.0.0.1:1".to_owned(), "http://127.0.0.1:2".to_owned());
+    ProcessStarted { pid: 1, version: "0".to_owned(), control_url, tool_url }
+}
+
+pub fn call_started(tool_name: &str, path: &str) -> ToolCallStarted {
+    let call = CallStarted {
+        tool_name: tool_name.to_owned(),
+        arguments: [("path".to_owned(), Value::from(path))].into_iter().collect(),
+        arguments_sha256: None,
+        arguments_file: None,
+        risk: Risk::High,
+        request_id: None,
+        traceparent: None,
+    };
+    ToolCallStarted { call, session_id: SessionId::default_session() }
+}
+
+pub fn call_completed(output_text: &str) -> ToolCallCompleted {
+    let call = CallEnded {
+        tool_name: "read".to_owned(),
+        exit_code: 0,
+        failure: None,
+        output_text: output_text.to_owned(),
+        latency_ms: 1,
+        truncated_lines: false,
+        truncated_bytes: false,
+        path_resolved: None,
+        change: None,
+        created_control_files: Vec::new(),
+        allowed_tools: None,
+    };
+    ToolCallCompleted { call, session_id: SessionId::default_session() }
+}

@@ -1,0 +1,52 @@
+//! Positions, stored in the same transaction as what they count.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::StoreError;
+
+/// How far the tool server's journal has been read.
+pub const JOURNAL_POSITION: &str = "journal.position";
+/// Where the part of the journal begins that is checked: moved by pruning and by accepting.
+pub const JOURNAL_BASE: &str = "journal.base";
+/// That the journal was tampered with; there until somebody accepts it.
+pub const JOURNAL_TAMPERED: &str = "journal.tampered";
+
+/// When housekeeping was last begun, in milliseconds since the epoch.
+pub const LAST_HOUSEKEEPING: &str = "housekeeping.last";
+
+/// How far the clock has jumped ahead, and to when.
+pub const CLOCK_JUMP: &str = "clock.jump";
+
+/// What the tools of the last run reach: one directory a line.
+pub const ROOTS: &str = "tools.roots";
+
+/// When the supervisor last tried whether the database takes changes again.
+pub(crate) const LAST_PROBE: &str = "store.last_probe";
+
+pub fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
+    let value =
+        connection.prepare_cached("select value from kv where key = ?1")?.query_row([key], |row| row.get(0));
+    Ok(value.optional()?)
+}
+
+/// The keys that begin like this, without that beginning, with their values.
+pub fn beginning_with(connection: &Connection, prefix: &str) -> Result<Vec<(String, String)>, StoreError> {
+    // A range, so that the table's key is used: nothing that follows the prefix sorts behind U+10FFFF.
+    let sql = "select substr(key, length(?1) + 1), value from kv where key > ?1 and key < ?2 order by key";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows =
+        query.query_map([prefix, &format!("{prefix}\u{10ffff}")], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
+    connection.prepare_cached("delete from kv where key = ?1")?.execute([key])?;
+    Ok(())
+}
+
+pub fn set(connection: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
+    let sql =
+        "insert into kv (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value";
+    connection.prepare_cached(sql)?.execute(params![key, value])?;
+    Ok(())
+}

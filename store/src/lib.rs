@@ -1,0 +1,262 @@
+//! The database: the only state that outlives a process.
+//!
+//! One thread owns the only connection that writes. Other code sends it closures, each of which is committed
+//! completely or not at all. The modules below have the verbs; they use the caller's transaction and never
+//! open one.
+//!
+//! Every commit that changed something increments a counter. Code that waits for work waits for that counter;
+//! nothing polls.
+
+#![expect(missing_docs, reason = "the names are those of the columns, and say what they mean")]
+
+pub mod activity;
+pub mod attachments;
+pub mod attempt;
+pub mod backlog;
+pub mod cancel;
+pub mod changes;
+pub mod chats;
+pub mod claim;
+mod columns;
+pub mod contact_messages;
+pub mod conversation;
+pub mod decisions;
+pub mod delivery;
+pub mod edits;
+pub mod effects;
+pub mod events;
+pub mod file_requests;
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
+pub mod held;
+pub mod history;
+pub mod inbox;
+pub mod kv;
+pub mod open;
+pub mod outbox;
+pub mod outgoing_files;
+pub mod outside;
+pub mod pairing;
+pub mod parked;
+pub mod prior_context;
+#[cfg(test)]
+mod properties;
+pub mod questions;
+pub mod quotas;
+pub mod requeue;
+pub mod resend;
+pub mod retention;
+pub mod schedules;
+pub mod timing;
+pub mod tool_calls;
+pub mod usage;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use channel::ChannelName;
+use rusqlite::Transaction;
+use tokio::sync::{mpsc, watch};
+
+use writer::{Asked, Job, Notices, work_off};
+
+/// More waiting closures than this make their senders wait.
+const QUEUE_LENGTH: usize = 1024;
+
+/// The pause before a failed change is retried.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why the database could not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite returned an error.
+    #[error("database error: {0}")]
+    Sqlite(rusqlite::Error),
+    /// The file is damaged.
+    #[error(
+        "the database {} is damaged ({}). The file was not changed. Keep it, and restore a backup: see \
+         docs/operations.md",
+        .0.display(), .1
+    )]
+    Damaged(PathBuf, rusqlite::Error),
+    /// Others could read the file, and that could not be changed.
+    #[error("could not make {} readable by its owner alone", .0.display())]
+    NotPrivate(PathBuf, #[source] std::io::Error),
+    /// A newer program made the file.
+    #[error(
+        "the database {} has version {found}, but this program only knows version {known}. The file was not \
+         changed. Use the newer program, or restore a backup from before it",
+        .path.display()
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// The schema could not be migrated.
+    #[error("could not migrate the database: {0}")]
+    Migration(rusqlite_migration::Error),
+    /// A stored value does not parse.
+    #[error("the database contains a malformed value")]
+    Malformed(#[from] serde_json::Error),
+    /// A channel whose replies are fetched was given something else.
+    #[error("a chat of the channel {0} only gets replies to its own messages")]
+    NotAReply(ChannelName),
+    /// The system gave no random bytes.
+    #[error("could not read random bytes")]
+    NoRandomness,
+    /// The writer's thread could not be started.
+    #[error("could not start the database's thread")]
+    Thread(#[source] std::io::Error),
+    /// The writer's thread has ended.
+    #[error("the database is closed")]
+    Closed,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<rusqlite_migration::Error> for StoreError {
+    fn from(error: rusqlite_migration::Error) -> Self {
+        Self::Migration(error)
+    }
+}
+
+impl StoreError {
+    /// Whether the same work can succeed later.
+    fn is_transient(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => {
+                error.sqlite_error_code() != Some(rusqlite::ErrorCode::ConstraintViolation)
+                    && !open::is_damage(error)
+            }
+            Self::Damaged(..)
+            | Self::NotPrivate(..)
+            | Self::Newer { .. }
+            | Self::Migration(_)
+            | Self::Malformed(_)
+            | Self::NotAReply(_)
+            | Self::NoRandomness
+            | Self::Thread(_)
+            | Self::Closed => false,
+        }
+    }
+
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged(..)) || matches!(self, Self::Sqlite(error) if open::is_damage(error))
+    }
+
+    /// Whether another program has the database locked.
+    pub fn is_locked(&self) -> bool {
+        let (Self::Sqlite(error)
+        | Self::Migration(rusqlite_migration::Error::RusqliteError { err: error, .. })) = self
+        else {
+            return false;
+        };
+        let locked = [rusqlite::ErrorCode::DatabaseBusy, rusqlite::ErrorCode::DatabaseLocked];
+        error.sqlite_error_code().is_some_and(|code| locked.contains(&code))
+    }
+}
+
+/// A handle to the database; clones share the one writer.
+#[derive(Debug, Clone)]
+pub struct Store {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+    // Also held here: a dropped sender would wake everybody who waits for a change, again and again.
+    changed: Arc<watch::Sender<u64>>,
+    trouble: watch::Receiver<Option<String>>,
+    /// Whether the writer ended because the file is damaged.
+    is_damaged: Arc<AtomicBool>,
+}
+
+impl Store {
+    /// Opens the database, migrates it, and starts the writer.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = open::for_writing(path)?;
+        let (jobs, queue) = mpsc::channel(QUEUE_LENGTH);
+        let changed = Arc::new(watch::Sender::new(0));
+        let (troubled, trouble) = watch::channel(None);
+        let is_damaged = Arc::<AtomicBool>::default();
+        let notices =
+            Notices { changed: Arc::clone(&changed), trouble: troubled, is_damaged: Arc::clone(&is_damaged) };
+        thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || work_off(connection, queue, &notices))
+            .map_err(StoreError::Thread)?;
+        Ok(Self { jobs, changed, trouble, is_damaged })
+    }
+
+    /// Runs `work` in a transaction and commits it if it succeeds. Once this returns, the changes are on
+    /// disk. The commit may be shared with other work.
+    pub async fn write<T, W>(&self, work: W) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (job, answered) = Asked::new(work);
+        self.jobs.send(Box::new(job)).await.map_err(|_| StoreError::Closed)?;
+        answered.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Like [`Store::write`], but retries transient failures such as a full disk.
+    pub async fn write_until_done<T, W>(&self, work: W) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        W: Fn(&Transaction<'_>) -> Result<T, StoreError> + Clone + Send + 'static,
+    {
+        loop {
+            match self.write(work.clone()).await {
+                Err(error) if error.is_transient() => {
+                    tracing::error!(%error, "could not write to the database; retrying");
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Resolves when the writer has ended, with whether that is because the database is damaged.
+    pub async fn given_up(&self) -> bool {
+        self.jobs.closed().await;
+        self.is_damaged.load(Ordering::Acquire)
+    }
+
+    /// A counter that increments with every commit.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Why the database takes no changes, such as a full disk or the lock of another program. Tries it, which
+    /// takes as long as a change would; after a failure with a small change, so that recovery is noticed even
+    /// if nothing else is written.
+    pub async fn trouble(&self) -> Option<Trouble> {
+        let was_well = self.trouble.borrow().is_none();
+        let now = protocol::now_ms().to_string();
+        let try_it =
+            move |tx: &Transaction<'_>| if was_well { Ok(()) } else { kv::set(tx, kv::LAST_PROBE, &now) };
+        match self.write(try_it).await {
+            Err(error) if error.is_locked() => Some(Trouble::Locked),
+            Err(error) => Some(Trouble::Other(error.to_string())),
+            Ok(()) => self.trouble.borrow().clone().map(Trouble::Other),
+        }
+    }
+}
+
+/// Why the database takes no changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// Another program holds SQLite's write lock.
+    Locked,
+    /// What SQLite says.
+    Other(String),
+}

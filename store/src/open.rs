@@ -1,0 +1,189 @@
+//! Opens the database file, for the one writer and for read-only commands.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use include_dir::{Dir, include_dir};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite_migration::Migrations;
+
+use super::StoreError;
+
+static MIGRATIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../migrations");
+
+/// The schema version of this program: the number of migrations.
+pub fn known_version() -> i64 {
+    i64::try_from(MIGRATIONS.dirs().count()).unwrap_or(i64::MAX)
+}
+
+/// How long to wait for another program that reads or copies the file.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long merging the log waits for readers: the end of a run must not wait for them.
+const MERGE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Opens and migrates the database; a file that is damaged, or that a newer program made, is not changed.
+pub fn for_writing(path: &Path) -> Result<Connection, StoreError> {
+    prepared(path).map_err(|error| match error {
+        StoreError::Sqlite(cause) if is_damage(&cause) => StoreError::Damaged(path.to_owned(), cause),
+        StoreError::Migration(rusqlite_migration::Error::RusqliteError { err, .. }) if is_damage(&err) => {
+            StoreError::Damaged(path.to_owned(), err)
+        }
+        other => other,
+    })
+}
+
+pub fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
+fn prepared(path: &Path) -> Result<Connection, StoreError> {
+    make_private(path)?;
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    keep_temporary_data_in_memory(&connection)?;
+    let found: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
+    let known = known_version();
+    if found > known {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+    }
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // A channel confirms a message once it is committed here, so a commit must survive a power loss.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Migrations::from_directory(&MIGRATIONS)?.to_latest(&mut connection)?;
+    Ok(connection)
+}
+
+/// Lets only the owner read the database. SQLite gives the files beside it the mode of the database, which
+/// is 0644 unless it exists already.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    // If it cannot be created, SQLite says why.
+    let _ = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
+    for suffix in ["", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(suffix);
+        let file = PathBuf::from(file);
+        let Ok(metadata) = file.metadata() else { continue };
+        if metadata.permissions().mode() & 0o077 != 0 {
+            let private = fs::set_permissions(&file, Permissions::from_mode(0o600));
+            private.map_err(|error| StoreError::NotPrivate(file, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// In what way there is no database here, or none with anything in it; none if there is one, or if it cannot
+/// be read, which opening it explains.
+pub fn blank(path: &Path) -> Option<&'static str> {
+    match path.metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Some("missing"),
+        Err(_) => return None,
+        Ok(file) if file.len() == 0 => return Some("empty"),
+        Ok(_) => {}
+    }
+    let tables = for_reading(path).and_then(|connection| {
+        Ok(connection.query_row("select count(*) from sqlite_schema", [], |row| row.get::<_, i64>(0))?)
+    });
+    matches!(tables, Ok(0)).then_some("empty")
+}
+
+/// Returns the space of deleted rows to the disk. This rewrites the whole file: no other program may use it.
+pub fn make_smaller(path: &Path) -> Result<(), StoreError> {
+    // The copy would not fit into memory.
+    Ok(for_writing(path)?.execute_batch("pragma temp_store = default; vacuum")?)
+}
+
+/// Merges SQLite's log into the database, as far as no reader still needs it.
+pub fn merge_log(path: &Path) -> Result<(), StoreError> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.busy_timeout(MERGE_TIMEOUT)?;
+    Ok(connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?)
+}
+
+/// Opens the database for reading, whether a supervisor runs or not.
+pub fn for_reading(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    keep_temporary_data_in_memory(&connection)?;
+    Ok(connection)
+}
+
+/// A running supervisor cannot reach the directories in which SQLite makes temporary files.
+fn keep_temporary_data_in_memory(connection: &Connection) -> Result<(), StoreError> {
+    Ok(connection.pragma_update(None, "temp_store", "memory")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_in_wal_mode_and_syncs_every_commit() {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = for_writing(&directory.path().join("a.db")).unwrap();
+        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
+        assert_eq!((mode.as_str(), synchronous), ("wal", 2));
+    }
+
+    #[test]
+    fn the_tables_refuse_what_must_not_happen() {
+        let directory = tempfile::tempdir().unwrap();
+        let connection = for_writing(&directory.path().join("a.db")).unwrap();
+        let some = "
+            insert into events (id, type, time_ms, payload) values ('e', 'process.started', 1, '{}');
+            insert into inbox (id, channel, chat_id, text, state, attempt, available_at_ms, created_at_ms,
+                               updated_at_ms, finished_at_ms)
+            values ('done', 'local', 'local', 'c', 'done', 1, 1, 1, 1, 1);
+            insert into history (channel, chat_id, task_id, role, text, created_at_ms)
+            values ('local', 'local', 'done', 'user', 'c', 1);
+            insert into outbox (task_id, part, channel, chat_id, text, state, available_at_ms, error,
+                                event_id, created_at_ms, updated_at_ms, finished_at_ms)
+            values ('done', 1, 'telegram', '7', 'D', 'dead', 1, 'e', 'r', 1, 1, 1);";
+        connection.execute_batch(some).unwrap();
+        for refused in [
+            "update inbox set state = 'queued', finished_at_ms = null where id = 'done'",
+            "update outbox set state = 'queued', attempt = 1, finished_at_ms = null where state = 'dead'",
+            "update events set type = 'a.b'",
+            "delete from events",
+            "delete from inbox where id = 'done'",
+            "insert into history (channel, chat_id, task_id, role, text, created_at_ms)
+             values ('a', 'b', 'nobody', 'user', 'c', 1)",
+        ] {
+            assert!(connection.execute(refused, []).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn only_the_owner_can_read_the_files_whoever_made_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        let modes = || {
+            let files = ["a.db", "a.db-wal", "a.db-shm"].map(|name| directory.path().join(name));
+            files.map(|file| file.metadata().unwrap().permissions().mode() & 0o777)
+        };
+        let connection = for_writing(&path).unwrap();
+        connection.execute("insert into kv values ('a', 'b')", []).unwrap();
+        assert_eq!(modes(), [0o600; 3]);
+        // As an earlier version left them.
+        for name in ["a.db", "a.db-wal", "a.db-shm"] {
+            fs::set_permissions(directory.path().join(name), Permissions::from_mode(0o644)).unwrap();
+        }
+        let _second = for_writing(&path).unwrap();
+        assert_eq!(modes(), [0o600; 3]);
+    }
+
+    #[test]
+    fn a_reader_cannot_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.db");
+        for_writing(&path).unwrap();
+        let reader = for_reading(&path).unwrap();
+        assert!(reader.execute("insert into kv values ('a', 'b')", []).is_err());
+    }
+}

@@ -1,0 +1,342 @@
+//! Whether a task may begin, by what its chat and its user have used since midnight (UTC).
+//!
+//! What was used is counted from the events, so that it survives every restart. It is asked in the
+//! transaction that claims the task: workers that claim at the same time are asked one after the other. What
+//! the running task may use is its budget. A chat runs one task at a time; so that the budgets of two tasks
+//! never overlap, a user whose turns, tokens or money are limited does too.
+
+use channel::Chat;
+use protocol::{Quota, TaskId};
+use rusqlite::{Connection, params};
+use settings::quotas::{DAY_MS, DailyLimits, Limits};
+
+use super::StoreError;
+
+/// The tools whose time counts as that of commands.
+const COMMANDS: &str = "('bash', 'run_script')";
+
+/// The events with what a model's reply took: of a turn, or of a request beside the turns.
+const REPLIES: &str = "('turn.completed', 'model_request.completed')";
+
+/// What was used since midnight.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    pub tasks: u64,
+    pub turns: u64,
+    pub tokens: u64,
+    pub command_ms: u64,
+    pub cost_micros: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It may begin, and use this.
+    Run(Option<Quota>),
+    /// Not before midnight: the limit that is used up, such as `20 tasks a day for this chat`.
+    Exhausted(String),
+    /// Not while another task of the same user runs.
+    UserBusy,
+}
+
+/// Who is counted.
+enum Of<'a> {
+    Chat(&'a Chat),
+    User(&'a str),
+}
+
+impl Of<'_> {
+    fn condition(&self) -> &'static str {
+        match self {
+            Self::Chat(_) => "task.chat_id = ?2 and task.channel = ?3",
+            Self::User(_) => "task.user_id = ?2 and ?3 = ?3",
+        }
+    }
+
+    fn values(&self) -> (&str, &str) {
+        match self {
+            Self::Chat(chat) => (&chat.id, chat.channel.as_str()),
+            Self::User(user) => (user, ""),
+        }
+    }
+
+    fn in_words(&self) -> &'static str {
+        match self {
+            Self::Chat(_) => "this chat",
+            Self::User(_) => "you",
+        }
+    }
+}
+
+/// Whether a task of this chat and user may begin.
+pub(crate) fn judge(
+    connection: &Connection,
+    limits: &Limits,
+    (task, chat, user): (&TaskId, &Chat, Option<&str>),
+    now_ms: i64,
+) -> Result<Verdict, StoreError> {
+    let mut quota = None;
+    let subjects = [(Some(Of::Chat(chat)), &limits.chat), (user.map(Of::User), &limits.user)];
+    for (of, limits) in subjects.into_iter().filter_map(|(of, limits)| Some((of?, *limits))) {
+        // Of a chat the tool server holds each command; its other tools go on.
+        let limits = match of {
+            Of::Chat(_) => DailyLimits { command_seconds_per_day: None, ..limits },
+            Of::User(_) => limits,
+        };
+        if limits == DailyLimits::default() {
+            continue;
+        }
+        let is_divided = limits.turns_per_day.is_some()
+            || limits.tokens_per_day.is_some()
+            || limits.money_per_day.is_some();
+        if let (Of::User(user), true) = (&of, is_divided)
+            && is_busy(connection, user)?
+        {
+            return Ok(Verdict::UserBusy);
+        }
+        let used = used(connection, &of, task.as_str(), now_ms)?;
+        match left(&limits, &used, of.in_words()) {
+            Ok(more) => quota = Some(narrower(quota, more)),
+            Err(exhausted) => return Ok(Verdict::Exhausted(exhausted)),
+        }
+    }
+    Ok(Verdict::Run(quota.filter(|quota| *quota != Quota::default())))
+}
+
+/// The rest of the day's limits; an error names the one that is used up.
+fn left(limits: &DailyLimits, used: &Used, whom: &str) -> Result<Quota, String> {
+    let left = |limit: Option<u64>, used: u64, what: &str| match limit {
+        Some(limit) if used >= limit => Err(format!("{limit} {what} a day for {whom}")),
+        limit => Ok(limit.map(|limit| limit - used)),
+    };
+    left(limits.tasks_per_day, used.tasks, "tasks")?;
+    left(limits.command_seconds_per_day, used.command_ms / 1000, "seconds of commands")?;
+    let money = limits.money_per_day.map(|money| money.0);
+    if let Some(limit) = money.filter(|limit| used.cost_micros >= *limit) {
+        return Err(format!("{} of money a day for {whom}", money_in_words(limit)));
+    }
+    Ok(Quota {
+        turns: left(limits.turns_per_day, used.turns, "turns")?,
+        tokens: left(limits.tokens_per_day, used.tokens, "tokens")?,
+        cost_micros: money.map(|limit| limit - used.cost_micros),
+    })
+}
+
+/// What was used of each limit of a chat and a user, a line for each of them.
+pub fn told(
+    connection: &Connection,
+    limits: &Limits,
+    chat: &Chat,
+    user: Option<&str>,
+    now_ms: i64,
+) -> Result<Vec<String>, StoreError> {
+    let mut lines = Vec::new();
+    let subjects = [(Some(Of::Chat(chat)), &limits.chat), (user.map(Of::User), &limits.user)];
+    for (of, limits) in subjects.into_iter().filter_map(|(of, limits)| Some((of?, limits))) {
+        let used = used(connection, &of, "", now_ms)?;
+        let part = |used: u64, limit: Option<u64>, what: &str| {
+            limit.map(|limit| format!("{used} of {limit} {what} a day"))
+        };
+        let money = limits.money_per_day.map(|limit| {
+            format!("{} of {} of money a day", money_in_words(used.cost_micros), money_in_words(limit.0))
+        });
+        let parts: Vec<String> = [
+            part(used.tasks, limits.tasks_per_day, "tasks"),
+            part(used.turns, limits.turns_per_day, "turns"),
+            part(used.tokens, limits.tokens_per_day, "tokens"),
+            part(used.command_ms / 1000, limits.command_seconds_per_day, "seconds of commands"),
+            money,
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if !parts.is_empty() {
+            lines.push(format!("Used by {}: {}.", of.in_words(), parts.join(", ")));
+        }
+    }
+    Ok(lines)
+}
+
+/// An amount in millionths, as `2.50`.
+pub fn money_in_words(micros: u64) -> String {
+    let (whole, rest) = (micros / 1_000_000, micros % 1_000_000);
+    if rest.is_multiple_of(10_000) {
+        format!("{whole}.{:02}", rest / 10_000)
+    } else {
+        format!("{whole}.{rest:06}")
+    }
+}
+
+fn narrower(one: Option<Quota>, other: Quota) -> Quota {
+    let least = |one: Option<u64>, other: Option<u64>| [one, other].into_iter().flatten().min();
+    let one = one.unwrap_or_default();
+    Quota {
+        turns: least(one.turns, other.turns),
+        tokens: least(one.tokens, other.tokens),
+        cost_micros: least(one.cost_micros, other.cost_micros),
+    }
+}
+
+fn is_busy(connection: &Connection, user: &str) -> Result<bool, StoreError> {
+    let sql = "select exists (select 1 from inbox where user_id = ?1 and state = 'in_progress')";
+    Ok(connection.prepare_cached(sql)?.query_row([user], |row| row.get(0))?)
+}
+
+/// What was used since midnight. A task counts once on each day on which it begins; the one that asks does
+/// not count against itself, whose earlier attempt may have begun today.
+fn used(connection: &Connection, of: &Of<'_>, task: &str, now_ms: i64) -> Result<Used, StoreError> {
+    let midnight = now_ms - now_ms.rem_euclid(DAY_MS);
+    let condition = of.condition();
+    let sql = format!(
+        "select count(distinct case when event.type = 'task.claimed' and task.id <> ?4 then task.id end),
+                count(case when event.type = 'turn.completed' then 1 end),
+                coalesce(sum(case when event.type in {REPLIES} then
+                    max(0, (event.payload ->> 'input_tokens') - (event.payload ->> 'cached_input_tokens'))
+                    + (event.payload ->> 'output_tokens') end), 0),
+                coalesce(sum(case when event.type in ('tool_call.completed', 'tool_call.failed')
+                    and event.payload ->> 'tool_name' in {COMMANDS}
+                    then event.payload ->> 'latency_ms' end), 0),
+                coalesce(sum(case when event.type in {REPLIES}
+                    then event.payload ->> 'cost_micros' end), 0)
+         from inbox as task join events as event on event.task_id = task.id and event.time_ms >= ?1
+         where {condition} and task.attempt > 0
+             and (task.finished_at_ms is null or task.finished_at_ms >= ?1)"
+    );
+    let (id, channel) = of.values();
+    let mut query = connection.prepare_cached(&sql)?;
+    let number = |row: &rusqlite::Row<'_>, column: usize| {
+        Ok::<_, rusqlite::Error>(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+    };
+    Ok(query.query_row(params![midnight, id, channel, task], |row| {
+        Ok(Used {
+            tasks: number(row, 0)?,
+            turns: number(row, 1)?,
+            tokens: number(row, 2)?,
+            command_ms: number(row, 3)?,
+            cost_micros: number(row, 4)?,
+        })
+    })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::event::TurnCompleted;
+    use protocol::{Origin, Sender, now_ms};
+
+    use super::*;
+    use crate::claim::{Claim, Claimed, claim_within};
+    use crate::fixture::{TestDatabase, done, test_chat};
+    use crate::inbox::{IncomingMessage, enqueue};
+
+    fn limits(of: &str, set: impl FnOnce(&mut DailyLimits)) -> Limits {
+        let mut limits = Limits::default();
+        set(if of == "chat" { &mut limits.chat } else { &mut limits.user });
+        limits
+    }
+
+    fn turn(tokens: u64, cost_micros: Option<u64>) -> TurnCompleted {
+        TurnCompleted {
+            model_name: "m".to_owned(),
+            latency_ms: 1,
+            input_tokens: tokens,
+            cached_input_tokens: 5,
+            output_tokens: 5,
+            tool_calls: 0,
+            cut: false,
+            cost_micros,
+        }
+    }
+
+    fn ada() -> Sender {
+        Sender { id: "7".to_owned().into(), name: "Ada".to_owned(), username: None, is_bot: false }
+    }
+
+    fn from_ada(database: &TestDatabase, chat: i64) {
+        let origin = Some(Origin { from: Some(ada()), ..Origin::default() });
+        let (chat, text) = (test_chat(chat), "hello".to_owned());
+        let message = IncomingMessage { chat, update_id: None, message_id: None, text, origin };
+        enqueue(database, &message, &database.run).unwrap();
+    }
+
+    fn next(database: &TestDatabase, limits: &Limits) -> Claim {
+        claim_within(database, limits, std::time::Duration::from_secs(60), &database.run).unwrap()
+    }
+
+    fn begun(database: &TestDatabase, limits: &Limits) -> Claimed {
+        match next(database, limits) {
+            Claim::Task(task) => *task,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn exhausted(claim: Claim) -> String {
+        match claim {
+            Claim::Exhausted(exhausted) => exhausted.limit,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_task_begins_with_what_is_left_of_the_day_and_not_without() {
+        let database = TestDatabase::new();
+        let limits = limits("chat", |chat| {
+            (chat.turns_per_day, chat.tokens_per_day) = (Some(3), Some(200));
+            chat.money_per_day = Some(settings::quotas::Money(1000));
+        });
+        database.enqueue(test_chat(1), "one");
+        let first = begun(&database, &limits);
+        let whole = Quota { turns: Some(3), tokens: Some(200), cost_micros: Some(1000) };
+        assert_eq!(first.quota, Some(whole));
+        database.append(turn(100, Some(10)), None, Some(&first.id));
+        assert!(database.end(&first, done("ok")));
+        database.enqueue(test_chat(1), "two");
+        let second = begun(&database, &limits);
+        let rest = Quota { turns: Some(2), tokens: Some(100), cost_micros: Some(990) };
+        assert_eq!(second.quota, Some(rest));
+        database.append(turn(0, Some(990)), None, Some(&second.id));
+        assert!(database.end(&second, done("ok")));
+        database.enqueue(test_chat(1), "three");
+        assert_eq!(exhausted(next(&database, &limits)), "0.001000 of money a day for this chat");
+        let third = database.claim();
+        let subject = (&third.id, &third.chat, None);
+        let tomorrow = judge(&database, &limits, subject, now_ms() + DAY_MS).unwrap();
+        assert_eq!(tomorrow, Verdict::Run(Some(whole)), "another day begins anew");
+    }
+
+    #[test]
+    fn workers_that_claim_one_after_the_other_never_begin_more_tasks_than_a_user_may() {
+        let database = TestDatabase::new();
+        let limits = limits("user", |user| user.tasks_per_day = Some(2));
+        (1..=4).for_each(|chat| from_ada(&database, chat));
+        let (first, _second) = (begun(&database, &limits), begun(&database, &limits));
+        assert_eq!(exhausted(next(&database, &limits)), "2 tasks a day for you");
+        assert!(database.end(&first, done("ok")));
+        assert_eq!(exhausted(next(&database, &limits)), "2 tasks a day for you", "an ended task counts");
+    }
+
+    #[test]
+    fn tasks_of_a_user_with_a_budget_run_one_at_a_time_and_keep_nobody_else_waiting() {
+        let database = TestDatabase::new();
+        let limits = limits("user", |user| user.turns_per_day = Some(5));
+        from_ada(&database, 1);
+        from_ada(&database, 2);
+        database.enqueue(test_chat(3), "somebody else's");
+        let first = begun(&database, &limits);
+        assert_eq!(first.quota.unwrap().turns, Some(5));
+        let other = begun(&database, &limits);
+        assert_eq!((other.chat.id.as_str(), other.quota), ("3", None));
+        assert!(matches!(next(&database, &limits), Claim::Nothing { until_ms: None }));
+        database.append(turn(1, None), None, Some(&first.id));
+        assert!(database.end(&first, done("ok")));
+        assert_eq!(begun(&database, &limits).quota.unwrap().turns, Some(4));
+    }
+
+    #[test]
+    fn another_attempt_of_the_last_task_may_run() {
+        let database = TestDatabase::new();
+        let limits = limits("chat", |chat| chat.tasks_per_day = Some(1));
+        database.enqueue(test_chat(1), "one");
+        let first = begun(&database, &limits);
+        assert!(database.end(&first, crate::fixture::retry(0)));
+        assert_eq!(begun(&database, &limits).id, first.id);
+    }
+}
