@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::all_channels::channels;
+use crate::all_channels::{channels, note_unasked};
 use crate::approvals::ask::Asker;
 use crate::approvals::client::Approvals;
 use crate::approvals::follow::Follower;
@@ -36,6 +36,7 @@ use crate::control::{self, Control};
 use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue};
+use crate::downloads::Downloads;
 use crate::effects::Effects;
 use crate::file_requests::FileRequests;
 use crate::health::Board;
@@ -45,11 +46,12 @@ use crate::journal::{self, Journal};
 use crate::long_tasks::LongTasks;
 use crate::monitor::Monitor;
 use crate::ports::{Port, PortError};
-use crate::reception::Inbound;
+use crate::reception::{Inbound, Reception};
 use crate::schedules::{self, Schedules};
 use crate::startup_resources::StartupResources;
 use crate::tokens::{Tokens, TokensError};
 use crate::tool_files::ToolFiles;
+use crate::transcribe::Transcriber;
 use crate::undo::Undoer;
 
 /// The pause before a locked database is tried again; each attempt waits as well.
@@ -244,7 +246,8 @@ impl System {
     ) -> Result<Self, RunError> {
         let (files, approvals) = clients(&config, &tokens)?;
         let inbound = foundation.inbound(&config, &files, &approvals);
-        let channels = channels(&config.channels, inbound.clone())?;
+        note_unasked(&config.channels, &foundation.board);
+        let channels = channels(&config.channels, &foundation.store)?;
         let schedules = Schedules::new(&foundation.store, &channels, config.schedules);
         let (store, cooldown) = (foundation.store.clone(), config.contacts_cooldown);
         let contacts = Contacts { store, book: Book(files.clone()), cooldown };
@@ -282,6 +285,7 @@ impl System {
     ) -> Result<(), RunError> {
         let monitor = self.start_monitor(&children);
         self.start_channels(control_port, &monitor)?;
+        self.start_downloads()?;
         self.start_file_requests()?;
         self.start_approvals();
         let clock = schedules::due::keep(self.schedules.clone(), self.run.clone(), self.stop.clone());
@@ -387,7 +391,11 @@ impl System {
                 }
             }
             let (name, stop) = (format!("receiver of {}", channel.name()), self.stop.clone());
-            self.tasks.spawn(name, async move { channel.receive(stop).await });
+            let inbound = self.inbound.clone();
+            self.tasks.spawn(name, async move {
+                let reception = Reception::after_a_pause(Arc::clone(&channel), inbound).await;
+                channel.receive(Box::new(reception), stop).await;
+            });
         }
         Ok(())
     }
@@ -421,6 +429,20 @@ impl System {
             approver_token: Secret::from(self.tokens.approver_token.as_str()),
             journal: self.journal.clone(),
         })
+    }
+
+    fn start_downloads(&self) -> Result<(), RunError> {
+        let transcription = self.config.channels.transcription.clone();
+        let downloads = Downloads {
+            store: self.store.clone(),
+            run: self.run.clone(),
+            channels: self.channels.clone(),
+            files: self.files.clone(),
+            arrived: Arc::clone(&self.inbound.files_came),
+            transcriber: Transcriber::new(transcription, self.files.clone())?,
+        };
+        self.tasks.spawn("downloads", downloads.run(self.stop.clone()));
+        Ok(())
     }
 
     fn start_file_requests(&self) -> Result<(), RunError> {
