@@ -94,7 +94,7 @@ fn heading(envelope: &Envelope, content: &str) -> String {
 
 /// Whether a command ran and reported a failure of its own.
 fn has_ended_badly(envelope: &Envelope) -> bool {
-    envelope.meta.error.as_ref().is_some_and(|error| error.code == ErrorCode::ExitNonzero)
+    envelope.error_code() == Some(ErrorCode::ExitNonzero)
 }
 
 fn content(envelope: &Envelope, whole: String) -> String {

@@ -234,8 +234,7 @@ pub(crate) async fn until_decided<E, Answer: Future<Output = Result<Envelope, E>
 
 /// Which approval the call waits for, if a person can still decide.
 fn undecided(envelope: &Envelope, key: &str) -> Option<CallState> {
-    let is_asked =
-        envelope.meta.error.as_ref().is_some_and(|error| error.code == ErrorCode::ApprovalRequired);
+    let is_asked = envelope.error_code() == Some(ErrorCode::ApprovalRequired);
     let data = &envelope.meta.data;
     let approval_id = data["approval_id"].as_str().filter(|_| is_asked && data["state"] == "pending")?;
     Some(CallState::Waits {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Data, EventId, Risk, ToolError};
+use crate::{Data, ErrorCode, EventId, Risk, ToolError};
 
 /// The response to a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -110,6 +110,11 @@ pub struct FullOutput {
 }
 
 impl Envelope {
+    /// The code of the error, if there is one.
+    pub fn error_code(&self) -> Option<ErrorCode> {
+        self.meta.error.as_ref().map(|error| error.code)
+    }
+
     /// The error's HTTP status, or 200.
     pub fn http_status(&self) -> u16 {
         self.meta.error.as_ref().map_or(200, |error| error.http_status.unwrap_or(error.code.http_status()))

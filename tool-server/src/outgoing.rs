@@ -1,16 +1,15 @@
 //! What the tools share that send into a chat: where a message goes, what rules and people see of that, and
 //! the file that goes with it.
 
-use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use protocol::effect::{Answer, Ask, FileForm, MAX_FILE_BYTES};
 use protocol::{ErrorCode, SessionId, ToolError};
 use rustix::fs::fstat;
 use serde_json::{Value, json};
-use toolkit::Call;
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
+use toolkit::{Call, NamedFiles};
 
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
@@ -79,7 +78,7 @@ impl ToolContext {
         &self,
         arguments: &Value,
         session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    ) -> Result<NamedFiles, ToolError> {
         self.contents(arguments["path"].as_str().map(str::to_owned), session)
     }
 

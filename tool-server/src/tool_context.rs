@@ -1,6 +1,5 @@
 //! What the tools of this server share.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +12,8 @@ use files::roots::{UNDO_DIRECTORY, Workspaces};
 use protocol::{ErrorCode, SessionId, ToolError};
 use serde_json::Value;
 use settings::table::{TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS};
-use toolkit::Call;
 use toolkit::policy::{TouchedPath, Touches};
+use toolkit::{Call, NamedFiles};
 
 use crate::raw_files::RawFiles;
 use crate::search::SearchLimits;
@@ -130,7 +129,7 @@ impl ToolContext {
         &self,
         arguments: &Value,
         session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    ) -> Result<NamedFiles, ToolError> {
         self.contents([arguments["path"].as_str().unwrap_or(".").to_owned()], session)
     }
 
@@ -139,10 +138,10 @@ impl ToolContext {
         &self,
         paths: impl IntoIterator<Item = String>,
         session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    ) -> Result<NamedFiles, ToolError> {
         let roots = self.workspaces.of(session)?;
         let call = Call::own(HASH_WITHIN);
-        let mut contents = BTreeMap::new();
+        let mut contents = NamedFiles::new();
         for path in paths {
             let content = match roots.open_file(&path) {
                 Ok(opened) => hash_file(&opened.handle, &path, &call)?.0,

@@ -14,7 +14,7 @@ use crate::arguments::parse_object;
 use crate::function::{About, Function, FunctionError};
 use crate::outcome::{Failure, Outcome, Success};
 use crate::policy::{Below, Caller, Policy, Subject, Touches, Verdict};
-use crate::tool::{Call, Slot, Tool};
+use crate::tool::{Call, NamedFiles, Slot, Tool};
 
 /// Why a list of tools cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -40,11 +40,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
     fn depends_on(&self, arguments: &Value) -> Option<String>;
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError>;
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError>;
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, Failure>;
     fn normalize(&self, arguments: &mut Value);
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
@@ -140,11 +136,7 @@ impl<T: Tool> AnyTool for Registered<T> {
         self.tool.depends_on(arguments)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.tool.named_files(arguments, session)
     }
 

@@ -22,6 +22,10 @@ use crate::locks::{self, Fingerprint, Locks};
 use crate::policy::{Below, Policy, TouchedPath, Touches};
 use crate::{Bounds, Outcome};
 
+/// The files that a call names: where each path leads, with the SHA-256 of what is there, or why there is
+/// none.
+pub type NamedFiles = BTreeMap<String, String>;
+
 /// Something that a model can call.
 pub trait Tool: Send + Sync + 'static {
     /// The arguments. The type's doc comment is the tool's description, a field's doc comment that of the
@@ -100,12 +104,8 @@ pub trait Tool: Send + Sync + 'static {
 
     /// The files that a call with these arguments names, and their contents: a decision of a person holds
     /// only as long as both stay.
-    fn named_files(
-        &self,
-        _arguments: &Value,
-        _session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
-        Ok(BTreeMap::new())
+    fn named_files(&self, _arguments: &Value, _session: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     /// What a person is shown of a call that has to be approved, beside its arguments; an error if the call

@@ -1,7 +1,7 @@
 //! `bash`: a command line, run in the sandbox.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
 use crate::bound_files::{self, BoundFiles};
 use crate::tool_context::ToolContext;
@@ -97,11 +97,7 @@ impl Tool for Bash {
 
     /// Its working directory, every word that could name a file, and where these are not all that it uses,
     /// the programs and scripts of the roots.
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         let roots = self.0.workspaces.of(session)?;
         let bound = self.bound(arguments, &roots)?;
         let state = bound_files::unnamed(&bound, &roots)?;

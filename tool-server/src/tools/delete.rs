@@ -1,7 +1,5 @@
 //! `delete`: a file, a link or an empty directory.
 
-use std::collections::BTreeMap;
-
 use files::change::{ChangeData, ChangeRequest, ExpectedSha256};
 use files::roots::Missing;
 use protocol::{Annotations, Risk, SessionId, ToolError};
@@ -9,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -52,11 +50,7 @@ impl Tool for Delete {
         self.0.touches(arguments, session)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.0.named_files(arguments, session)
     }
 

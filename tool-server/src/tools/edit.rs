@@ -1,7 +1,5 @@
 //! `edit`: replaces one piece of text in a file.
 
-use std::collections::BTreeMap;
-
 use files::change::edits::Edit;
 use files::change::{ChangeData, ExpectedSha256, refuse_placeholder};
 use protocol::{Annotations, Risk, SessionId, ToolError};
@@ -9,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
 use super::multi_edit::make_edits;
 use crate::tool_context::ToolContext;
@@ -61,11 +59,7 @@ impl Tool for EditTool {
         self.0.touches(arguments, session)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.0.named_files(arguments, session)
     }
 

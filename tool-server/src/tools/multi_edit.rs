@@ -1,7 +1,5 @@
 //! `multi_edit`: several replacements in one file, all of them or none.
 
-use std::collections::BTreeMap;
-
 use files::change::edits::{Edit, replace};
 use files::change::{
     ChangeData, ChangeRequest, Changer, ExpectedSha256, NewContent, Operation, PlannedChange,
@@ -13,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -73,11 +71,7 @@ impl Tool for MultiEdit {
         self.0.touches(arguments, session)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.0.named_files(arguments, session)
     }
 

@@ -1,6 +1,5 @@
 //! `run_script`: a script of a skill, run without a shell.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{CommandLine, SimpleCommand, Touches};
-use toolkit::{Call, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -85,11 +84,11 @@ impl Tool for RunScript {
     }
 
     /// The script.
-    fn named_files(&self, arguments: &Value, _: &SessionId) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
         let text = |name: &str| arguments[name].as_str().unwrap_or_default();
         let script = self.0.skills.script(text("skill"), text("relative_path"))?;
         let (sha256, _) = hash_file(&script.file, text("relative_path"), &Call::own(HASH_WITHIN))?;
-        Ok(BTreeMap::from([(script.path.display().to_string(), sha256)]))
+        Ok(NamedFiles::from([(script.path.display().to_string(), sha256)]))
     }
 
     fn run(&self, arguments: RunScriptArguments, call: &Call) -> Outcome<CommandData> {

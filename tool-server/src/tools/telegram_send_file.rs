@@ -3,15 +3,13 @@
 //! The supervisor copies the bytes with the call, so the chat gets the file as it was then, whatever happens
 //! to it.
 
-use std::collections::BTreeMap;
-
 use protocol::effect::FileForm;
 use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::outgoing::{TELEGRAM, chat_of, id_of, valid_name, with_archive};
 use crate::tool_context::ToolContext;
@@ -79,11 +77,7 @@ impl Tool for TelegramSendFile {
         self.0.preview_outgoing(arguments, call)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.0.named_outgoing(arguments, session)
     }
 

@@ -1,7 +1,5 @@
 //! `write`: writes a whole file, or appends to one.
 
-use std::collections::BTreeMap;
-
 use files::change::edits::LineEndings;
 use files::change::{
     ChangeData, ChangeRequest, CurrentFile, ExpectedSha256, NewContent, Operation, PlannedChange,
@@ -13,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -81,11 +79,7 @@ impl Tool for Write {
         self.0.touches(arguments, session)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.0.named_files(arguments, session)
     }
 

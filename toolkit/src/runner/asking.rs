@@ -336,7 +336,7 @@ fn digest(
     session: &SessionId,
     cwd: &str,
 ) -> Result<String, ToolError> {
-    let files: BTreeMap<String, String> = tool.named_files(arguments, session)?;
+    let files = tool.named_files(arguments, session)?;
     let name = &tool.spec().name;
     let mut text = String::new();
     canonical(

@@ -4,8 +4,6 @@ mod book;
 mod envelope;
 mod route;
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use protocol::effect::{Answer, Ask};
 use protocol::hash::sha256;
@@ -16,7 +14,7 @@ use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::contacts::{ACTIVE, Contact, INACTIVE};
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use self::envelope::{Envelope, Given, TOPIC};
 use self::route::{Route, chat_of};
@@ -135,14 +133,10 @@ impl Tool for ContactsSend {
     }
 
     /// Not the file, which has more than this contact, but what of it decides where the message goes.
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         let (contact, route) = self.reached(arguments, session)?;
         let bound = json!([contact.nickname, route.address()]).to_string();
-        Ok(BTreeMap::from([(format!("{ACTIVE}#{}", contact.contact_id), sha256(bound.as_bytes()))]))
+        Ok(NamedFiles::from([(format!("{ACTIVE}#{}", contact.contact_id), sha256(bound.as_bytes()))]))
     }
 
     fn run(&self, arguments: ContactsSendArguments, call: &Call) -> Outcome<ContactsSendData> {

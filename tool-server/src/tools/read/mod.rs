@@ -6,8 +6,6 @@
 mod bytes;
 mod lines;
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use files::change::{io_error, mtime_ms, read_whole, size_and_mtime, size_bytes};
@@ -20,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
-use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
+use toolkit::{Call, Fingerprint, NamedFiles, Outcome, Seen, Slot, Success, Tool};
 
 use crate::text::{Kind, kind_of};
 use crate::tool_context::ToolContext;
@@ -124,11 +122,7 @@ impl Tool for Read {
         self.0.touches(arguments, session)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.0.named_files(arguments, session)
     }
 

@@ -5,7 +5,6 @@
 
 mod language;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
 use toolkit::policy::Touches;
-use toolkit::{Call, Failure, Outcome, Slot, Success, Tool};
+use toolkit::{Call, Failure, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::outgoing::{OutgoingFile, TELEGRAM, chat_of, id_of, valid_name};
 use crate::state_files;
@@ -162,11 +161,7 @@ impl Tool for TelegramSendVoice {
         self.0.preview_outgoing(arguments, call)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.0.named_outgoing(arguments, session)
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, Outcome, PartialReason, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PartialReason, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 use crate::web::{self, MAX_TIMEOUT, Web};
@@ -219,11 +219,7 @@ impl Tool for UrlFetch {
         fetcher::service_of(url)
     }
 
-    fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<BTreeMap<String, String>, ToolError> {
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         self.0.contents(arguments["download_path"].as_str().map(str::to_owned), session)
     }
 
