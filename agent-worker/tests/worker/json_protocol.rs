@@ -22,7 +22,8 @@ fn calls_are_made_and_their_results_come_back_as_the_users_message() {
     let tools = FakeToolServer::start([]);
     let calls = r#"{"tool_calls":[{"name":"ls","arguments":{"path":"."}},
                                   {"name":"bash","arguments":{}}],"final_answer":""}"#;
-    let (ended, model) = run(vec![says(calls), says(r#"{"tool_calls":[],"final_answer":"a.txt"}"#)], &tools);
+    let answer = says(r#"{"tool_calls":[],"final_answer":"a.txt"}"#);
+    let (ended, model) = run(vec![says(calls).after("a thought"), answer], &tools);
     assert_eq!(ended.reply(), "a.txt");
     assert_eq!(tools.calls().iter().map(|call| &*call.body).collect::<Vec<_>>(), [r#"{"path":"."}"#, "{}"]);
     let last = last_message(&model);
@@ -31,6 +32,7 @@ fn calls_are_made_and_their_results_come_back_as_the_users_message() {
     for (result, first_line) in [(of_ls, "Result of ls:\n"), (of_bash, "Result of bash:\n")] {
         assert_eq!(unmarked(result.strip_prefix(first_line).unwrap()), "exit 0\na.txt");
     }
+    assert!(!model.requests()[1].to_string().contains("a thought"), "some refuse it without native calls");
     let first = &model.requests()[0];
     assert!(first["tools"].is_null());
     let system = first["messages"][0]["content"].as_str().unwrap();

@@ -11,7 +11,7 @@ use agent_worker::model::{
     Image, Message, Model as _, ModelError, ModelErrorClass, ModelServer, Picture, Reply, ReplySchema,
     Request, ToolCall, providers,
 };
-use harness::{FakeModel, fake_model, wait};
+use harness::{FakeModel, ModelReply, fake_model, wait};
 use process::Secret;
 use protocol::ToolSpec;
 use serde::Deserialize;
@@ -326,15 +326,20 @@ async fn what_is_no_reply_is_invalid_and_one_that_breaks_off_is_a_fault_of_the_n
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_to_tell_the_cost_is_asked_without_and_never_again_with() {
-    let fake = model([refuses(400, "Unrecognized argument"), says("a"), says("b")]);
-    let openai = providers::server(Provider::OpenAi, fake_settings(&fake)).unwrap();
-    for expected in ["a", "b"] {
-        assert_eq!(ask(&openai).await.unwrap().text, expected);
+async fn a_server_that_refuses_a_field_that_may_be_missing_is_asked_without_and_never_again_with() {
+    let about = |param: &str| ModelReply::Refused(400, json!({"message": "not supported", "param": param}));
+    for (provider, field, refusal) in [
+        (Provider::OpenAi, "stream_options", refuses(400, "Unrecognized argument")),
+        (Provider::OpenAiResponses, "include", about("include")),
+    ] {
+        let fake = model([refusal, says("a"), says("b")]);
+        let server = providers::server(provider, fake_settings(&fake)).unwrap();
+        for expected in ["a", "b"] {
+            assert_eq!(ask(&server).await.unwrap().text, expected);
+        }
+        let asked: Vec<bool> = fake.requests().iter().map(|request| !request[field].is_null()).collect();
+        assert_eq!(asked, [true, false, false], "{field}");
     }
-    let asked: Vec<bool> =
-        fake.requests().iter().map(|request| request["stream_options"].is_object()).collect();
-    assert_eq!(asked, [true, false, false]);
 }
 
 #[tokio::test]
@@ -343,6 +348,29 @@ async fn a_request_that_is_refused_either_way_keeps_its_first_refusal() {
     let openai = providers::server(Provider::OpenAi, fake_settings(&fake)).unwrap();
     let error = ask(&openai).await.unwrap_err();
     assert_eq!((error.class, error.detail.as_str()), (ModelErrorClass::BadRequest, "HTTP 400: first"));
+}
+
+#[tokio::test]
+async fn calls_of_another_model_get_empty_reasoning_where_none_is_refused() {
+    let fake = model([refuses(400, "first"), refuses(400, "second"), says("a")]);
+    let openai = providers::server(Provider::OpenAi, fake_settings(&fake)).unwrap();
+    let messages = [user("hi"), Message::assistant("", vec![call("a", "ls", "{}")]), result("a", "exit 0")];
+    assert_eq!(openai.reply(asking(&messages)).await.unwrap().text, "a");
+    let sent: Vec<Value> = fake
+        .requests()
+        .into_iter()
+        .map(|mut request| request["messages"][2]["reasoning_content"].take())
+        .collect();
+    assert_eq!(sent, [Value::Null, Value::Null, json!("")]);
+}
+
+#[tokio::test]
+async fn a_model_that_takes_no_tools_here_says_which_provider_does() {
+    let refused = json!({"message": "Function tools are not supported", "param": "reasoning_effort"});
+    let fake = model([ModelReply::Refused(400, refused)]);
+    let openai = providers::server(Provider::OpenAi, fake_settings(&fake)).unwrap();
+    let error = openai.reply(Request { tools: &[tool()], ..asking(&[user("hi")]) }).await.unwrap_err();
+    assert!(error.detail.contains("AUTONOUS_MODEL_PROVIDER=openai-responses"), "{error}");
 }
 
 fn fake_settings(fake: &FakeModel) -> Settings {

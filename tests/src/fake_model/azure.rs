@@ -1,5 +1,5 @@
 //! Azure's chat completions: the model is in the address, the version in the query, the key in a header of
-//! its own, and the first event of a stream has no choice.
+//! its own.
 
 use std::sync::Arc;
 
@@ -10,12 +10,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Dialect, KEY, NAME, Said, Shared, chat, failure, reply_to};
+use super::{KEY, NAME, Shared, failure, reply_to};
 
 pub(super) const API_VERSION: &str = "2024-10-21";
-
-const DIALECT: Dialect =
-    Dialect { whole: chat::DIALECT.whole, events, end: chat::DIALECT.end, check: chat::DIALECT.check };
 
 #[derive(Deserialize)]
 pub(super) struct Version {
@@ -51,7 +48,7 @@ pub(super) async fn reply(
             "Use 'max_completion_tokens' instead.",
         );
     }
-    reply_to(shared, headers, request, &DIALECT).await
+    reply_to(shared, headers, request, None).await
 }
 
 fn refusal(headers: &HeaderMap, version: &Version) -> Option<Response> {
@@ -61,11 +58,4 @@ fn refusal(headers: &HeaderMap, version: &Version) -> Option<Response> {
     }
     let known = version.api_version.as_deref() == Some(API_VERSION);
     (!known).then(|| failure(StatusCode::NOT_FOUND, "404", "Resource not found"))
-}
-
-fn events(said: &Said) -> Vec<Value> {
-    let mut events = (chat::DIALECT.events)(said);
-    let filters = json!([{"prompt_index": 0, "content_filter_results": {}}]);
-    events.insert(0, json!({"choices": [], "object": "", "id": "", "prompt_filter_results": filters}));
-    events
 }

@@ -1,16 +1,12 @@
 //! A fake model server with scripted replies: OpenAI's chat completions and responses, Anthropic's messages,
 //! and Gemini's content, by route.
 //!
-//! A script is a list of replies, or a closure that sees exactly what was sent. Replies are streamed if the
-//! request asks for it. A model that thinks wants its reasoning
-//! back by the rules of its [`House`], and refuses a request that breaks them as the real one does.
+//! A script is a list of replies, or a closure that sees exactly what was sent. Chat completions are streamed
+//! if the request asks for it. What real servers take and how they stream is data of the worker's own tests.
 
 mod azure;
 mod chat;
-mod content;
-mod memory;
-mod messages;
-mod responses;
+mod others;
 mod stream;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -23,9 +19,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 
+use crate::facts;
 use crate::serving::Serving;
 
-use memory::{Memory, Refusal};
 use stream::Stream;
 
 pub const KEY: &str = "sk-FAKE-key-of-a-fake-model";
@@ -53,25 +49,6 @@ pub enum ModelReply {
     Silent,
     /// A reply after this thought.
     Thinking(String, Box<ModelReply>),
-}
-
-/// Whose rules for reasoning hold, where a protocol has several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum House {
-    /// Thoughts in `reasoning`, which need not come back: vLLM, Groq.
-    Lenient,
-    /// `reasoning_content` with every call, even an empty one.
-    DeepSeek,
-    /// `reasoning_content` never: DeepSeek's first thinking model.
-    DeepSeekR1,
-    /// `reasoning_details` unchanged.
-    OpenRouter,
-    /// A signature with the first call of each step. In Google's own protocol, calls have IDs.
-    Google,
-    /// No tools but with `reasoning_effort: none`.
-    OpenAi,
-    /// OpenAI's models that do not reason, and refuse to encrypt it.
-    Unreasoning,
 }
 
 impl ModelReply {
@@ -123,20 +100,12 @@ struct Said {
     thought: Option<String>,
     is_cut: bool,
     usage: Usage,
-    house: House,
-    /// The model that was asked.
-    model: String,
     /// The number of the request, which makes the IDs of its calls unique.
     number: usize,
 }
 
-struct Dialect {
-    whole: fn(&Said) -> Value,
-    events: fn(&Said) -> Vec<Value>,
-    end: &'static str,
-    /// Refuses what the real server refuses.
-    check: fn(&Value, &Memory) -> Result<(), Refusal>,
-}
+/// A reply as one body of another protocol than chat completions; none for these.
+type Other = Option<fn(&Said) -> Value>;
 
 type Script = Box<dyn FnMut(&Value) -> ModelReply + Send>;
 
@@ -144,7 +113,6 @@ struct Shared {
     script: Mutex<Script>,
     requests: Mutex<Vec<(HeaderMap, Value)>>,
     usage: Option<Usage>,
-    memory: Mutex<Memory>,
     /// How many parameters its list of models says it has.
     parameters: OnceLock<u64>,
 }
@@ -160,9 +128,15 @@ impl Shared {
     /// Runs the script, which may block.
     fn think(&self, request: &Value, number: usize) -> (ModelReply, Said) {
         let reply = (self.script.lock().expect("no script panics"))(request);
-        let usage = self.usage.unwrap_or_else(|| Usage::estimated(request, &reply));
-        let model = request["model"].as_str().unwrap_or_default();
-        let said = self.memory.lock().expect("no check panics").saying(&reply, usage, model, number);
+        let (text, calls, is_cut) = reply.said();
+        let said = Said {
+            text: text.to_owned(),
+            calls: calls.to_vec(),
+            thought: reply.thought().map(str::to_owned),
+            is_cut,
+            usage: self.usage.unwrap_or_else(|| Usage::estimated(request, &reply)),
+            number,
+        };
         (reply, said)
     }
 }
@@ -176,39 +150,35 @@ impl FakeModel {
     /// A model that answers each request with what `script` returns for the request's body. The script may
     /// block while the model "thinks".
     pub fn start(script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
-        Self::start_with(Box::new(script), None, House::Lenient)
-    }
-
-    /// The same with the rules of a house.
-    pub fn start_as(house: House, script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
-        Self::start_with(Box::new(script), None, house)
+        Self::start_with(Box::new(script), None)
     }
 
     /// A model that gives these replies in turn, and repeats the last one.
     pub fn answering(replies: Vec<ModelReply>) -> Self {
-        Self::start_with(in_turn(replies), None, House::Lenient)
-    }
-
-    pub fn answering_as(house: House, replies: Vec<ModelReply>) -> Self {
-        Self::start_with(in_turn(replies), None, house)
+        Self::start_with(in_turn(replies), None)
     }
 
     pub fn answering_for(usage: Usage, replies: Vec<ModelReply>) -> Self {
-        Self::start_with(in_turn(replies), Some(usage), House::Lenient)
+        Self::start_with(in_turn(replies), Some(usage))
     }
 
-    fn start_with(script: Script, usage: Option<Usage>, house: House) -> Self {
-        let (script, memory) = (Mutex::new(script), Mutex::new(Memory::new(house)));
-        let (requests, parameters) = (Mutex::default(), OnceLock::new());
-        let shared = Arc::new(Shared { script, requests, usage, memory, parameters });
-        let chat = post(|state, headers, body| reply(state, headers, body, &chat::DIALECT));
-        let messages = post(|state, headers, body| reply(state, headers, body, &messages::DIALECT));
-        let responses = post(|state, headers, body| reply(state, headers, body, &responses::DIALECT));
+    /// A model that makes one call, and then says what it was told.
+    pub fn telling(call: ModelReply) -> Self {
+        Self::start(move |request| match results(request).pop() {
+            Some(result) => ModelReply::Text(format!("I was told: {result}")),
+            None => call.clone(),
+        })
+    }
+
+    fn start_with(script: Script, usage: Option<Usage>) -> Self {
+        let (script, requests, parameters) = (Mutex::new(script), Mutex::default(), OnceLock::new());
+        let shared = Arc::new(Shared { script, requests, usage, parameters });
+        let with = |other: Other| post(move |state, headers, body| reply(state, headers, body, other));
         let router = Router::new()
-            .route("/v1/responses", responses)
-            .route("/v1/models/{call}", post(content::generate))
-            .route("/v1/chat/completions", chat)
-            .route("/v1/messages", messages)
+            .route("/v1/responses", with(Some(others::response)))
+            .route("/v1/models/{call}", with(Some(others::content)))
+            .route("/v1/chat/completions", with(None))
+            .route("/v1/messages", with(Some(others::message)))
             .route("/v1/models", get(models))
             .route("/openai/models", get(azure::models))
             .route("/openai/deployments/{deployment}/chat/completions", post(azure::reply))
@@ -261,6 +231,12 @@ impl FakeModel {
     }
 }
 
+/// What the calls of a conversation were answered, in order.
+pub fn results(request: &Value) -> Vec<String> {
+    let results = facts::messages(request).iter().filter(|message| message["role"] == "tool");
+    results.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 fn in_turn(replies: Vec<ModelReply>) -> Script {
     let mut left = replies.into_iter();
     let mut last = ModelReply::Broken;
@@ -274,9 +250,6 @@ fn in_turn(replies: Vec<ModelReply>) -> Script {
 async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     if !has_the_key(&headers) {
         return StatusCode::UNAUTHORIZED.into_response();
-    }
-    if headers.contains_key("x-goog-api-key") {
-        return axum::Json(json!({"models": [{"name": format!("models/{NAME}")}]})).into_response();
     }
     let mut model = json!({"id": NAME, "object": "model"});
     if let Some(parameters) = shared.parameters.get() {
@@ -295,46 +268,39 @@ async fn reply(
     State(shared): State<Arc<Shared>>,
     headers: HeaderMap,
     axum::Json(request): axum::Json<Value>,
-    dialect: &'static Dialect,
+    other: Other,
 ) -> Response {
     if !has_the_key(&headers) {
         return failure(StatusCode::UNAUTHORIZED, "invalid_api_key", "Incorrect API key provided");
     }
-    reply_to(shared, headers, request, dialect).await
+    reply_to(shared, headers, request, other).await
 }
 
-async fn reply_to(
-    shared: Arc<Shared>,
-    headers: HeaderMap,
-    request: Value,
-    dialect: &'static Dialect,
-) -> Response {
+async fn reply_to(shared: Arc<Shared>, headers: HeaderMap, request: Value, other: Other) -> Response {
     let is_streamed = request["stream"] == true;
     let number = shared.record(headers, &request);
-    if let Err(refusal) = (dialect.check)(&request, &shared.memory.lock().expect("no check panics")) {
-        return refusal.into_response();
-    }
     let thinking = tokio::task::spawn_blocking(move || shared.think(&request, number));
     let (reply, said) = thinking.await.expect("no script panics");
     let reply = match reply {
         ModelReply::Thinking(_, reply) => *reply,
         reply => reply,
     };
-    answer(&reply, &said, dialect, is_streamed).await
+    answer(&reply, &said, other, is_streamed).await
 }
 
 /// A reply in the words of a protocol, or the fault that stands for it.
-async fn answer(reply: &ModelReply, said: &Said, dialect: &Dialect, is_streamed: bool) -> Response {
+async fn answer(reply: &ModelReply, said: &Said, other: Other, is_streamed: bool) -> Response {
     match reply {
         ModelReply::Text(_)
         | ModelReply::Calls(_)
         | ModelReply::TextAndCalls(..)
-        | ModelReply::CutCalls(_) => match is_streamed {
-            true => Stream::of(dialect, said).into_response(),
-            false => axum::Json((dialect.whole)(said)).into_response(),
+        | ModelReply::CutCalls(_) => match other {
+            Some(whole) => axum::Json(whole(said)).into_response(),
+            None if is_streamed => Stream::of(said).into_response(),
+            None => axum::Json(chat::whole(said)).into_response(),
         },
         ModelReply::Whole(body) => axum::Json(body).into_response(),
-        ModelReply::Stalled(_) => Stream::of(dialect, said).stalled().into_response(),
+        ModelReply::Stalled(_) => Stream::of(said).stalled().into_response(),
         ModelReply::RateLimited(seconds) => {
             let refusal = failure(StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded", "Rate limit reached");
             ([(RETRY_AFTER, seconds.to_string())], refusal).into_response()
@@ -373,11 +339,6 @@ impl Said {
 
     fn call_id(&self, index: usize) -> String {
         format!("call_{}_{index}", self.number)
-    }
-
-    /// What proves a thought to be this model's own, in characters of base64.
-    fn signature(&self, index: usize) -> String {
-        format!("signature+of/{}/{}/{index}==", self.model, self.number)
     }
 }
 

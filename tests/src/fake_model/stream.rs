@@ -6,9 +6,8 @@ use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
-use serde_json::Value;
 
-use super::{Dialect, Said};
+use super::{Said, chat};
 
 /// Bytes to write, and whether the connection stays open afterwards.
 pub(super) struct Stream {
@@ -18,9 +17,10 @@ pub(super) struct Stream {
 
 impl Stream {
     /// All events of a reply, and the end mark.
-    pub(super) fn of(dialect: &Dialect, said: &Said) -> Self {
-        let mut pieces: Vec<Vec<u8>> = (dialect.events)(said).iter().map(event).collect();
-        pieces.push(dialect.end.into());
+    pub(super) fn of(said: &Said) -> Self {
+        let events = chat::events(said).into_iter();
+        let mut pieces: Vec<Vec<u8>> = events.map(|data| format!("data: {data}\n\n").into_bytes()).collect();
+        pieces.push("data: [DONE]\n\n".into());
         Self { pieces, hangs: false }
     }
 
@@ -41,9 +41,4 @@ impl IntoResponse for Stream {
         };
         ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
     }
-}
-
-fn event(data: &Value) -> Vec<u8> {
-    let name = data["type"].as_str().map(|name| format!("event: {name}\n"));
-    format!("{}data: {data}\n\n", name.unwrap_or_default()).into_bytes()
 }

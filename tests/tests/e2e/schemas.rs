@@ -82,7 +82,27 @@ fn the_catalogue_is_served_as_the_functions_of_each_provider() {
         };
         let offered: Vec<Value> = functions.iter().map(|function| function["name"].clone()).collect();
         assert_eq!(offered, names, "{format}");
+        let schemas = functions.iter().filter(|_| format == "gemini").map(|function| &function["parameters"]);
+        schemas.filter(|schema| !schema.is_null()).for_each(assert_gemini_takes);
     }
+}
+
+/// Its server knows these fields alone, and no object without properties.
+fn assert_gemini_takes(schema: &Value) {
+    const FIELDS: &str = "type description enum format items maxItems maxLength maximum minItems minLength \
+         minimum pattern properties required";
+    let properties = schema["properties"].as_object();
+    for name in schema.as_object().unwrap().keys() {
+        assert!(FIELDS.split(' ').any(|field| field == name), "{name}: {schema}");
+    }
+    assert_eq!(schema["type"] == "OBJECT", properties.is_some_and(|all| !all.is_empty()), "{schema}");
+    assert_eq!(schema["type"] == "ARRAY", schema["items"].is_object(), "{schema}");
+    properties
+        .into_iter()
+        .flatten()
+        .map(|(_, inner)| inner)
+        .chain(schema.get("items"))
+        .for_each(assert_gemini_takes);
 }
 
 #[test]
