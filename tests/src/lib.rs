@@ -11,6 +11,7 @@
 
 pub mod binaries;
 pub mod bugfix;
+mod builder;
 pub mod corpus;
 pub mod crash;
 pub mod database;

@@ -22,9 +22,6 @@ pub struct TestDir {
     mark: Mark,
 }
 
-/// Rules that allow every call.
-pub(crate) const ALLOW_ALL: &str = "[[rule]]\ndecision = \"allow\"\n";
-
 impl TestDir {
     pub fn new() -> Self {
         let directory = tempfile::Builder::new()
@@ -58,10 +55,28 @@ impl TestDir {
 
     /// Writes a `policy.toml` outside the root; returns its directory.
     pub fn write_policy(&self, rules: &str) -> String {
+        self.write_config("policy.toml", rules)
+    }
+
+    /// Writes a file of the configuration directory; returns the directory.
+    pub fn write_config(&self, name: &str, text: &str) -> String {
         let config = self.path().join("config");
-        std::fs::create_dir_all(&config).expect("a test may write in its directory");
-        std::fs::write(config.join("policy.toml"), rules).expect("a test may write in its directory");
+        fs::create_dir_all(&config).expect("a test may write in its directory");
+        fs::write(config.join(name), text).expect("a test may write in its directory");
         config.display().to_string()
+    }
+
+    /// Adds a skill with this front matter.
+    pub fn write_skill(&self, name: &str, front_matter: &str) {
+        let skill = self.data().join("skills").join(name);
+        fs::create_dir_all(&skill).expect("a test may write in its directory");
+        let text = format!("---\nname: {name}\n{front_matter}\n---\nGo.\n");
+        fs::write(skill.join("SKILL.md"), text).expect("a test may write in its directory");
+    }
+
+    /// The journal of the tool server.
+    pub fn journal(&self) -> PathBuf {
+        self.data().join("journal/tool-calls.jsonl")
     }
 
     pub fn logs(&self) -> PathBuf {

@@ -7,3 +7,4 @@ pub(crate) mod pace;
 pub(crate) mod progress;
 mod room;
 pub(crate) mod sender;
+pub(crate) mod telegram;

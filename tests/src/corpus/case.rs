@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub struct Case {
     pub id: String,
     pub category: String,
-    /// The tool to call; `http` for a raw request.
+    /// The tool to call.
     pub tool: String,
     /// Shell lines that prepare the directory, run outside the server.
     #[serde(default)]
@@ -19,7 +19,7 @@ pub struct Case {
     /// The secret, in parts, so that secret scanners do not find it.
     #[serde(default)]
     pub secret_parts: Vec<String>,
-    /// The tool's arguments; in an `http` case, the request.
+    /// The tool's arguments.
     #[serde(default)]
     pub args: Map<String, Value>,
     /// What to do, in words, if one call is not enough.

@@ -11,7 +11,7 @@ use super::check::{self, Observed};
 use super::evidence::require_failed;
 use super::placeholders::{Placeholders, TOKEN};
 use super::surroundings::Surroundings;
-use super::{Case, Expected, Mode, requests, require, steps};
+use super::{Case, Expected, Mode, require, steps};
 use crate::{Answer, Request, ToolServer};
 
 /// What `write_text P` means in a setup line.
@@ -24,8 +24,6 @@ const TIER: &str = "sandbox_tier";
 
 /// The most memory that a server may use for any command.
 const MOST_SERVER_MB: u64 = 100;
-
-const NO_ANSWER: &str = "no response";
 
 #[derive(Debug)]
 pub struct CaseRun<'a> {
@@ -98,37 +96,9 @@ impl<'a> CaseRun<'a> {
     }
 
     fn records(&mut self) -> String {
-        let journal = self.server.dir().data().join("journal/tool-calls.jsonl");
+        let journal = self.server.dir().journal();
         let journal = std::fs::read_to_string(journal).unwrap_or_default();
         journal + &self.server.program().log()
-    }
-
-    /// Sends the case's request unchanged; its tool need not exist. Only a request that is not HTTP/1 may be
-    /// refused by closing the connection.
-    pub fn send_request(self) -> Result<(), String> {
-        let Some(answer) = requests::send(&self.server, &self.case.args, &self.placeholders, None)? else {
-            let is_http_1 = requests::is_http_1(&self.case.args);
-            return if is_http_1 { Err(NO_ANSWER.to_owned()) } else { self.still_works() };
-        };
-        require((200..500).contains(&answer.status), || format!("answered with {}", answer.status))?;
-        let is_refused = answer.status >= 400 || self.case.expected != Expected::Denied;
-        require(is_refused, || format!("not refused: {}", answer.text()))?;
-        if self.case.expected == Expected::Ok && answer.status != 404 {
-            check_envelope(&answer, &self.case.right_outcomes())?;
-        }
-        self.still_works()
-    }
-
-    /// Sends the case's request to another tool: it must be refused for the fault of the request, not
-    /// for the tool's name.
-    pub fn send_request_to(self, tool: &str) -> Result<(), String> {
-        let answer = requests::send(&self.server, &self.case.args, &self.placeholders, Some(tool))?;
-        let answer = answer.ok_or(NO_ANSWER)?;
-        check_envelope(&answer, &self.case.right_outcomes()).or_else(|why| {
-            let refused_below_http = answer.body.is_empty() && answer.status == 400;
-            require(refused_below_http, || why)
-        })?;
-        self.still_works()
     }
 
     fn run_setup(&self) -> Result<(), String> {
@@ -156,7 +126,7 @@ fn check_envelope(answer: &Answer, right: &[Expected]) -> Result<(), String> {
     let envelope: Envelope = serde_json::from_slice(&answer.body).map_err(|error| {
         format!("status {} without an envelope ({error}): {}", answer.status, answer.text())
     })?;
-    let code = envelope.meta.error.as_ref().map(|error| error.code);
+    let code = envelope.error_code();
     let is_reached = code.is_none_or(|code| !NOT_REACHED.contains(&code));
     require(is_reached, || format!("the tool did not run: {}", answer.text()))?;
     let is_held = envelope.meta.data.get(TIER).is_some() || code == Some(ErrorCode::CommandDenied);

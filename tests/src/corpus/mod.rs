@@ -12,7 +12,6 @@ mod evidence;
 mod mode;
 mod placeholders;
 mod report;
-mod requests;
 mod steps;
 mod surroundings;
 mod unsandboxed;

@@ -162,7 +162,7 @@ impl Inspection<'_> {
             .texts("select id from events where type like 'tool_call.%'")
             .into_iter()
             .collect();
-        let journal = fs::read_to_string(self.system.dir().data().join("journal/tool-calls.jsonl"));
+        let journal = fs::read_to_string(self.system.dir().journal());
         let journal = journal.unwrap_or_default();
         let records: Vec<String> = journal.lines().filter_map(call_record).collect();
         report.inform("call records in the journal", records.len());

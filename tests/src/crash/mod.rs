@@ -89,10 +89,8 @@ impl Drop for Done<'_> {
 
 /// A system that never gives up a task, however often it is interrupted.
 fn started(telegram: &FakeTelegram, model: &FakeModel, chats: &Chats, workers: usize) -> System {
-    let builder = System::builder();
-    let config = builder.dir().write_policy(decider::RULES);
-    builder
-        .variable("AUTONOUS_CONFIG_DIR", &config)
+    System::builder()
+        .policy(decider::RULES)
         .workers(workers)
         .telegram(telegram, &chats.ids())
         .model(model)

@@ -4,16 +4,16 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::System;
+use crate::builder::Builder;
 use crate::fake_telegram::TOKEN;
 use crate::program::Launch;
-use crate::test_dir::ALLOW_ALL;
 use crate::tool_server::Refusal;
 use crate::{FakeModel, FakeTelegram, Program, TestDir};
 
+pub type SystemBuilder = Builder<OfSystem>;
+
 #[derive(Debug)]
-pub struct SystemBuilder {
-    dir: TestDir,
-    launch: Launch,
+pub struct OfSystem {
     readiness: &'static str,
 }
 
@@ -22,21 +22,11 @@ impl SystemBuilder {
     pub(super) fn new() -> Self {
         let dir = TestDir::new();
         let launch = Launch::new(&dir, "supervisor", "run");
-        let builder = Self { dir, launch, readiness: "/readyz" };
+        let builder = Self { dir, launch, own: OfSystem { readiness: "/readyz" } };
         builder
             .variable("AUTONOUS_LOG_FORMAT", "json")
             .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
             .variable("AUTONOUS_STOP_SECONDS", "1")
-    }
-
-    pub fn dir(&self) -> &TestDir {
-        &self.dir
-    }
-
-    #[must_use]
-    pub fn variable(mut self, name: &str, value: &str) -> Self {
-        self.launch.variables.push((name.to_owned(), value.to_owned()));
-        self
     }
 
     /// Connects the system to a fake Telegram, and allows these chats.
@@ -56,13 +46,6 @@ impl SystemBuilder {
     #[must_use]
     pub fn model(self, server: &FakeModel) -> Self {
         server.variables().iter().fold(self, |builder, (name, value)| builder.variable(name, value))
-    }
-
-    /// Gives the system a `policy.toml` that allows every call.
-    #[must_use]
-    pub fn allowing_all(self) -> Self {
-        let config = self.dir.write_policy(ALLOW_ALL);
-        self.variable("AUTONOUS_CONFIG_DIR", &config)
     }
 
     /// Sends stdout and stderr of the supervisor, and the logs of its children, to this descriptor.
@@ -85,7 +68,7 @@ impl SystemBuilder {
         self.launch.binary = self.dir.link_program(&self.launch.binary);
         self.dir.write_program("agent-worker", worker);
         self.dir.write_program("tool-server", tool_server);
-        self.readiness = "/livez";
+        self.own.readiness = "/livez";
         self
     }
 
@@ -96,14 +79,15 @@ impl SystemBuilder {
 
     /// Starts a system that cannot become ready, and waits until it can be asked.
     pub fn start_unready(mut self) -> System {
-        self.readiness = "/livez";
+        self.own.readiness = "/livez";
         self.start()
     }
 
     /// Starts the system and waits until it is ready.
     pub fn start(self) -> System {
         let supervisor = Program::start(&self.dir, &self.launch);
-        let mut system = System { supervisor, launch: self.launch, readiness: self.readiness, dir: self.dir };
+        let readiness = self.own.readiness;
+        let mut system = System { supervisor, launch: self.launch, readiness, dir: self.dir };
         system.wait_until_ready();
         system
     }

@@ -91,6 +91,11 @@ impl System {
         self.ask_tool_server(Request::call(name, arguments)).envelope()
     }
 
+    /// The same for a session.
+    pub fn tool_as(&self, session: &str, name: &str, arguments: &Value) -> Envelope {
+        self.ask_tool_server(Request::call(name, arguments).header("X-Session-Id", session)).envelope()
+    }
+
     /// Sends a request to the tool server, with its token.
     pub fn ask_tool_server(&self, request: Request) -> Answer {
         let tokens = self.tokens();

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-use super::{ToolServer, listening};
+use super::{APPROVER, ToolServer, listening};
+use crate::builder::Builder;
 use crate::program::Launch;
-use crate::test_dir::ALLOW_ALL;
 use crate::{Program, TestDir, leftovers};
 
+pub type ToolServerBuilder = Builder<OfToolServer>;
+
 #[derive(Debug)]
-pub struct ToolServerBuilder {
-    dir: TestDir,
-    launch: Launch,
+pub struct OfToolServer {
     roots: Vec<PathBuf>,
     token: Option<String>,
 }
@@ -35,44 +35,27 @@ impl ToolServerBuilder {
     pub(super) fn new() -> Self {
         let dir = TestDir::new();
         let launch = Launch::new(&dir, "tool-server", "serve");
-        let roots = vec![dir.root()];
-        Self { dir, launch, roots, token: None }
-    }
-
-    pub fn dir(&self) -> &TestDir {
-        &self.dir
-    }
-
-    #[must_use]
-    pub fn variable(mut self, name: &str, value: &str) -> Self {
-        self.launch.variables.push((name.to_owned(), value.to_owned()));
-        self
+        let own = OfToolServer { roots: vec![dir.root()], token: None };
+        Self { dir, launch, own }
     }
 
     /// Replaces the roots.
     #[must_use]
     pub fn roots(mut self, roots: &[PathBuf]) -> Self {
-        self.roots = roots.to_vec();
+        self.own.roots = roots.to_vec();
         self
     }
 
     #[must_use]
     pub fn token(mut self, token: &str) -> Self {
-        self.token = Some(token.to_owned());
+        self.own.token = Some(token.to_owned());
         self.variable("AUTONOUS_TOOL_TOKEN", token)
     }
 
-    /// Gives the server a `policy.toml` with these rules, outside its root.
+    /// Somebody can be asked about calls, with the token [`APPROVER`].
     #[must_use]
-    pub fn policy(self, rules: &str) -> Self {
-        let config = self.dir.write_policy(rules);
-        self.variable("AUTONOUS_CONFIG_DIR", &config)
-    }
-
-    /// Gives the server a `policy.toml` that allows every call.
-    #[must_use]
-    pub fn allowing_all(self) -> Self {
-        self.policy(ALLOW_ALL)
+    pub fn approver(self) -> Self {
+        self.variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER)
     }
 
     /// Runs the server as an ordinary user, who then owns the directory, even if the test runs as root.
@@ -87,7 +70,8 @@ impl ToolServerBuilder {
     pub fn start(self) -> ToolServer {
         let launch = self.whole_launch();
         let (program, address) = listening(&self.dir, &launch);
-        ToolServer { program, launch, address, token: self.token, roots: self.roots, dir: self.dir }
+        let OfToolServer { roots, token } = self.own;
+        ToolServer { program, launch, address, token, roots, dir: self.dir }
     }
 
     /// Starts a server that must refuse to run.
@@ -97,7 +81,7 @@ impl ToolServerBuilder {
 
     fn whole_launch(&self) -> Launch {
         let mut launch = self.launch.clone();
-        let roots: Vec<String> = self.roots.iter().map(|root| root.display().to_string()).collect();
+        let roots: Vec<String> = self.own.roots.iter().map(|root| root.display().to_string()).collect();
         launch.variables.insert(0, ("AUTONOUS_TOOL_ALLOWED_ROOTS".to_owned(), roots.join(",")));
         launch
     }

@@ -14,6 +14,9 @@ use crate::{Answer, Program, Request, TestDir, http, leftovers, wait};
 
 pub use builder::{Refusal, ToolServerBuilder};
 
+/// The token of those who decide about calls.
+pub const APPROVER: &str = "FAKE-approver-token";
+
 const LISTENING: &str = "listening on http://";
 
 #[derive(Debug)]
@@ -65,6 +68,21 @@ impl ToolServer {
             }
             _ => request.send(self.address),
         }
+    }
+
+    /// Sends a request with the token [`APPROVER`].
+    pub fn as_approver(&self, request: Request) -> Answer {
+        self.send(request.header("Authorization", &format!("Bearer {APPROVER}")))
+    }
+
+    /// What the approver is shown of a call.
+    pub fn approval(&self, id: &str) -> Value {
+        self.as_approver(Request::get(&format!("/approvals/{id}"))).json()
+    }
+
+    /// Decides about the call with this approval.
+    pub fn decide(&self, approval: &str, decision: &Value) -> Answer {
+        self.as_approver(Request::post_json(&format!("/approvals/{approval}"), decision))
     }
 
     /// Sends raw bytes; none if the server closes the connection without a response.

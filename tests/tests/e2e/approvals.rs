@@ -8,37 +8,29 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use harness::http::{Answer, Request};
+use harness::http::Request;
 use harness::project_copy::workspace;
+use harness::tool_server::APPROVER;
 use harness::{ToolServer, ToolServerBuilder, wait};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
 const CALLER: &str = "FAKE-caller-token";
-const APPROVER: &str = "FAKE-approver-token";
 
 /// A server that asks about `write`, `delete` and `git push`.
 fn builder() -> ToolServerBuilder {
-    let builder = ToolServer::builder().token(CALLER).variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER);
+    let builder = ToolServer::builder().token(CALLER).approver();
     let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n\
                  [[rule]]\ntools = [\"delete\"]\ndecision = \"ask\"\nreason = \"it deletes\"\n\
                  [[rule]]\ncommands = [\"sort\"]\ndecision = \"ask\"\nreason = \"it reads\"\n";
     builder.policy(rules)
 }
 
-fn code(envelope: &Envelope) -> Option<ErrorCode> {
-    envelope.meta.error.as_ref().map(|error| error.code)
-}
-
 const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
 const DENIED: Option<ErrorCode> = Some(ErrorCode::ApprovalDenied);
 
-fn as_approver(server: &ToolServer, request: Request) -> Answer {
-    server.send(request.header("Authorization", &format!("Bearer {APPROVER}")))
-}
-
 fn pending(server: &ToolServer) -> Vec<Value> {
-    let answer = as_approver(server, Request::get("/approvals?state=pending"));
+    let answer = server.as_approver(Request::get("/approvals?state=pending"));
     answer.json()["approvals"].as_array().unwrap().clone()
 }
 
@@ -48,12 +40,8 @@ fn the_pending(server: &ToolServer) -> Value {
     found.expect("a request waits")
 }
 
-fn decide(server: &ToolServer, id: &str, decision: Value) -> Answer {
-    as_approver(server, Request::post_json(&format!("/approvals/{id}"), &decision))
-}
-
 fn grant(server: &ToolServer, id: &str) {
-    let answer = decide(server, id, json!({"decision": "grant", "by": "Ada"}));
+    let answer = server.decide(id, &json!({"decision": "grant", "by": "Ada"}));
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
@@ -84,7 +72,7 @@ fn write(path: &str, content: &str) -> Value {
 
 /// Event types of the journal that are about approvals.
 fn recorded(server: &ToolServer) -> Vec<String> {
-    let text = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    let text = fs::read_to_string(server.dir().journal()).unwrap();
     let types = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone());
     types.filter_map(|name| name.as_str()?.strip_prefix("approval.").map(str::to_owned)).collect()
 }
@@ -96,7 +84,7 @@ fn the_story_by_http_alone_ask_show_decide_run_once() {
     let answer = server.send(request());
     assert_eq!(answer.status, 403);
     let refused = answer.envelope();
-    assert_eq!(code(&refused), REQUIRED);
+    assert_eq!(refused.error_code(), REQUIRED);
     assert!(!server.root().join("a").exists());
     let shown = the_pending(&server);
     let id = id_of(&refused);
@@ -118,19 +106,19 @@ fn the_story_by_http_alone_ask_show_decide_run_once() {
     assert_eq!(shown["digest"].as_str().unwrap().len(), 64);
     // The same call is not asked about a second time.
     assert_eq!(id_of(&server.send(request()).envelope()), id);
-    let one = as_approver(&server, Request::get(&format!("/approvals/{id}"))).json();
+    let one = server.approval(&id);
     assert_eq!(one, shown);
     grant(&server, &id);
     assert!(pending(&server).is_empty());
     let done = server.send(request()).envelope();
     assert!(done.ok, "{done:?}");
     assert_eq!(fs::read_to_string(server.root().join("a")).unwrap(), "one\n");
-    let used = as_approver(&server, Request::get(&format!("/approvals/{id}"))).json();
+    let used = server.approval(&id);
     assert_eq!((&used["state"], &used["decision"]["by"]), (&json!("used"), &json!("Ada")));
     // A yes is for one call.
     fs::remove_file(server.root().join("a")).unwrap();
     let again = server.send(request()).envelope();
-    assert_eq!(code(&again), REQUIRED);
+    assert_eq!(again.error_code(), REQUIRED);
     assert_ne!(id_of(&again), id);
     assert_eq!(recorded(&server), ["requested", "granted", "used", "requested"]);
 }
@@ -148,21 +136,21 @@ fn a_call_waits_for_its_decision_and_gets_it_at_once() {
     let call = waiting(&server, Request::call("write", &write("b", "x")), 60);
     let id = the_pending(&server)["id"].as_str().unwrap().to_owned();
     let denial = json!({"decision": "deny", "reason": "not on Fridays", "by": "Ada"});
-    assert_eq!(decide(&server, &id, denial).status, 200);
+    assert_eq!(server.decide(&id, &denial).status, 200);
     let denied = call.join().unwrap();
-    assert_eq!(code(&denied), DENIED);
+    assert_eq!(denied.error_code(), DENIED);
     let message = denied.meta.error.unwrap().message;
     assert!(message.contains("not on Fridays") && message.contains("Ada"), "{message}");
     assert!(!server.root().join("b").exists());
     // The same call again gets the same answer, and asks no person.
-    assert_eq!(code(&server.call("write", &write("b", "x"))), DENIED);
+    assert_eq!(server.call("write", &write("b", "x")).error_code(), DENIED);
     assert!(pending(&server).is_empty());
     // A wait that ends names the request that still waits.
     let call = waiting(&server, Request::call("write", &write("c", "x")), 1).join().unwrap();
-    assert_eq!(code(&call), REQUIRED);
+    assert_eq!(call.error_code(), REQUIRED);
     assert_eq!(the_pending(&server)["id"], id_of(&call));
     let bad = Request::call("write", &write("c", "x")).header("Prefer", "wait=soon");
-    assert_eq!(code(&server.send(bad).envelope()), Some(ErrorCode::InvalidArgument));
+    assert_eq!(server.send(bad).envelope().error_code(), Some(ErrorCode::InvalidArgument));
 }
 
 #[test]
@@ -190,13 +178,13 @@ fn the_first_of_two_approvers_decides_and_the_second_is_told() {
         for decision in ["grant", "deny"] {
             let (server, id, granted) = (&server, &id, &granted);
             scope.spawn(move || {
-                let answer = decide(server, id, json!({"decision": decision, "by": decision}));
+                let answer = server.decide(id, &json!({"decision": decision, "by": decision}));
                 if answer.status == 200 {
                     granted.fetch_add(1, Ordering::Relaxed);
                 } else {
                     assert_eq!(answer.status, 409, "{}", answer.text());
                     let envelope = answer.envelope();
-                    assert_eq!(code(&envelope), Some(ErrorCode::ApprovalDecided));
+                    assert_eq!(envelope.error_code(), Some(ErrorCode::ApprovalDecided));
                     let first = envelope.meta.data["decision"]["by"].as_str().unwrap().to_owned();
                     assert_ne!(first, decision);
                     assert!(envelope.meta.error.unwrap().message.contains(&first));
@@ -205,7 +193,7 @@ fn the_first_of_two_approvers_decides_and_the_second_is_told() {
         }
     });
     assert_eq!(granted.load(Ordering::Relaxed), 1);
-    assert_eq!(decide(&server, &id, json!({"decision": "grant"})).status, 409, "a late tap");
+    assert_eq!(server.decide(&id, &json!({"decision": "grant"})).status, 409, "a late tap");
 }
 
 #[test]
@@ -223,12 +211,12 @@ fn a_yes_is_bound_to_arguments_session_task_and_files() {
         in_task("bash", &run, OTHER_TASK),
         base().header("X-Session-Id", "telegram:2"),
     ] {
-        assert_eq!(code(&server.send(other.clone()).envelope()), REQUIRED, "{other:?}");
+        assert_eq!(server.send(other.clone()).envelope().error_code(), REQUIRED, "{other:?}");
     }
     // The file changes between the yes and the run.
     fs::write(server.root().join("script"), "echo evil").unwrap();
     let changed = server.send(base()).envelope();
-    assert_eq!(code(&changed), REQUIRED);
+    assert_eq!(changed.error_code(), REQUIRED);
     assert_ne!(id_of(&changed), id);
     fs::write(server.root().join("script"), "echo harmless").unwrap();
     let done = server.send(base()).envelope();
@@ -241,7 +229,7 @@ fn a_yes_is_bound_to_arguments_session_task_and_files() {
     grant(&server, &id_of(&server.send(into()).envelope()));
     fs::remove_file(server.root().join("link")).unwrap();
     std::os::unix::fs::symlink("two", server.root().join("link")).unwrap();
-    assert_eq!(code(&server.send(into()).envelope()), REQUIRED);
+    assert_eq!(server.send(into()).envelope().error_code(), REQUIRED);
     assert!(!server.root().join("two/file").exists());
 }
 
@@ -250,10 +238,10 @@ fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() 
     let server = builder().start();
     let call = |tool: &str, arguments: Value, session: &str, task: &str| {
         let request = in_task(tool, &arguments, task).header("X-Session-Id", session);
-        code(&server.send(request).envelope())
+        server.send(request).envelope().error_code()
     };
     let id = id_of(&server.send(in_task("write", &write("a", "1"), TASK)).envelope());
-    assert_eq!(decide(&server, &id, json!({"decision": "grant", "scope": "task"})).status, 200);
+    assert_eq!(server.decide(&id, &json!({"decision": "grant", "scope": "task"})).status, 200);
     for content in ["1", "2", "3"] {
         assert_eq!(
             call("write", json!({"path": "n", "content": content, "mode": "append"}), "telegram:1", TASK),
@@ -266,7 +254,7 @@ fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() 
     let id = id_of(&server.send(in_task("bash", &json!({"cmd": "sort n"}), TASK)).envelope());
     let until = protocol::now_ms() + 3_000;
     let scope = json!({"decision": "grant", "scope": "chat", "until_ms": until});
-    assert_eq!(decide(&server, &id, scope).status, 200);
+    assert_eq!(server.decide(&id, &scope).status, 200);
     assert_eq!(call("bash", json!({"cmd": "sort n"}), "telegram:1", OTHER_TASK), None);
     assert_eq!(call("bash", json!({"cmd": "sort n"}), "telegram:2", TASK), REQUIRED);
     assert_eq!(call("write", write("z", "1"), "telegram:1", OTHER_TASK), REQUIRED);
@@ -285,7 +273,7 @@ fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() 
         (json!({"decision": "grant", "extra": 1}), "not understood"),
         (json!({"decision": "grant", "by": "x".repeat(300)}), "200 characters"),
     ] {
-        let answer = decide(&server, &id, bad.clone());
+        let answer = server.decide(&id, &bad);
         assert_eq!(answer.status, 400, "{bad}");
         assert!(answer.text().contains(says), "{bad}: {}", answer.text());
     }
@@ -296,18 +284,18 @@ fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() 
 fn nobody_decides_in_time() {
     let server = builder().variable("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", "1").start();
     let expired = waiting(&server, Request::call("write", &write("a", "x")), 3600).join().unwrap();
-    assert_eq!(code(&expired), REQUIRED);
+    assert_eq!(expired.error_code(), REQUIRED);
     assert!(expired.meta.error.as_ref().unwrap().message.contains("nobody decided in time"), "{expired:?}");
     let id = id_of(&expired);
-    let late = decide(&server, &id, json!({"decision": "grant"}));
+    let late = server.decide(&id, &json!({"decision": "grant"}));
     assert_eq!(late.status, 409, "{}", late.text());
     assert!(late.text().contains("expired"), "{}", late.text());
     // A yes that no call used in time ends as well.
     let id = id_of(&server.call("write", &write("a", "x")));
     grant(&server, &id);
-    let state = || as_approver(&server, Request::get(&format!("/approvals/{id}"))).json()["state"].clone();
+    let state = || server.approval(&id)["state"].clone();
     assert!(wait::within(wait::SOON, || (state() == "expired").then_some(())).is_some(), "{}", state());
-    assert_eq!(code(&server.call("write", &write("a", "x"))), REQUIRED);
+    assert_eq!(server.call("write", &write("a", "x")).error_code(), REQUIRED);
     assert!(!server.root().join("a").exists());
     assert_eq!(recorded(&server)[..2], ["requested", "expired"]);
 }
@@ -329,20 +317,16 @@ fn only_the_approvers_token_decides_and_it_cannot_call() {
         let answer = server.send(request.clone());
         assert_eq!(answer.status, 401, "{request:?}: {}", answer.text());
     }
-    // A model has its commands and tools; none of them reaches the port or the token.
-    let tried = format!("curl -s -m 2 -X POST http://{}{one} -d '{{}}' || true", server.address());
-    server.call("bash", &json!({"cmd": tried, "timeout_seconds": 5}));
-    assert_eq!(the_pending(&server)["id"], id);
-    let call = as_approver(&server, Request::call("ls", &json!({})));
+    let call = server.as_approver(Request::call("ls", &json!({})));
     assert_eq!(call.status, 401, "{}", call.text());
-    assert_eq!(as_approver(&server, Request::get("/approvals/nonsense")).status, 404);
-    let unknown = decide(&server, TASK, yes);
-    assert_eq!((unknown.status, code(&unknown.envelope())), (404, Some(ErrorCode::NotFound)));
-    assert_eq!(as_approver(&server, Request::get("/approvals?state=lost")).status, 400);
+    assert_eq!(server.as_approver(Request::get("/approvals/nonsense")).status, 404);
+    let unknown = server.decide(TASK, &yes);
+    assert_eq!((unknown.status, unknown.envelope().error_code()), (404, Some(ErrorCode::NotFound)));
+    assert_eq!(server.as_approver(Request::get("/approvals?state=lost")).status, 400);
     // Where callers need no token, the approver's is still none of a caller.
-    let open = ToolServer::builder().variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER).start();
+    let open = ToolServer::builder().approver().start();
     assert!(open.call("ls", &json!({})).ok);
-    assert_eq!(as_approver(&open, Request::call("ls", &json!({}))).status, 401);
+    assert_eq!(open.as_approver(Request::call("ls", &json!({}))).status, 401);
     assert_eq!(open.send(Request::get("/approvals")).status, 401);
 }
 
@@ -364,12 +348,12 @@ fn a_server_that_is_killed_while_a_call_waits_goes_on_with_the_same_request() {
     assert!(call.join().unwrap().ok);
     assert!(server.call("write", &write("granted", "x")).ok, "a yes survives");
     server.crash(|_| {});
-    let state = as_approver(&server, Request::get(&format!("/approvals/{id}"))).json()["state"].clone();
+    let state = server.approval(&id)["state"].clone();
     assert_eq!(state, "used");
     let replayed = server.send(request()).envelope();
     assert!(replayed.ok, "the key has its answer: {replayed:?}");
     assert_eq!(
-        code(&server.call("write", &json!({"path": "a", "content": "x", "mode": "append"}))),
+        server.call("write", &json!({"path": "a", "content": "x", "mode": "append"})).error_code(),
         REQUIRED
     );
 }
@@ -383,14 +367,14 @@ fn a_flood_of_requests_is_bounded_and_told() {
         server.send(request)
     };
     for name in 0..20 {
-        assert_eq!(code(&call("a", name).envelope()), REQUIRED);
+        assert_eq!(call("a", name).envelope().error_code(), REQUIRED);
     }
     let answer = call("a", 20);
     assert_eq!((answer.status, answer.header("retry-after").is_some()), (503, true), "{}", answer.text());
-    assert!(code(&answer.envelope()) == Some(ErrorCode::Overloaded));
+    assert!(answer.envelope().error_code() == Some(ErrorCode::Overloaded));
     assert_eq!(pending(&server).len(), 20);
-    assert_eq!(code(&call("b", 0).envelope()), REQUIRED, "other sessions go on");
-    assert_eq!(code(&call("a", 3).envelope()), REQUIRED, "a request that waits is no new one");
+    assert_eq!(call("b", 0).envelope().error_code(), REQUIRED, "other sessions go on");
+    assert_eq!(call("a", 3).envelope().error_code(), REQUIRED, "a request that waits is no new one");
 }
 
 #[test]
@@ -402,7 +386,7 @@ fn nobody_is_asked_about_a_call_that_would_fail_anyway() {
         ("write", write("/etc/passwd", "x"), ErrorCode::PathOutsideRoots),
         ("write", json!({"path": 1}), ErrorCode::InvalidArgument),
     ] {
-        assert_eq!(code(&server.call(tool, &arguments)), Some(expected), "{tool} {arguments}");
+        assert_eq!(server.call(tool, &arguments).error_code(), Some(expected), "{tool} {arguments}");
     }
     assert!(pending(&server).is_empty());
 }
@@ -417,7 +401,7 @@ fn secrets_are_not_shown_and_the_commands_of_a_line_are() {
     let preview = shown["preview"].as_str().unwrap();
     assert!(preview.contains("runs `cd` `.`") && preview.contains("runs `sort` `x`"), "{preview}");
     assert!(!preview.contains("redirections"), "{preview}");
-    decide(&server, shown["id"].as_str().unwrap(), json!({"decision": "deny"}));
+    server.decide(shown["id"].as_str().unwrap(), &json!({"decision": "deny"}));
     server.call("bash", &json!({"cmd": "sort x > y"}));
     let preview = the_pending(&server)["preview"].as_str().unwrap().to_owned();
     assert!(preview.contains("with redirections into files"), "{preview}");
@@ -463,8 +447,7 @@ fn documented() -> Vec<String> {
 
 #[test]
 fn the_commands_of_the_document_tell_the_whole_story() {
-    let server =
-        ToolServer::builder().token(CALLER).variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER).start();
+    let server = ToolServer::builder().token(CALLER).approver().start();
     fs::write(server.root().join("old.txt"), "old\n").unwrap();
     let lines = documented();
     assert!(lines.len() >= 7, "{lines:?}");
@@ -499,20 +482,20 @@ fn the_commands_of_the_document_tell_the_whole_story() {
 fn the_approver_sees_what_is_hidden_and_no_file_has_it() {
     const SECRET: &str = "FAKEx1y2z3a4b5c6d7e8";
     let rules = "[[rule]]\ntools = [\"bash\", \"url_fetch\"]\ndecision = \"ask\"\nreason = \"it acts\"\n";
-    let builder = ToolServer::builder().token(CALLER).variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER);
+    let builder = ToolServer::builder().token(CALLER).approver();
     let builder = builder.variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "a.example");
     let mut server = builder.policy(rules).start();
     let fetch = json!({"url": format!("https://a.example/x?q=1&token={SECRET}")});
     let command = json!({"cmd": format!("API_KEY={SECRET} true")});
     let at = |server: &ToolServer, id: &str| {
-        as_approver(server, Request::get(&format!("/approvals/{id}?reveal=true")))
+        server.as_approver(Request::get(&format!("/approvals/{id}?reveal=true")))
     };
     let mut ids = Vec::new();
     for (tool, arguments, note) in
         [("url_fetch", &fetch, "query parameter `token`]"), ("bash", &command, "value of `API_KEY`]")]
     {
         let id = id_of(&server.call(tool, arguments));
-        let shown = as_approver(&server, Request::get(&format!("/approvals/{id}"))).text();
+        let shown = server.as_approver(Request::get(&format!("/approvals/{id}"))).text();
         assert!(!shown.contains(SECRET), "{shown}");
         assert!(shown.contains(&format!("[hidden: 20 characters, {note}")), "{note}: {shown}");
         let revealed = at(&server, &id).json();

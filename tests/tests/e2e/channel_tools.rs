@@ -22,17 +22,6 @@ fn names_of_tools(request: &Value) -> Vec<String> {
     tools.iter().filter_map(|tool| tool["function"]["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// A model that reacts once, then says what came of it.
-fn reacting_model(arguments: Value) -> FakeModel {
-    FakeModel::start(move |request| {
-        let messages = request["messages"].as_array().cloned().unwrap_or_default();
-        match messages.iter().rfind(|message| message["role"] == "tool") {
-            Some(result) => ModelReply::Text(format!("Result: {}", result["content"])),
-            None => ModelReply::call("telegram_react", &arguments),
-        }
-    })
-}
-
 fn call(system: &System, tool: &str, session: &str, arguments: &Value) -> (u16, Value) {
     let request = Request::post_json(&format!("/tools/{tool}"), arguments).header("X-Session-Id", session);
     let answer = system.control(request);
@@ -42,7 +31,8 @@ fn call(system: &System, tool: &str, session: &str, arguments: &Value) -> (u16, 
 #[test]
 fn a_reaction_goes_to_the_message_that_asked_and_is_an_event_of_the_turn() {
     let telegram = FakeTelegram::start();
-    let model = reacting_model(json!({"emoji": "❤️", "is_big": true}));
+    let model =
+        FakeModel::telling(ModelReply::call("telegram_react", &json!({"emoji": "❤️", "is_big": true})));
     let system = System::builder().telegram(&telegram, "4711").model(&model).start();
     telegram.push(ADA.text("thank you"));
     let sent = telegram.wait_for_sent(2);
@@ -61,19 +51,6 @@ fn a_reaction_goes_to_the_message_that_asked_and_is_an_event_of_the_turn() {
         ["turn.started tool_call.started reply.queued", "turn.started tool_call.started tool_call.completed"];
     assert_eq!(system.database().texts(tree), expected);
     assert_eq!(system.database().count("select is_big from outbox where kind = 'reaction'"), 1);
-}
-
-#[test]
-fn outside_telegram_the_tools_are_neither_offered_nor_run() {
-    let telegram = FakeTelegram::start();
-    let model = reacting_model(json!({"emoji": "👍"}));
-    let system = System::builder().telegram(&telegram, "4711").model(&model).start();
-    let reply = system.reply(&system.say("thank you"));
-    assert!(reply.contains("TOOL_NOT_ALLOWED") && reply.contains("telegram only"), "{reply}");
-    let names = names_of_tools(&model.requests()[0]);
-    assert!(names.iter().any(|name| name == "ls"), "{names:?}");
-    assert!(!names.iter().any(|name| name.starts_with("telegram_")), "{names:?}");
-    assert_eq!(reactions(&telegram), []);
 }
 
 #[test]
@@ -114,54 +91,6 @@ fn people_make_the_same_calls_at_the_control_port() {
     let without_session = system.control(Request::post_json("/tools/telegram_react", &json!({})));
     assert_eq!(without_session.status, 403, "{}", without_session.text());
     assert_eq!(reactions(&telegram).len(), 1);
-}
-
-/// A model that reacts to "look", unless a result says that it did.
-fn careful_model() -> FakeModel {
-    FakeModel::start(|request| {
-        let messages = request["messages"].as_array().cloned().unwrap_or_default();
-        let of = |role: &'static str| messages.iter().filter(move |message| message["role"] == role);
-        let is_asked =
-            of("user").next_back().is_some_and(|last| last["content"].to_string().contains("look"));
-        let is_told = of("user").any(|message| message["content"].to_string().contains("telegram_react"));
-        if is_asked && !is_told && of("tool").next().is_none() {
-            ModelReply::call("telegram_react", &json!({"emoji": "👀"}))
-        } else {
-            ModelReply::Text("It is done.".to_owned())
-        }
-    })
-}
-
-/// Kills while Telegram is asked to show the reaction, and returns the reactions and texts that arrive.
-fn killed_during_a_send(fault: Fault, kill: impl FnOnce(&mut System)) -> (usize, usize) {
-    let telegram = FakeTelegram::start();
-    let model = careful_model();
-    telegram.fail("setMessageReaction", fault);
-    let mut system = System::builder().telegram(&telegram, "4711").model(&model).workers(1).start();
-    telegram.push(ADA.text("look"));
-    wait::until_true("the reaction is on its way", || !telegram.calls("setMessageReaction").is_empty());
-    kill(&mut system);
-    let texts = || telegram.sent().iter().filter(|sent| sent.method == "sendmessage").count();
-    wait::until_true("it is answered", || texts() == 1);
-    // Whatever came twice would have come before the next reply.
-    telegram.push(ADA.text("and now?"));
-    wait::until_true("the next one is answered, too", || texts() == 2);
-    (reactions(&telegram).len(), texts())
-}
-
-#[test]
-fn a_kill_during_a_send_loses_nothing_and_sends_nothing_twice() {
-    let once = (1, 2);
-    let by_supervisor = killed_during_a_send(Fault::Silent, |system| {
-        system.kill();
-        system.restart();
-    });
-    assert_eq!(by_supervisor, once, "the supervisor was killed");
-    for child in ["agent-worker", "tool-server"] {
-        // The sender waits a second before it tries again, so the child dies during the send.
-        let by_child = killed_during_a_send(Fault::ServerError, |system| system.kill_child(child));
-        assert_eq!(by_child, once, "{child} was killed");
-    }
 }
 
 #[test]

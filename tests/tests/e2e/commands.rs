@@ -124,13 +124,6 @@ fn a_long_output_is_cut_in_the_middle_and_kept_whole() {
 }
 
 #[test]
-fn output_has_no_terminal_escapes() {
-    let ran = bash(&server(), r"printf '\033[31mred\033[0m \xe2\x80\xaetxt \377\000'");
-    assert_eq!(ran.stdout, "red \\u{202e}txt \u{fffd}\\u{0}");
-    assert!(ran.meta.notices.iter().any(|notice| notice.contains("escaped")));
-}
-
-#[test]
 fn the_environment_is_an_allowlist_and_there_is_no_input() {
     let server = ToolServer::builder()
         .token("token-that-nobody-sees")
@@ -148,18 +141,6 @@ fn the_environment_is_an_allowlist_and_there_is_no_input() {
 }
 
 #[test]
-fn the_working_directory_stays_beneath_the_roots() {
-    let server = server();
-    fs::create_dir(server.root().join("sub")).unwrap();
-    let ran = server.call("bash", &json!({"cmd": "pwd", "workdir": "sub"}));
-    assert_eq!(ran.stdout.trim_end(), server.root().join("sub").to_str().unwrap());
-    for workdir in ["/", "..", "/proc/self/root", "/etc"] {
-        let refused = server.call("bash", &json!({"cmd": "pwd", "workdir": workdir}));
-        assert_eq!(code(&refused), ErrorCode::PathOutsideRoots, "{workdir}");
-    }
-}
-
-#[test]
 fn a_command_ends_when_its_caller_disconnects() {
     let server = server();
     let word = format!("forsaken-{}", std::process::id());
@@ -169,7 +150,7 @@ fn a_command_ends_when_its_caller_disconnects() {
     drop(stream);
     until_true("the command is gone", || !runs(&word));
     until_true("its end is recorded", || {
-        let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+        let journal = fs::read_to_string(server.dir().journal()).unwrap();
         journal.contains("CANCELLED")
     });
 }
@@ -184,18 +165,6 @@ fn a_command_that_takes_too_much_memory_is_killed_and_told_why() {
     assert!(error.message.contains("AUTONOUS_TOOL_MAX_MEMORY_MB"), "{}", error.message);
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (137, "begun\n"));
     assert!(bash(&server, "python3 -c 'x = bytearray(100 << 20)'").ok);
-}
-
-#[test]
-fn control_files_that_appear_are_reported_in_the_answer_and_the_journal() {
-    let server = server();
-    let ran = bash(&server, "mkdir -p sub/.vscode; echo x > sub/.envrc");
-    let listed = ran.meta.data["created_control_files"].to_string();
-    assert!(listed.contains("sub/.envrc") && listed.contains("sub/.vscode"), "{listed}");
-    let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
-    assert!(journal.contains("created_control_files"));
-    let quiet = bash(&server, "git init -q made").meta.data["created_control_files"].clone();
-    assert_eq!(quiet, json!([]));
 }
 
 #[test]
@@ -263,24 +232,6 @@ fn a_command_that_another_tool_does_better_is_refused_with_that_tool() {
         assert_eq!(code(&bash(&server, cmd)), ErrorCode::CommandDenied, "{cmd}");
     }
     assert!(bash(&server, "printf 'a\\nb\\n' | grep a | head -1 > found; cat found | tail -1").ok);
-}
-
-#[test]
-fn floods_are_killed_and_other_callers_are_answered_meanwhile() {
-    let server = server();
-    let forks = "python3 -c 'import os\nwhile True:\n try: os.fork()\n except OSError: pass'";
-    for cmd in ["yes", "cat /dev/zero", forks] {
-        std::thread::scope(|scope| {
-            let flood = scope.spawn(|| server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 2})));
-            assert!(server.call("ls", &json!({})).ok);
-            let ended = flood.join().unwrap();
-            assert_eq!(code(&ended), ErrorCode::Timeout, "{cmd}: {}", ended.stderr);
-            assert!(ended.stdout.len() < 60_000);
-        });
-    }
-    let hog = "python3 -c 'a = []\nwhile True: a.append(bytearray(1 << 20))'";
-    let ended = server.call("bash", &json!({"cmd": hog, "timeout_seconds": 30}));
-    assert_eq!(code(&ended), ErrorCode::ExitNonzero, "the memory limit ends it: {}", ended.stderr);
 }
 
 #[test]

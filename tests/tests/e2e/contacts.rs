@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use harness::fake_model::results;
 use harness::fake_telegram::update::ADA;
 use harness::http::Request;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
@@ -31,12 +32,9 @@ const INACTIVE: &str = "## Hans\n```yaml\ncontact_id: hans\ntg_private_chat_id: 
 
 /// A system whose bot may write to Ada, Anna and a group, with contacts.
 fn system(telegram: &FakeTelegram, model: Option<&FakeModel>, rules: Option<&str>) -> System {
-    let mut builder = System::builder().telegram(telegram, "4711,12,-77").workers(1);
-    builder = builder.variable("AUTONOUS_APPROVERS", "4711");
-    if let Some(rules) = rules {
-        let config = builder.dir().write_policy(rules);
-        builder = builder.variable("AUTONOUS_CONFIG_DIR", &config);
-    }
+    let builder = System::builder().telegram(telegram, "4711,12,-77").workers(1);
+    let builder = builder.variable("AUTONOUS_APPROVERS", "4711");
+    let builder = rules.into_iter().fold(builder, |builder, rules| builder.policy(rules));
     let contacts = builder.dir().data().join("state/contacts");
     fs::create_dir_all(&contacts).unwrap();
     fs::write(contacts.join("ACTIVE.md"), ACTIVE).unwrap();
@@ -48,14 +46,9 @@ fn active(system: &System) -> PathBuf {
     system.dir().data().join("state/contacts/ACTIVE.md")
 }
 
-fn send_with(system: &System, arguments: &Value, headers: &[(&str, &str)]) -> Value {
-    let request =
-        Request::post_json("/tools/contacts_send", arguments).header("X-Session-Id", "telegram:4711");
-    system.control(headers.iter().fold(request, |request, (name, value)| request.header(name, value))).json()
-}
-
 fn send(system: &System, arguments: &Value) -> Value {
-    send_with(system, arguments, &[])
+    let request = Request::post_json("/tools/contacts_send", arguments);
+    system.control(request.header("X-Session-Id", "telegram:4711")).json()
 }
 
 fn code(envelope: &Value) -> &str {
@@ -265,34 +258,6 @@ fn a_contact_that_was_met_has_been_met_at_one_address() {
     assert_eq!(send(&system, &hello)["ok"], true, "where they have met, nothing is asked");
     assert_eq!(code(&send(&system, &group)), "APPROVAL_REQUIRED");
     wait::until_true("all arrive", || texts_to(&telegram, ANNA).len() == 3);
-}
-
-#[test]
-fn a_call_sends_once_over_repetitions_and_kills() {
-    let telegram = FakeTelegram::start();
-    telegram.fail("sendMessage", Fault::RetryAfter(1));
-    let mut system = system(&telegram, None, Some(ALLOW));
-    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
-    let key = [("Idempotency-Key", "one")];
-    let first = send_with(&system, &hello, &key);
-    assert_eq!(first["ok"], true, "{first}");
-    assert_eq!(send_with(&system, &hello, &key)["meta"]["call_id"], first["meta"]["call_id"]);
-    system.kill();
-    system.restart();
-    assert_eq!(send_with(&system, &hello, &key)["meta"]["call_id"], first["meta"]["call_id"]);
-    wait::until_true("it arrives", || !texts_to(&telegram, ANNA).is_empty());
-    system.wait_until_all_is_sent();
-    assert_eq!(texts_to(&telegram, ANNA), ["Hello"]);
-    wait::until_true("it is settled", || {
-        system.database().count("select count(*) from contact_messages where not is_open") == 1
-    });
-}
-
-/// What the tools of this conversation have answered so far, in order.
-fn results(request: &Value) -> Vec<String> {
-    let messages = request["messages"].as_array().cloned().unwrap_or_default();
-    let results = messages.into_iter().filter(|message| message["role"] == "tool");
-    results.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]

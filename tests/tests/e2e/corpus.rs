@@ -37,8 +37,8 @@ fn check(what: &str, mode: Mode, losses: &[StatedLoss]) {
     for tool in ["ls", "find", "grep", "read", "write", "edit", "bash"] {
         assert!(tools.contains(tool), "{tool} is missing: {tools:?}");
     }
-    let cases = corpus::load().into_iter().filter(|case| case.tool != "http");
-    let (known, unknown): (Vec<Case>, Vec<Case>) = cases.partition(|case| tools.contains(&case.tool));
+    let (known, unknown): (Vec<Case>, Vec<Case>) =
+        corpus::load().into_iter().partition(|case| tools.contains(&case.tool));
     // Those need a network of their own: `web::corpus` runs them.
     assert!(unknown.iter().all(|case| case.tool == "url_fetch"), "{unknown:?}");
     println!("{}", corpus::report(what, &corpus::run_all(&known, |case| hold(case, mode)), losses));
@@ -101,24 +101,4 @@ fn every_attack_by_a_command_works_without_the_sandbox() {
         .collect();
     assert!(attacks.len() >= 30, "the corpus has attacks by commands: {}", attacks.len());
     println!("{}", corpus::report("without the sandbox", &corpus::run_all(&attacks, works_unsandboxed), &[]));
-}
-
-#[test]
-fn every_raw_request_is_answered_and_leaves_the_server_alive() {
-    let cases: Vec<Case> = corpus::load().into_iter().filter(|case| case.tool == "http").collect();
-    assert!(cases.len() >= 20, "the corpus has raw requests: {}", cases.len());
-    let outcomes = corpus::run_all(&cases, |case| CaseRun::prepare(case, Mode::TierA)?.send_request());
-    println!("{}", corpus::report("raw requests", &outcomes, &[]));
-}
-
-#[test]
-fn every_wrong_raw_request_is_refused_for_what_is_wrong_with_it_when_it_names_ls() {
-    let names_a_tool = |case: &Case| serde_json::to_string(&case.args).unwrap().contains("/tools/");
-    let wrong: Vec<Case> = corpus::load()
-        .into_iter()
-        .filter(|case| case.tool == "http" && case.expected == Expected::Denied && names_a_tool(case))
-        .collect();
-    assert!(wrong.len() >= 15, "the corpus has wrong requests: {}", wrong.len());
-    let outcomes = corpus::run_all(&wrong, |case| CaseRun::prepare(case, Mode::TierA)?.send_request_to("ls"));
-    println!("{}", corpus::report("raw requests to ls", &outcomes, &[]));
 }

@@ -220,7 +220,7 @@ fn both_ways_are_in_the_journal_under_their_names() {
     server.send(put("f", "content").header("X-Task-Id", task).header("X-Session-Id", "telegram:4711"));
     server.send(get("f").header("Range", "bytes=0-1"));
     server.send(get(".env"));
-    let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    let journal = fs::read_to_string(server.dir().journal()).unwrap();
     let records: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let named = |record: &Value| (record["type"].to_string(), record["tool_name"].to_string());
     let names: Vec<_> = records.iter().map(named).map(|(kind, name)| format!("{kind} {name}")).collect();
@@ -315,7 +315,7 @@ fn a_client_that_goes_away_leaves_the_old_file_and_keeps_nobody_waiting() {
     assert!(server.call("write", &json!({"path": "g", "content": "x"})).ok);
     assert!(server.call("read", &json!({"path": "f"})).ok);
     drop(connection);
-    let journal = server.dir().data().join("journal/tool-calls.jsonl");
+    let journal = server.dir().journal();
     wait::until_true("the upload is recorded as failed", || {
         let text = fs::read_to_string(&journal).unwrap();
         text.lines().any(|line| line.contains("tool_call.failed") && line.contains("file_upload"))

@@ -1,13 +1,9 @@
 //! Formatted replies: what a model wrote in Markdown arrives as text with entities, whatever happens on the
 //! way.
 
-use std::fs;
-
 use harness::fake_telegram::update::ADA;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use serde_json::json;
-
-use crate::with_telegram;
 
 const ANSWER: &str = "# Done 😀\n\n**Two** files in `src`:\n\n```rust\nfn main() {}\n```\n\n\
                       > See [here](https://example.org/a)";
@@ -55,35 +51,4 @@ fn what_telegram_refuses_is_sent_once_more_as_plain_text_and_in_order() {
     wait::until_true("both are marked", || {
         system.database().count("select count(*) from outbox where state = 'sent' and attempt = 0") == 2
     });
-}
-
-#[test]
-fn a_formatted_answer_survives_a_kill_during_its_sending() {
-    let telegram = FakeTelegram::start();
-    telegram.fail("sendMessage", Fault::Silent);
-    let (_model, mut system) = answering(&telegram, ANSWER);
-    telegram.push(ADA.text("what is here?"));
-    wait::until_true("the answer is on its way", || !telegram.calls("sendMessage").is_empty());
-    system.kill();
-    system.restart();
-    let sent = telegram.wait_for_sent(1).remove(0);
-    assert_eq!(sent.entities.as_array().map(Vec::len), Some(6));
-    wait::until_true("it is marked", || {
-        system.database().count("select count(*) from outbox where state = 'queued'") == 0
-    });
-    assert_eq!(telegram.sent().len(), 1);
-}
-
-#[test]
-fn a_result_without_a_model_is_shown_character_by_character() {
-    let (telegram, system) = with_telegram();
-    for name in ["__init__.py", "*bold*", "[a](b)"] {
-        fs::write(system.workspace().join(name), "x").unwrap();
-    }
-    telegram.push(ADA.text("ls path=."));
-    let sent = telegram.wait_for_sent(1).remove(0);
-    for name in ["__init__.py", "*bold*", "[a](b)"] {
-        assert!(sent.text.contains(name), "{}", sent.text);
-    }
-    assert!(sent.entities.is_null());
 }

@@ -34,9 +34,7 @@ fn each_wrong_request_gets_its_code() {
     fs::write(server.root().join("file"), "x").unwrap();
     symlink("loop", server.root().join("loop")).unwrap();
     let ok = || ls(".");
-    let oversized = format!(r#"{{"path":"{}"}}"#, "a".repeat(9 * 1024 * 1024));
     let cases = [
-        ("unknown field", Request::post("/tools/ls", r#"{"pth":"."}"#), ErrorCode::InvalidArgument),
         ("unknown tool", Request::post("/tools/lss", "{}"), ErrorCode::UnknownTool),
         ("a GET of a tool", Request::get("/tools/ls"), ErrorCode::MethodNotAllowed),
         ("a PUT of a tool", Request::new("PUT", "/tools/ls"), ErrorCode::MethodNotAllowed),
@@ -47,9 +45,6 @@ fn each_wrong_request_gets_its_code() {
             ErrorCode::UnsupportedMediaType,
         ),
         ("no content type", ok().without("Content-Type"), ErrorCode::UnsupportedMediaType),
-        ("an encoded body", ok().header("Content-Encoding", "gzip"), ErrorCode::UnsupportedMediaType),
-        ("9 MiB", Request::post("/tools/ls", oversized), ErrorCode::PayloadTooLarge),
-        ("a foreign host", ok().header("Host", "evil.example"), ErrorCode::OriginRefused),
         ("a foreign origin", ok().header("Origin", "https://evil.example"), ErrorCode::OriginRefused),
         ("a path outside", ls("/etc"), ErrorCode::PathOutsideRoots),
         ("a path above", ls("../.."), ErrorCode::PathOutsideRoots),

@@ -75,7 +75,7 @@ fn a_key_is_forgotten_after_a_day() {
 
 /// The records of the journal, newest last.
 fn records(server: &ToolServer) -> Vec<JournalRecord> {
-    let text = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    let text = fs::read_to_string(server.dir().journal()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

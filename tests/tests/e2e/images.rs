@@ -5,7 +5,7 @@ use std::fs;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use harness::fake_model::KEY;
-use harness::{FakeModel, ModelReply, System, SystemBuilder, TestDir};
+use harness::{FakeModel, ModelReply, System, SystemBuilder};
 use serde_json::{Value, json};
 
 /// A PNG of one pixel.
@@ -86,7 +86,7 @@ fn a_model_that_sees_is_shown_the_image_in_its_providers_form_and_nothing_stores
         let stored = system
             .database()
             .count(&format!("select count(*) from events where payload like '%{}%'", &PIXEL[..40]));
-        let journal = fs::read_to_string(system.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+        let journal = fs::read_to_string(system.dir().journal()).unwrap();
         assert_eq!((stored, journal.contains(&PIXEL[..40])), (0, false), "{provider}");
     }
 }
@@ -125,7 +125,6 @@ fn a_model_behind_one_that_sees_is_told_what_it_cannot_see() {
     let busy = ModelReply::Refused(503, json!({"message": "busy"}));
     let sees = FakeModel::answering(vec![read, busy]);
     let blind = FakeModel::answering(vec![ModelReply::Text("I saw it.".to_owned())]);
-    let config = TestDir::new();
     let entry = |name: &str, server: &FakeModel, vision: bool| {
         let base_url = server.base_url();
         format!(
@@ -134,9 +133,8 @@ fn a_model_behind_one_that_sees_is_told_what_it_cannot_see() {
         )
     };
     let models = entry("sees", &sees, true) + &entry("blind", &blind, false);
-    fs::write(config.path().join("models.toml"), models).unwrap();
     let builder = System::builder()
-        .variable("AUTONOUS_CONFIG_DIR", &config.path().display().to_string())
+        .config("models.toml", &models)
         .variable("AUTONOUS_MODEL_FALLBACK", "blind")
         .variable("SOME_KEY", KEY);
     run(builder, "pixel.png", &pixel());

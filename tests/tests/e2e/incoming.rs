@@ -142,8 +142,7 @@ fn told_of_a_voice_message(variables: &[(&str, &str)]) -> String {
     let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("ok")]));
     telegram.add_file("voice", "spoken words");
     let builder = System::builder().telegram(&telegram, "4711").model(&model);
-    let builder = variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value));
-    let system = builder.start();
+    let system = builder.variables(variables).start();
     let voice = json!({
         "file_id": "voice", "file_unique_id": "v", "file_size": 12, "duration": 2, "mime_type": "audio/ogg",
     });

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
 
 use harness::{Answer, Request, System, TestDir, http, wait};
 use protocol::JournalRecord;
@@ -13,19 +12,15 @@ use serde_json::Value;
 /// As small as it can be: a few calls fill a file.
 const SMALL: (&str, &str) = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096");
 
-fn journal(dir: &TestDir) -> PathBuf {
-    dir.data().join("journal/tool-calls.jsonl")
-}
-
 fn lines(dir: &TestDir) -> Vec<String> {
-    let text = fs::read_to_string(journal(dir)).unwrap();
+    let text = fs::read_to_string(dir.journal()).unwrap();
     text.lines().map(|line| format!("{line}\n")).collect()
 }
 
 /// Writes into the file that is there, as a shell would.
 /// In place and without emptying the file first: a running supervisor reads it at any moment.
 fn write(dir: &TestDir, lines: &[String]) {
-    let (file, content) = (File::options().write(true).open(journal(dir)).unwrap(), lines.concat());
+    let (file, content) = (File::options().write(true).open(dir.journal()).unwrap(), lines.concat());
     file.write_all_at(content.as_bytes(), 0).unwrap();
     file.set_len(content.len().try_into().unwrap()).unwrap();
 }
@@ -36,7 +31,7 @@ fn cut_tail(dir: &TestDir) {
 }
 
 fn remove_file(dir: &TestDir) {
-    fs::remove_file(journal(dir)).unwrap();
+    fs::remove_file(dir.journal()).unwrap();
 }
 
 fn swap(dir: &TestDir) {
@@ -46,7 +41,7 @@ fn swap(dir: &TestDir) {
 }
 
 fn remove_archive(dir: &TestDir) {
-    fs::remove_file(journal(dir).with_file_name(archive_name("tool-calls.jsonl", 2))).unwrap();
+    fs::remove_file(dir.journal().with_file_name(archive_name("tool-calls.jsonl", 2))).unwrap();
 }
 
 /// Tells another story, with hashes that are all valid.
@@ -156,7 +151,7 @@ fn a_chain_that_was_hashed_anew_is_found() {
     assert_eq!(verdict, "ok", "{said}");
     let head = said.rsplit(' ').next().unwrap();
     let verify = |system: &System| {
-        let path = journal(system.dir()).display().to_string();
+        let path = system.dir().journal().display().to_string();
         let alone = system.run_tool_server(&["journal", "verify", &path]).status.success();
         (alone, system.run_tool_server(&["journal", "verify", "--expect", head, &path]).status.success())
     };
@@ -188,8 +183,8 @@ fn a_crash_of_everything_is_no_attack() {
     for _ in 0..2 {
         system.kill();
         // What a server leaves that was killed during a write.
-        let text = fs::read_to_string(journal(system.dir())).unwrap();
-        fs::write(journal(system.dir()), text + "{\"type\":\"tool_ca").unwrap();
+        let text = fs::read_to_string(system.dir().journal()).unwrap();
+        fs::write(system.dir().journal(), text + "{\"type\":\"tool_ca").unwrap();
         system.restart();
         system.run_task("ls path=.");
     }

@@ -60,7 +60,7 @@ fn a_full_file_is_put_aside_and_the_chain_goes_through_all_of_them() {
     for file in files(server.dir()) {
         assert!(fs::metadata(&file).unwrap().len() <= 4096, "{file:?}");
     }
-    server.crash(|dir| fs::remove_file(dir.data().join("journal/tool-calls.jsonl")).unwrap());
+    server.crash(|dir| fs::remove_file(dir.journal()).unwrap());
     server.assert_alive("a kill between two files");
     verified(&server).expect("the chain goes on from the newest full file");
 }
@@ -103,7 +103,7 @@ fn a_supervisor_that_was_away_takes_in_each_record_once() {
     assert!(files(system.dir()).len() > 1, "the running system has full files: {:?}", files(system.dir()));
     system.stop();
     // A tool server alone continues the same journal, and puts several files aside.
-    let journal = system.dir().data().join("journal/tool-calls.jsonl").display().to_string();
+    let journal = system.dir().journal().display().to_string();
     let alone =
         ToolServer::builder().variable("AUTONOUS_TOOL_JOURNAL", &journal).variable(SMALL.0, SMALL.1).start();
     for number in 0..24 {

@@ -149,15 +149,3 @@ fn has_unread_bytes(port: u16) -> bool {
         is_server_side && is_established && unread
     })
 }
-
-#[test]
-fn an_idle_child_that_dies_is_started_again() {
-    let system = System::builder().workers(1).start();
-    for name in ["agent-worker", "tool-server"] {
-        let before = system.child(name);
-        program::signal(before.pid, Signal::KILL);
-        wait::until_true("another one runs", || system.child(name).pid != before.pid);
-        system.reply(&system.say("ls path=."));
-    }
-    assert!(system.database().has_event("worker.exited"));
-}

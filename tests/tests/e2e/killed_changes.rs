@@ -155,7 +155,7 @@ fn changed_until_killed(server: &mut ToolServer, clients: &mut [Client]) -> Vec<
 
 /// The last call of a session that changes files, by the journal.
 fn last_call(server: &ToolServer, session: &str) -> Option<String> {
-    let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    let journal = fs::read_to_string(server.dir().journal()).unwrap();
     let records: Vec<Value> = journal.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let is_change = |record: &Value| {
         record["type"] == "tool_call.started"

@@ -60,18 +60,3 @@ fn a_task_that_is_given_up_says_how_to_try_it_again() {
     assert_eq!(system.database().task_states(), ["dead"]);
     assert!(system.database().count("select attempt from inbox") > 2);
 }
-
-#[test]
-fn a_model_that_always_fails_leads_to_one_reply() {
-    let model = FakeModel::answering(vec![ModelReply::Broken]);
-    let system = System::builder()
-        .model(&model)
-        .variable("AUTONOUS_CONTROL_MAX_RETRIES", "0")
-        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "2")
-        .start();
-    let task = system.say("go");
-    let reply = system.reply(&task);
-    assert!(!reply.is_empty());
-    assert_eq!(system.database().task_states(), ["dead"]);
-    assert_eq!(model.requests().len(), 2);
-}

@@ -23,10 +23,6 @@ fn ls(server: &ToolServer, path: &str) -> Envelope {
     envelope
 }
 
-fn code(envelope: &Envelope) -> Option<ErrorCode> {
-    envelope.meta.error.as_ref().map(|error| error.code)
-}
-
 #[test]
 fn links_that_lead_outside_are_refused_however_they_are_made() {
     let server = ToolServer::start();
@@ -47,7 +43,7 @@ fn links_that_lead_outside_are_refused_however_they_are_made() {
     let links = ["absolute", "relative", "sub/deeper", "chain-1", "chain-2", "chain-3", "all"];
     let below = ["parent/outside", "all/etc", "absolute/.", "absolute/..", "relative/../outside"];
     for path in links.into_iter().chain(below) {
-        assert_eq!(code(&ls(&server, path)), Some(ErrorCode::PathOutsideRoots), "{path}");
+        assert_eq!(ls(&server, path).error_code(), Some(ErrorCode::PathOutsideRoots), "{path}");
     }
 }
 
@@ -95,8 +91,8 @@ fn loops_and_dangling_links_end_at_once() {
     symlink("loop-a", root.join("loop-b")).unwrap();
     symlink(".", root.join("self")).unwrap();
     symlink("nowhere", root.join("dangling")).unwrap();
-    assert!(code(&ls(&server, "loop-a")).is_some());
-    assert_eq!(code(&ls(&server, "dangling")), Some(ErrorCode::NotFound));
+    assert!(ls(&server, "loop-a").error_code().is_some());
+    assert_eq!(ls(&server, "dangling").error_code(), Some(ErrorCode::NotFound));
     let listing = ls(&server, ".");
     assert!(listing.ok, "{listing:?}");
     assert_eq!(listing.stdout.lines().count(), 4, "a walk does not follow links: {}", listing.stdout);
@@ -147,7 +143,7 @@ fn odd_paths_are_refused_or_stay_inside() {
     ];
     for path in refused {
         let envelope = ls(&server, &path);
-        assert!(code(&envelope).is_some(), "{path}: {envelope:?}");
+        assert!(envelope.error_code().is_some(), "{path}: {envelope:?}");
     }
     for path in [".", "./", "././/.", &format!("{}/", root.display())] {
         assert!(ls(&server, path).ok, "{path}");
@@ -172,7 +168,7 @@ fn special_files_are_listed_with_their_type_and_never_opened() {
         ("zero", ErrorCode::PathOutsideRoots),
         ("tty", ErrorCode::PathOutsideRoots),
     ] {
-        assert_eq!(code(&ls(&server, name)), Some(expected), "{name}");
+        assert_eq!(ls(&server, name).error_code(), Some(expected), "{name}");
     }
 }
 

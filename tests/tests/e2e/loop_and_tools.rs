@@ -2,16 +2,11 @@
 
 use std::fs;
 
+use harness::fake_model::results;
 use harness::{FakeModel, ModelReply, System, wait};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::with_model;
-
-pub(crate) fn tool_results(request: &Value) -> Vec<String> {
-    let messages = request["messages"].as_array().cloned().unwrap_or_default();
-    let results = messages.into_iter().filter(|message| message["role"] == "tool");
-    results.filter_map(|result| Some(result["content"].as_str()?.to_owned())).collect()
-}
 
 #[test]
 fn a_file_cannot_close_its_mark() {
@@ -20,7 +15,7 @@ fn a_file_cannot_close_its_mark() {
     let (model, system) = with_model(vec![read, ModelReply::Text("read".to_owned())]);
     fs::write(system.workspace().join("notes.txt"), FORGED).unwrap();
     system.reply(&system.say("what do my notes say?"));
-    let result = tool_results(&model.requests()[1]).remove(0);
+    let result = results(&model.requests()[1]).remove(0);
     let (status, rest) = result.split_once('\n').unwrap();
     let (opening, rest) = rest.split_once('\n').unwrap();
     let name = opening.strip_prefix('<').and_then(|line| line.strip_suffix('>')).unwrap();
@@ -41,19 +36,15 @@ fn a_task_that_reads_a_skill_is_narrowed_to_its_tools_and_the_model_is_told() {
     ];
     let model = FakeModel::answering(replies);
     let builder = System::builder().model(&model);
-    let skill = builder.dir().data().join("skills/reviewing");
-    fs::create_dir_all(&skill).unwrap();
-    let text =
-        "---\nname: reviewing\ndescription: How to review.\nallowed-tools: ls, read\n---\nLook only.\n";
-    fs::write(skill.join("SKILL.md"), text).unwrap();
+    builder.dir().write_skill("reviewing", "description: How to review.\nallowed-tools: ls, read");
     let system = builder.start();
     assert_eq!(system.reply(&system.say("review this")), "reviewed");
 
     let requests = model.requests();
     let description = requests[0]["tools"].to_string();
     assert!(description.contains("- reviewing: How to review."), "the skill is offered: {description}");
-    let results = tool_results(requests.last().unwrap());
-    assert!(results[0].contains("Look only.") && !results[0].contains("<untrusted"), "{}", results[0]);
+    let results = results(requests.last().unwrap());
+    assert!(results[0].contains("Go.") && !results[0].contains("<untrusted"), "{}", results[0]);
     assert!(results[1].starts_with("exit 2 · error TOOL_NOT_ALLOWED"), "{}", results[1]);
     assert!(results[2].starts_with("exit 0"), "{}", results[2]);
 }

@@ -129,9 +129,7 @@ fn a_tool_server_alone_has_none_of_them_and_says_what_is_missing() {
 fn a_rule_about_paths_holds_for_what_is_sent() {
     let telegram = FakeTelegram::start();
     let rules = "[[rule]]\npaths = [\"deploy/**\"]\ndecision = \"deny\"\nreason = \"it is secret\"\n";
-    let builder = System::builder().telegram(&telegram, "4711");
-    let config = builder.dir().write_policy(rules);
-    let system = builder.variable("AUTONOUS_CONFIG_DIR", &config).start();
+    let system = System::builder().telegram(&telegram, "4711").policy(rules).start();
     std::fs::create_dir(system.workspace().join("deploy")).unwrap();
     std::fs::write(system.workspace().join("deploy/a.txt"), "a").unwrap();
     std::os::unix::fs::symlink("deploy/a.txt", system.workspace().join("link")).unwrap();
@@ -166,7 +164,7 @@ fn a_kill_between_an_effect_and_its_answer_sends_once_and_the_repeated_call_says
     held.execute_batch("begin immediate").unwrap();
     let first = std::thread::scope(|scope| {
         let asked = scope.spawn(|| call().header("Authorization", &token).try_send(address));
-        let journal = system.dir().data().join("journal/tool-calls.jsonl");
+        let journal = system.dir().journal();
         harness::wait::until_true("it has begun", || {
             std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("telegram_react"))
         });

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use harness::fake_telegram::update::ADA;
 use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const PLAN: &str = r#"{"summary":"Count the files.","steps":[{"step":"look","status":"in_progress"},
     {"step":"count","status":"pending"}],"risks":[],"questions":[],"completion":"A number is told."}"#;
@@ -91,13 +91,7 @@ fn a_chat_in_telegram_sees_the_step_that_is_worked_on() {
 
 #[test]
 fn the_operator_turns_the_workers_tools_off_by_the_setting_of_all_tools() {
-    let model = FakeModel::start(|request| {
-        let messages: Vec<Value> = request["messages"].as_array().cloned().unwrap_or_default();
-        match messages.iter().rfind(|message| message["role"] == "tool") {
-            Some(result) => ModelReply::Text(result["content"].to_string()),
-            None => ModelReply::call("plan_create", &json!({"task": "x"})),
-        }
-    });
+    let model = FakeModel::telling(ModelReply::call("plan_create", &json!({"task": "x"})));
     let builder = System::builder().variable("AUTONOUS_TOOL_DISABLED", "plan_create,bash");
     let system = builder.model(&model).start();
     let reply = system.reply(&system.say("plan"));

@@ -12,10 +12,6 @@ use serde_json::{Value, json};
 const DENIED: Option<ErrorCode> = Some(ErrorCode::ToolNotAllowed);
 const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
 
-fn code(envelope: &Envelope) -> Option<ErrorCode> {
-    envelope.meta.error.as_ref().map(|error| error.code)
-}
-
 fn with_rules(rules: &str) -> ToolServerBuilder {
     ToolServer::builder().policy(rules)
 }
@@ -48,7 +44,7 @@ fn undo_asks_the_rules_as_they_are_now() {
     };
     for body in ["", "{\"dry_run\": true}"] {
         let refused = undo(&written, body);
-        assert_eq!(code(&refused), DENIED, "{refused:?}");
+        assert_eq!(refused.error_code(), DENIED, "{refused:?}");
     }
     assert_eq!(fs::read_to_string(server.root().join("late/x")).unwrap(), "one\n");
     assert!(undo(&others, "").ok);
@@ -69,7 +65,7 @@ fn a_rule_for_what_is_in_a_directory_holds_for_the_directory() {
                 ("bash", json!({"cmd": "true", "workdir": path})),
             ] {
                 let refused = server.call(tool, &arguments);
-                assert_eq!(code(&refused), DENIED, "{glob}: {tool} {arguments}: {refused:?}");
+                assert_eq!(refused.error_code(), DENIED, "{glob}: {tool} {arguments}: {refused:?}");
             }
         }
     }
@@ -129,13 +125,13 @@ fn a_search_asks_about_what_it_would_come_upon() {
     let grep = |path: &str| server.call("grep", &json!({"path": path, "pattern": "needle"}));
     for path in [".", "never", "never/deep", "link"] {
         let asked = grep(path);
-        assert_eq!(code(&asked), REQUIRED, "{path}: {asked:?}");
+        assert_eq!(asked.error_code(), REQUIRED, "{path}: {asked:?}");
         assert!(!asked.stdout.contains("needle"), "{path}");
     }
     assert!(grep("open").ok, "nothing there is asked about");
     assert!(server.call("ls", &json!({"path": "."})).ok, "a list of names shows nothing of what is in them");
-    assert_eq!(code(&server.call("ls", &json!({"path": ".", "recursive": true}))), REQUIRED);
-    assert_eq!(code(&server.call("find", &json!({"path": "."}))), REQUIRED);
+    assert_eq!(server.call("ls", &json!({"path": ".", "recursive": true})).error_code(), REQUIRED);
+    assert_eq!(server.call("find", &json!({"path": "."})).error_code(), REQUIRED);
 }
 
 #[test]
@@ -145,11 +141,11 @@ fn only_a_rule_for_a_whole_tree_allows_a_search_of_it() {
     plant(&server);
     let grep = |path: &str| server.call("grep", &json!({"path": path, "pattern": "needle"}));
     assert!(grep("open").stdout.contains("open/never/d.txt"));
-    assert_eq!(code(&grep(".")), DENIED);
+    assert_eq!(grep(".").error_code(), DENIED);
     let rules = format!("{}{}", about("\"open\", \"open/*\"", "allow"), about("\"**\"", "deny"));
     let server = with_rules(&rules).start();
     plant(&server);
-    assert_eq!(code(&server.call("grep", &json!({"path": "open", "pattern": "needle"}))), DENIED);
+    assert_eq!(server.call("grep", &json!({"path": "open", "pattern": "needle"})).error_code(), DENIED);
     assert!(server.call("read", &json!({"path": "open/c.txt"})).ok);
 }
 
@@ -188,7 +184,7 @@ fn no_tool_and_no_transfer_passes_a_rule_about_its_paths() {
             "file_upload" => server.send(Request::put("/files?path=never/a.txt", "x")),
             _ => server.send(Request::call(tool, &arguments)),
         };
-        assert_eq!(code(&answer.envelope()), DENIED, "{tool}: {}", answer.text());
+        assert_eq!(answer.envelope().error_code(), DENIED, "{tool}: {}", answer.text());
     }
     assert_eq!(fs::read_to_string(server.root().join("never/a.txt")).unwrap(), "needle in never/a.txt\n");
 }
@@ -224,15 +220,15 @@ fn a_host_is_the_same_however_it_is_written() {
         "user@127.0.0.1",
     ] {
         let refused = server.call("url_fetch", &json!({"url": format!("http://{host}:9/")}));
-        assert_eq!(code(&refused), DENIED, "{host}: {refused:?}");
+        assert_eq!(refused.error_code(), DENIED, "{host}: {refused:?}");
         assert!(refused.meta.error.unwrap().message.contains("that host"), "{host}");
     }
     for rule in ["[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "127.*", "[::1]", "*"] {
         let server = fetching(&format!("\"{rule}\""));
         let host = if rule == "[::1]" { rule } else { "127.0.0.1" };
         let refused = server.call("url_fetch", &json!({"url": format!("http://{host}:9/")}));
-        assert_eq!(code(&refused), DENIED, "{rule}: {refused:?}");
+        assert_eq!(refused.error_code(), DENIED, "{rule}: {refused:?}");
     }
     let other = server.call("url_fetch", &json!({"url": "http://127.0.0.2:9/", "timeout_seconds": 5}));
-    assert_ne!(code(&other), DENIED, "{other:?}");
+    assert_ne!(other.error_code(), DENIED, "{other:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use harness::fake_model::results;
 use harness::{FakeModel, ModelReply, System, project_copy};
 use serde_json::{Value, json};
 
@@ -10,9 +11,7 @@ const QUESTION: &str = "how many Rust files are in this repository's tool-server
 /// A model that lists page after page, counts the lines that end in `.rs`, and answers with the sum.
 fn counting_model() -> FakeModel {
     FakeModel::start(|request| {
-        let messages = request["messages"].as_array().expect("a request has messages");
-        let results: Vec<&str> =
-            messages.iter().filter(|m| m["role"] == "tool").filter_map(|m| m["content"].as_str()).collect();
+        let results = results(request);
         let next_page = results.last().map(|result| cursor_in(result));
         match next_page {
             None => ModelReply::call("ls", &json!({"path": "tool-server", "recursive": true, "limit": 60})),

@@ -1,28 +1,12 @@
 //! Limits of the day: a message beyond them waits, its chat reads so, and it runs by itself; nothing is
 //! lost.
 
-use std::fs;
-use std::sync::Mutex;
-use std::thread;
-
 use harness::fake_telegram::update::{ADA, Chat};
-use harness::system::SystemBuilder;
-use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, TestDir, ToolServer, wait};
+use harness::{Answer, FakeModel, FakeTelegram, ModelReply, Request, System, ToolServer, wait};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::assert_says;
-
-/// A configuration directory with this policy.
-fn policy(text: &str) -> TestDir {
-    let config = TestDir::new();
-    fs::write(config.path().join("policy.toml"), text).unwrap();
-    config
-}
-
-fn with_policy(builder: SystemBuilder, config: &TestDir) -> SystemBuilder {
-    builder.variable("AUTONOUS_CONFIG_DIR", &config.path().display().to_string())
-}
 
 fn ask(telegram: &FakeTelegram, chat: Chat, text: &str) -> String {
     let before = telegram.sent().len();
@@ -33,8 +17,8 @@ fn ask(telegram: &FakeTelegram, chat: Chat, text: &str) -> String {
 #[test]
 fn a_chat_that_has_used_up_its_tasks_is_told_until_when_and_goes_on_by_itself() {
     let telegram = FakeTelegram::start();
-    let config = policy("[limits.chat]\ntasks_per_day = 2\n");
-    let mut system = with_policy(System::builder().telegram(&telegram, "4711,5"), &config).start();
+    let limits = "[limits.chat]\ntasks_per_day = 2\n";
+    let mut system = System::builder().telegram(&telegram, "4711,5").policy(limits).start();
     let file = |name: &str| system.workspace().join(name);
     let write = |name: &str| format!(r#"/write {{"path": "{name}", "content": "x"}}"#);
     ask(&telegram, ADA, &write("one"));
@@ -60,7 +44,7 @@ fn a_chat_that_has_used_up_its_tasks_is_told_until_when_and_goes_on_by_itself() 
     wait::until_true("it is told again", is_told);
     assert!(!three.exists());
     // With a raised limit the message that waited runs.
-    fs::write(config.path().join("policy.toml"), "[limits.chat]\ntasks_per_day = 3\n").unwrap();
+    system.dir().write_policy("[limits.chat]\ntasks_per_day = 3\n");
     assert!(system.stop().success());
     system.restart();
     wait::until_true("the message that waited has run", || three.exists());
@@ -69,8 +53,7 @@ fn a_chat_that_has_used_up_its_tasks_is_told_until_when_and_goes_on_by_itself() 
 #[test]
 fn a_task_ends_at_the_limit_of_the_day_with_what_it_did_and_the_next_one_does_not_begin() {
     let model = FakeModel::start(|_| ModelReply::call("ls", &json!({"path": "."})));
-    let config = policy("[limits.chat]\nturns_per_day = 2\n");
-    let system = with_policy(System::builder().model(&model), &config).start();
+    let system = System::builder().model(&model).policy("[limits.chat]\nturns_per_day = 2\n").start();
     let reply = system.reply(&system.say("go on and on"));
     assert_says(&reply, &["the limit of turns a day", "free again at 00:00 UTC", "Done so far"]);
     assert_eq!(model.requests().len(), 2);
@@ -101,90 +84,38 @@ fn usage_is_shown_by_day_chat_and_model() {
 
 #[test]
 fn a_mistake_in_the_limits_stops_both_programs_with_its_line() {
-    for (text, expected) in [
-        ("[limits.chat]\ntask_per_day = 1\n", "line 2: unknown field `task_per_day`"),
-        ("\n[limits.everybody]\n", "line 2: unknown field `everybody`"),
-    ] {
-        let config = policy(text);
-        let refused = with_policy(System::builder(), &config).start_refused();
-        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
-        let directory = config.path().display().to_string();
-        let refused = ToolServer::builder().variable("AUTONOUS_CONFIG_DIR", &directory).start_refused();
-        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    let limits = "[limits.chat]\ntask_per_day = 1\n";
+    let supervisor = System::builder().policy(limits).start_refused();
+    let tool_server = ToolServer::builder().policy(limits).start_refused();
+    for refused in [supervisor, tool_server] {
+        assert_says(&refused.stderr, &["line 2: unknown field `task_per_day`"]);
     }
 }
 
-fn bash(seconds: &str, session: &str) -> Request {
+fn bash(server: &ToolServer, seconds: &str, session: &str) -> Answer {
     let arguments = json!({"cmd": format!("sleep {seconds}"), "timeout_seconds": 20});
-    Request::call("bash", &arguments).header("X-Session-Id", session)
+    server.send(Request::call("bash", &arguments).header("X-Session-Id", session))
 }
 
 #[test]
-fn commands_of_a_chat_run_no_longer_than_its_day_allows() {
-    let config = policy("[limits.chat]\ncommand_seconds_per_day = 2\n");
-    let directory = config.path().display().to_string();
-    let mut server = ToolServer::builder().variable("AUTONOUS_CONFIG_DIR", &directory).start();
-    let cut = server.send(bash("10", "one")).envelope();
-    assert_eq!(cut.meta.error.unwrap().code, ErrorCode::Timeout, "its time ends with the limit");
-    for _ in 0..2 {
-        let answer = server.send(bash("0", "one"));
-        assert_eq!(answer.status, 429);
-        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
-        assert!((1..=86_401).contains(&wait), "{wait}");
-        let error = answer.envelope().meta.error.unwrap();
-        assert_eq!(error.code, ErrorCode::QuotaExceeded);
-        assert_says(&error.message, &["2 seconds of commands a day for this chat", "00:00 UTC"]);
-        server.crash(|_| {});
-    }
-    assert!(server.send(bash("0", "two")).envelope().ok, "another chat has its own");
-    assert!(server.call("ls", &json!({"path": "."})).ok);
-}
-
-#[test]
-fn all_callers_together_are_told_until_when_their_day_is_used_up_also_after_a_restart() {
-    let config = policy("[limits.token]\ncommand_seconds_per_day = 2\n");
-    let directory = config.path().display().to_string();
-    let mut server =
-        ToolServer::builder().token("FAKE-caller-token").variable("AUTONOUS_CONFIG_DIR", &directory).start();
-    let cut = server.send(bash("10", "one")).envelope();
-    assert_eq!(cut.meta.error.unwrap().code, ErrorCode::Timeout, "its time ends with the limit");
-    for session in ["one", "two", "three"] {
-        let answer = server.send(bash("0", session));
-        assert_eq!(answer.status, 429, "{session}");
-        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
-        assert!((1..=86_401).contains(&wait), "{wait}");
-        let error = answer.envelope().meta.error.unwrap();
-        assert_eq!(error.code, ErrorCode::QuotaExceeded);
-        assert_says(&error.message, &["2 seconds of commands a day for all callers", "00:00 UTC"]);
-        assert!(!error.retryable || error.retry_after_seconds.is_some(), "{error:?}");
-        server.crash(|_| {});
-    }
-    let write = json!({"path": "a", "content": "x"});
-    assert!(server.call("write", &write).ok, "file tools are no commands");
-}
-
-#[test]
-fn commands_that_race_for_the_last_seconds_stay_within_the_limit_together() {
-    let config = policy("[limits.token]\ncommand_seconds_per_day = 3\n");
-    let directory = config.path().display().to_string();
-    let server = ToolServer::builder().variable("AUTONOUS_CONFIG_DIR", &directory).start();
-    let (used, refused) = (Mutex::new(0), Mutex::new(0));
-    thread::scope(|scope| {
-        for number in 0..6 {
-            let (server, used, refused) = (&server, &used, &refused);
-            scope.spawn(move || {
-                let envelope = server.send(bash("10", &format!("session-{number}"))).envelope();
-                match envelope.meta.error.unwrap().code {
-                    ErrorCode::QuotaExceeded => *refused.lock().unwrap() += 1,
-                    ErrorCode::Timeout => {
-                        *used.lock().unwrap() += envelope.meta.data["duration_ms"].as_u64().unwrap();
-                    }
-                    other => panic!("{other}"),
-                }
-            });
+fn commands_run_no_longer_than_the_day_of_their_chat_or_of_all_callers_allows() {
+    for (of, whose) in [("chat", "for this chat"), ("token", "for all callers")] {
+        let limits = format!("[limits.{of}]\ncommand_seconds_per_day = 2\n");
+        let mut server = ToolServer::builder().policy(&limits).token("FAKE-caller-token").start();
+        let cut = bash(&server, "10", "one").envelope();
+        assert_eq!(cut.error_code(), Some(ErrorCode::Timeout), "its time ends with the limit");
+        let others = if of == "chat" { ["one", "one"] } else { ["one", "two"] };
+        for session in others {
+            let answer = bash(&server, "0", session);
+            assert_eq!(answer.status, 429, "{of}: {session}");
+            let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+            assert!((1..=86_401).contains(&wait), "{wait}");
+            let error = answer.envelope().meta.error.unwrap();
+            assert_eq!(error.code, ErrorCode::QuotaExceeded);
+            assert_says(&error.message, &["2 seconds of commands a day", whose, "00:00 UTC"]);
+            server.crash(|_| {});
         }
-    });
-    let used = used.into_inner().unwrap();
-    assert!((2900..4500).contains(&used), "{used} ms of 3 s");
-    assert_eq!(refused.into_inner().unwrap(), 5);
+        assert_eq!(bash(&server, "0", "three").envelope().ok, of == "chat", "another chat has its own");
+        assert!(server.call("ls", &json!({"path": "."})).ok, "file tools are no commands");
+    }
 }

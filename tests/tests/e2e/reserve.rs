@@ -31,10 +31,6 @@ fn free_bytes(root: &Path) -> u64 {
     disk.f_bavail * disk.f_frsize
 }
 
-fn code(envelope: &Envelope) -> Option<ErrorCode> {
-    envelope.meta.error.as_ref().map(|error| error.code)
-}
-
 fn is_told(envelope: &Envelope) -> bool {
     envelope.meta.notices.iter().any(|notice| notice.contains("nearly full"))
 }
@@ -72,7 +68,12 @@ fn no_single_call_takes_the_reserve_of_space_and_a_full_disk_can_be_freed() {
                 assert!(free_bytes(&root) < RESERVE_MIB * MIB, "{taking}");
                 fs::remove_file(root.join("taken")).unwrap();
                 let refused = bash(&server, &taking);
-                assert_eq!(code(&refused), Some(ErrorCode::ExitNonzero), "{taking}: {}", refused.stderr);
+                assert_eq!(
+                    refused.error_code(),
+                    Some(ErrorCode::ExitNonzero),
+                    "{taking}: {}",
+                    refused.stderr
+                );
                 assert!(free_bytes(&root) >= RESERVE_MIB * MIB, "{taking}");
             }
             let honest = bash(&server, "fallocate --posix -l 2M honest && stat -c %s honest");
@@ -90,7 +91,7 @@ fn no_command_takes_the_reserve_of_inodes_and_they_can_be_freed() {
         let (_disk, server) = server_on(|root| SmallDisk::mount_with_inodes(root, DISK_BYTES, INODES));
         fs::write(server.root().join("seed"), "seed").unwrap();
         let taken = bash(&server, &format!("for i in {{1..{INODES}}}; do : > full$i; done; sleep 20"));
-        assert_eq!(code(&taken), Some(ErrorCode::IoError), "{}", taken.stderr);
+        assert_eq!(taken.error_code(), Some(ErrorCode::IoError), "{}", taken.stderr);
         assert!(statvfs(server.root()).unwrap().f_favail > 0, "the reserve is gone");
         assert_frees_only(&server, "full");
     });

@@ -44,29 +44,6 @@ fn scheduling_model(arguments: Value) -> FakeModel {
 }
 
 #[test]
-fn remind_me_tomorrow_at_nine_comes_once_at_that_time() {
-    let telegram = FakeTelegram::start();
-    let tomorrow = &in_seconds(86_400)[..10];
-    let at = format!("{tomorrow}T09:00");
-    let arguments = json!({"text": "Remind Ada to call Anna.", "at": at, "timezone": "Europe/Berlin"});
-    let model = scheduling_model(arguments);
-    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
-    telegram.push(ADA.text("remind me tomorrow at nine to call Anna"));
-    assert_eq!(telegram.wait_for_sent(1)[0].text, "I will.");
-    let listed = system.shown(&["schedules"]);
-    assert!(listed.contains("09:00") && listed.contains("Europe/Berlin"), "{listed}");
-    system.wait_until_all_is_sent();
-    // It is tomorrow.
-    system.kill();
-    make_due(&system, 0);
-    system.restart();
-    assert_eq!(telegram.wait_for_sent(2)[1].text, "Call Anna now!");
-    system.wait_until_all_is_sent();
-    assert_eq!(system.database().task_states().len(), 2);
-    assert_eq!(system.shown(&["schedules"]).trim(), "Nothing is scheduled.");
-}
-
-#[test]
 fn a_reminder_over_telegram_comes_once_into_the_chat_that_asked() {
     let telegram = FakeTelegram::start();
     let arguments =

@@ -5,10 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use harness::fake_model::results;
 use harness::{FakeModel, ModelReply, System};
 use serde_json::{Value, json};
-
-use crate::loop_and_tools::tool_results;
 
 fn call(name: &str, arguments: Value) -> ModelReply {
     ModelReply::call(name, &arguments)
@@ -27,7 +26,7 @@ fn with_skill(name: &str, prepare: impl FnOnce(&Path) -> Vec<ModelReply>) -> (Sy
     assert_eq!(system.reply(&system.say("go")), "done");
     let requests = model.requests();
     assert!(requests[0]["tools"].to_string().contains(&format!("- {name}: ")), "it is offered");
-    let results = tool_results(requests.last().unwrap());
+    let results = results(requests.last().unwrap());
     assert!(results[0].starts_with("exit 0") && !results[0].contains("<untrusted"), "{}", results[0]);
     (system, results)
 }

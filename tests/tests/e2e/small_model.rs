@@ -20,8 +20,7 @@ fn tokens(text: &str) -> usize {
 
 /// A system with this model, and what it answers to one message.
 fn started(model: &FakeModel, variables: &[(&str, &str)]) -> System {
-    let builder = System::builder().model(model).allowing_all();
-    variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value)).start()
+    System::builder().model(model).allowing_all().variables(variables).start()
 }
 
 /// The requests of a task with these replies, whose last one is the answer "done".

@@ -8,7 +8,7 @@ use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::{ADA, Chat};
 use harness::http::{Answer, Request};
 use harness::program::signal;
-use harness::{FakeTelegram, System, TestDir, wait};
+use harness::{FakeTelegram, System, wait};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -19,16 +19,11 @@ const BOB: Chat = Chat { id: 12 };
 
 const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
 
-/// A system that asks about `write`, and the directory of its rules.
-fn system(telegram: &FakeTelegram, approvers: Option<&str>) -> (System, TestDir) {
-    let config = TestDir::new();
-    fs::write(config.path().join("policy.toml"), RULES).unwrap();
-    let mut builder = System::builder().telegram(telegram, "4711,12,-77");
-    builder = builder.variable("AUTONOUS_CONFIG_DIR", config.path().to_str().unwrap());
-    if let Some(approvers) = approvers {
-        builder = builder.variable("AUTONOUS_APPROVERS", approvers);
-    }
-    (builder.start(), config)
+/// A system that asks about `write`.
+fn system(telegram: &FakeTelegram, approvers: Option<&str>) -> System {
+    let builder = System::builder().telegram(telegram, "4711,12,-77").policy(RULES);
+    let approvers = approvers.map(|approvers| ("AUTONOUS_APPROVERS", approvers));
+    builder.variables(approvers.as_slice()).start()
 }
 
 /// Writes a file as a session, and waits for a decision meanwhile.
@@ -57,7 +52,7 @@ fn edited(telegram: &FakeTelegram, asked: &Sent) -> Sent {
 #[test]
 fn a_call_is_shown_decided_with_a_button_and_run_once() {
     let telegram = FakeTelegram::start();
-    let (system, _config) = system(&telegram, Some("4711"));
+    let system = system(&telegram, Some("4711"));
     let call = write(&system, "telegram:4711", "a.txt", "hello");
     let (asked, buttons) = telegram.question(ADA, 0);
     assert_says(&asked.text, &["May I call write", "it writes", "telegram:4711", "a.txt", "hello"]);
@@ -92,7 +87,7 @@ fn a_call_is_shown_decided_with_a_button_and_run_once() {
 #[test]
 fn a_task_that_waits_is_shown_as_waiting_until_it_goes_on() {
     let telegram = FakeTelegram::start();
-    let (system, _config) = system(&telegram, None);
+    let system = system(&telegram, None);
     telegram.push(ADA.text(r#"write {"path": "a.txt", "content": "hello"}"#));
     let (asked, buttons) = telegram.question(ADA, 0);
     wait::until_true("the task gives its worker free", || system.database().has_event("task.parked"));
@@ -113,7 +108,7 @@ fn a_task_that_waits_is_shown_as_waiting_until_it_goes_on() {
 #[test]
 fn a_question_outlives_all_programs_and_its_button_works_afterwards() {
     let telegram = FakeTelegram::start();
-    let (mut system, _config) = system(&telegram, None);
+    let mut system = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
     let (asked, buttons) = telegram.question(ADA, 0);
     system.wait_until_all_is_sent();
@@ -132,7 +127,7 @@ fn a_question_outlives_all_programs_and_its_button_works_afterwards() {
 #[test]
 fn a_group_is_asked_if_an_approver_is_in_it_and_else_each_approver_in_private() {
     let telegram = FakeTelegram::start();
-    let (system, _config) = system(&telegram, Some("4711,12"));
+    let system = system(&telegram, Some("4711,12"));
     let first = write(&system, "telegram:-77", "a.txt", "from a group");
     let (ada, to_ada) = telegram.question(ADA, 0);
     let (bob, to_bob) = telegram.question(BOB, 0);
@@ -160,7 +155,7 @@ fn a_group_is_asked_if_an_approver_is_in_it_and_else_each_approver_in_private() 
 #[test]
 fn the_command_line_and_the_control_port_decide_as_well() {
     let telegram = FakeTelegram::start();
-    let (system, _config) = system(&telegram, Some("4711"));
+    let system = system(&telegram, Some("4711"));
     assert_says(&system.shown(&["approvals"]), &["Nothing waits"]);
     let first = write(&system, "local:me", "a.txt", "one");
     let (asked, _) = telegram.question(ADA, 0);
@@ -201,7 +196,7 @@ fn the_command_line_and_the_control_port_decide_as_well() {
 #[test]
 fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs() {
     let telegram = FakeTelegram::start();
-    let (mut system, _config) = system(&telegram, None);
+    let mut system = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
     let (asked, buttons) = telegram.question(ADA, 0);
     system.wait_until_all_is_sent();
@@ -225,7 +220,7 @@ fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs()
 #[test]
 fn a_press_is_answered_and_takes_effect_later_while_the_tool_server_does_not_answer() {
     let telegram = FakeTelegram::start();
-    let (system, _config) = system(&telegram, None);
+    let system = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
     let (asked, buttons) = telegram.question(ADA, 0);
     let tool_server = system.child("tool-server").pid;
@@ -242,7 +237,7 @@ fn a_press_is_answered_and_takes_effect_later_while_the_tool_server_does_not_ans
 #[test]
 fn the_buttons_of_a_question_that_was_sent_twice_go_with_their_press() {
     let telegram = FakeTelegram::start();
-    let (mut system, _config) = system(&telegram, None);
+    let mut system = system(&telegram, None);
     let call = write(&system, "telegram:4711", "a.txt", "hello");
     let (asked, buttons) = telegram.question(ADA, 0);
     system.wait_until_all_is_sent();

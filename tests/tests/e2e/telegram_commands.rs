@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use harness::fake_model::KEY;
 use harness::fake_telegram::update::{ADA, Chat};
-use harness::{FakeModel, FakeTelegram, ModelReply, System, TestDir, wait};
+use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 
 use crate::{assert_says, with_telegram};
 
@@ -77,7 +77,6 @@ fn a_chat_switches_among_the_models_of_the_file_and_keeps_its_choice() {
     let says = |text: &str| ModelReply::Text(text.to_owned());
     let large = FakeModel::start(move |_| says("from large"));
     let small = FakeModel::start(move |_| says("from small"));
-    let config = TestDir::new();
     let entry = |name: &str, model: &FakeModel| {
         format!(
             "[[model]]\nname = \"{name}\"\nprovider = \"openai\"\nbase_url = \"{}\"\n\
@@ -86,10 +85,8 @@ fn a_chat_switches_among_the_models_of_the_file_and_keeps_its_choice() {
         )
     };
     let file = format!("{}{}", entry("large", &large), entry("small", &small));
-    fs::write(config.path().join("models.toml"), file).unwrap();
-    let builder = System::builder().telegram(&telegram, "4711,5");
-    let directory = config.path().display().to_string();
-    let mut system = builder.variable("AUTONOUS_CONFIG_DIR", &directory).variable("SOME_KEY", KEY).start();
+    let builder = System::builder().telegram(&telegram, "4711,5").config("models.toml", &file);
+    let mut system = builder.variable("SOME_KEY", KEY).start();
     assert_says(&ask(&telegram, ADA, "/model"), &["large answers in this chat", "large, small"]);
     assert_eq!(ask(&telegram, ADA, "hi"), "from large");
     assert_says(&ask(&telegram, ADA, "/model tiny"), &["no model “tiny”", "large, small"]);

@@ -29,8 +29,7 @@ fn to(sent: &[Sent], chat: Chat) -> Vec<&str> {
 
 fn group_system(telegram: &FakeTelegram, variables: &[(&str, &str)]) -> System {
     telegram.administer(GROUP.id, &[1]);
-    let builder = System::builder().telegram(telegram, "4711,-77");
-    variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value)).start()
+    System::builder().telegram(telegram, "4711,-77").variables(variables).start()
 }
 
 #[test]

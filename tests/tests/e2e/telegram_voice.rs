@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use harness::fake_telegram::update::ADA;
-use harness::{FakeTelegram, Fault, Request, System, TestDir, wait};
+use harness::{FakeTelegram, Request, System, TestDir, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
@@ -167,22 +167,6 @@ fn what_a_program_says_about_its_failure_is_told() {
     let error = send(&system, &json!({"text": "hello"}))["meta"]["error"].clone();
     assert!(error["code"] == "INVALID_ARGUMENT" && error.to_string().contains("no such voice"), "{error}");
     assert_tidy(&system);
-}
-
-#[test]
-fn a_kill_during_a_send_loses_no_voice_and_sends_none_twice() {
-    let telegram = FakeTelegram::start();
-    telegram.fail("sendVoice", Fault::Silent);
-    let programs = programs(&[("flite", FLITE), ("ffmpeg", FFMPEG)]);
-    let mut system = system(&telegram, &programs);
-    telegram.push(ADA.text(r#"telegram_send_voice {"text": "hello"}"#));
-    wait::until_true("the voice is on its way", || !telegram.calls("sendVoice").is_empty());
-    system.kill();
-    system.restart();
-    let sent = telegram.wait_for_sent(2);
-    let methods: Vec<&str> = sent.iter().map(|sent| sent.method.as_str()).collect();
-    assert_eq!(methods, ["sendvoice", "sendmessage"], "{sent:?}");
-    assert_eq!(sound(&telegram, 0).1, "ffmpeg flite says: hello");
 }
 
 /// Speaks once the file `go` lies beside it, and shows before that it has begun.

@@ -187,27 +187,12 @@ fn tables_are_as_wide_as_the_terminal() {
     assert_eq!(system.shown(&["tasks"]).lines().map(|line| line.chars().count()).max(), Some(80));
 }
 
-/// A model that writes a file, and repeats what became of it.
-fn writing_model() -> FakeModel {
-    FakeModel::start(|request| {
-        let messages = request["messages"].as_array().cloned().unwrap_or_default();
-        match messages.last().filter(|message| message["role"] == "tool") {
-            Some(result) => ModelReply::Text(format!("I was told: {}", result["content"])),
-            None => {
-                let content = "x\n\u{1b}[2J".repeat(40);
-                ModelReply::call("write", &json!({"path": "a", "content": content, "mode": "append"}))
-            }
-        }
-    })
-}
-
 #[test]
 fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
-    let model = writing_model();
-    let builder = System::builder().model(&model).workers(1);
+    let arguments = json!({"path": "a", "content": "x\n\u{1b}[2J".repeat(40), "mode": "append"});
+    let model = FakeModel::telling(ModelReply::call("write", &arguments));
     let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
-    let config = builder.dir().write_policy(rules);
-    let system = builder.variable("AUTONOUS_CONFIG_DIR", &config).start();
+    let system = System::builder().model(&model).workers(1).policy(rules).start();
     let file = system.workspace().join("a");
     let mut terminal = conversation(&system);
     let prompt = "[o]nce, this [t]ask, this [c]hat, [d]eny: ";

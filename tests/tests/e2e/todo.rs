@@ -17,8 +17,7 @@ impl Lists {
     }
 
     fn with(variables: &[(&str, &str)]) -> Self {
-        let builder = System::builder().workers(1);
-        Self(variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value)).start())
+        Self(System::builder().workers(1).variables(variables).start())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -188,13 +187,8 @@ fn rules_about_paths_hold_for_the_lists_and_the_contacts() {
     for (path, adds, completes) in
         [("TODO.md", false, false), ("TODO.DONE.md", false, false), ("contacts/**", false, true)]
     {
-        let builder = System::builder();
-        let config = builder.dir().data().join("../config");
-        fs::create_dir_all(&config).unwrap();
         let rule = format!("[[rule]]\npaths = [{path:?}]\ndecision = \"deny\"\nreason = \"not there\"\n");
-        fs::write(config.join("policy.toml"), rule).unwrap();
-        let config = fs::canonicalize(config).unwrap().display().to_string();
-        let lists = Lists(builder.variable("AUTONOUS_CONFIG_DIR", &config).start());
+        let lists = Lists(System::builder().policy(&rule).start());
         lists.write("TODO.md", "- [ ] [Created](2026-01-01 00:00) | old\n");
         let with_anna = json!({"action": "add", "content": "Ask Anna", "people": ["Anna"]});
         for (arguments, is_allowed) in [(with_anna, adds), (complete("old"), completes)] {

@@ -1,7 +1,5 @@
 //! What every request to the model costs before anything was said, and which rules it must carry for that.
 
-use std::fs;
-
 use harness::{FakeModel, ModelReply, System};
 use serde_json::Value;
 
@@ -12,12 +10,8 @@ const NO_WEB: (&str, &str) = ("AUTONOUS_TOOL_DISABLED", "url_fetch,web_search");
 fn hello(variables: &[(&str, &str)]) -> Value {
     let model = FakeModel::answering(vec![ModelReply::Text("Hello.".to_owned())]);
     let builder = System::builder().model(&model).allowing_all().variable(NO_WEB.0, NO_WEB.1);
-    let skill = builder.dir().data().join("skills/reviewing");
-    fs::create_dir_all(&skill).unwrap();
-    fs::write(skill.join("SKILL.md"), "---\nname: reviewing\ndescription: How to review.\n---\nLook.\n")
-        .unwrap();
-    let system =
-        variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value)).start();
+    builder.dir().write_skill("reviewing", "description: How to review.");
+    let system = builder.variables(variables).start();
     assert_eq!(system.reply(&system.say("hello")), "Hello.");
     model.requests().remove(0)
 }

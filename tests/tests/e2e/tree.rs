@@ -75,34 +75,6 @@ fn no_event_is_an_orphan_and_the_tree_is_complete_when_the_reply_is() {
 }
 
 #[test]
-fn the_views_show_the_calls_and_the_phases_of_the_task() {
-    let (system, _model, task) = system_with_a_finished_task();
-    let database = system.database();
-    let calls = database.rows(
-        "select task_id, tool_name, arguments_json, status, output_text, error, started_at, finished_at \
-         from tool_calls order by started_at",
-        |row| {
-            let texts: Vec<Option<String>> =
-                (0..6).map(|column| row.get(column)).collect::<Result<_, _>>()?;
-            let times: (i64, i64) = (row.get(6)?, row.get(7)?);
-            Ok((texts, times))
-        },
-    );
-    assert_eq!(calls.len(), 2);
-    let text = |call: usize, column: usize| calls[call].0[column].as_deref().unwrap_or_default();
-    assert_eq!((text(0, 0), text(0, 1), text(0, 3)), (task.as_str(), "ls", "done"));
-    assert_eq!(serde_json::from_str::<Value>(text(0, 2)).unwrap(), json!({"path": "."}));
-    assert_eq!(text(0, 4), "only.txt\n");
-    assert_eq!(text(1, 3), "failed");
-    assert!(text(1, 5).contains("missing"), "{calls:?}");
-    assert!(calls.iter().all(|(_, (started, finished))| 0 < *started && started <= finished), "{calls:?}");
-    let phases = database.texts("select phase from task_audit order by created_at");
-    for phase in ["ingress", "model", "tool", "reply", "done"] {
-        assert!(phases.iter().any(|found| found == phase), "{phase} is not in {phases:?}");
-    }
-}
-
-#[test]
 fn the_tree_is_printed_while_the_system_runs_and_when_it_does_not() {
     let (mut system, _model, task) = system_with_a_finished_task();
     let running = system.shown(&["tree"]);

@@ -275,10 +275,7 @@ fn an_approver_undoes_the_changes_of_all_and_calls_nothing_else() {
 #[test]
 fn a_skill_that_the_task_has_read_does_not_keep_its_changes_from_being_undone() {
     let server = ToolServer::start();
-    let skill = server.dir().data().join("skills/reading");
-    fs::create_dir_all(&skill).unwrap();
-    let front = "---\nname: reading\ndescription: Reads.\nallowed-tools: read\n---\nRead.\n";
-    fs::write(skill.join("SKILL.md"), front).unwrap();
+    server.dir().write_skill("reading", "description: Reads.\nallowed-tools: read");
     let in_task = |request: Request| request.header("X-Task-Id", "task-1");
     let write = in_task(Request::call("write", &json!({"path": "f", "content": "x"})));
     let written = server.send(write.clone()).envelope();
@@ -405,7 +402,7 @@ fn the_journal_says_that_a_copy_exists_and_what_an_undo_took_back() {
     let server = ToolServer::start();
     let written = change(&server, "write", &json!({"path": "f", "content": "x"}));
     let undone = undo(&server, &written);
-    let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    let journal = fs::read_to_string(server.dir().journal()).unwrap();
     let records: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let end_of = |call: &Envelope| {
         records.iter().find(|record| record["parent_id"] == json!(call.meta.call_id)).unwrap().clone()

@@ -1,39 +1,54 @@
-//! A task that waits for a person: its time stands still, and whatever is killed meanwhile, the decision
-//! holds.
+//! A task that waits for a person: its time stands still, its conversation continues unchanged, and whatever
+//! is killed meanwhile, the decision holds.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use harness::fake_model::results;
 use harness::http::Request;
 use harness::{FakeModel, ModelReply, System, binaries, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
 
-const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
+const RULES: &str = "[[rule]]\ntools = [\"write\", \"delete\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
+
+fn add(path: &str) -> Value {
+    json!({"path": path, "content": "x\n", "mode": "append"})
+}
 
 /// A model that writes a file and then repeats the result.
 fn writing_model() -> FakeModel {
     FakeModel::start(|request| {
-        let messages = request["messages"].as_array().cloned().unwrap_or_default();
-        let said = |message: &Value| message["content"].to_string().contains("just answer");
-        if messages.last().is_some_and(said) {
+        let last = request["messages"].as_array().and_then(|messages| messages.last());
+        if last.is_some_and(|last| last["content"].to_string().contains("just answer")) {
             return ModelReply::Text("here I am".to_owned());
         }
-        match messages.iter().rev().find(|message| message["role"] == "tool") {
-            Some(result) => ModelReply::Text(format!("I was told: {}", result["content"])),
-            None => ModelReply::call("write", &json!({"path": "a", "content": "x\n", "mode": "append"})),
+        match results(request).pop() {
+            Some(result) => ModelReply::Text(format!("I was told: {result}")),
+            None => ModelReply::call("write", &add("a")),
+        }
+    })
+}
+
+/// Makes one call after the other, and then says that it is done.
+fn model_that_calls(calls: Vec<(&'static str, Value)>) -> FakeModel {
+    FakeModel::start(move |request| {
+        let done = results(request).len();
+        match calls.get(done) {
+            Some((tool, arguments)) => {
+                let call = (tool.to_string(), arguments.to_string());
+                ModelReply::TextAndCalls(format!("step {done}"), vec![call])
+            }
+            None => ModelReply::Text("done".to_owned()),
         }
     })
 }
 
 fn system(model: &FakeModel, more: &[(&str, &str)]) -> System {
-    let builder = System::builder().model(model).workers(1);
-    let config = builder.dir().write_policy(RULES);
-    let builder = builder.variable("AUTONOUS_CONFIG_DIR", &config);
-    more.iter().fold(builder, |builder, (name, value)| builder.variable(name, value)).start()
+    System::builder().model(model).workers(1).policy(RULES).variables(more).start()
 }
 
 /// The only request that waits, once there is one.
@@ -45,13 +60,35 @@ fn pending(system: &System) -> String {
     found.unwrap_or_else(|| panic!("nothing waits:\n{}", system.log_tail()))
 }
 
+/// The same once the only task has given its worker free for the `times`th time.
+fn parked(system: &System, times: i64) -> String {
+    let sql = "select count(*) from events where type = 'task.parked'";
+    wait::until_true("the task gives its worker free", || system.database().count(sql) == times);
+    wait::until_true("it is queued", || system.database().task_states() == ["queued"]);
+    pending(system)
+}
+
 fn decide(system: &System, id: &str, decision: &Value) {
     let decided = system.ask_as_approver(Request::post_json(&format!("/approvals/{id}"), decision)).json();
     assert_eq!(decided["id"], id, "{decided}");
 }
 
+fn grant(system: &System, id: &str) {
+    decide(system, id, &json!({"decision": "grant"}));
+}
+
 fn written(system: &System) -> String {
     fs::read_to_string(system.workspace().join("a")).unwrap_or_default()
+}
+
+fn kill(system: &mut System, victim: &str) {
+    if victim == "supervisor" {
+        system.kill();
+        system.restart();
+    } else {
+        system.kill_child(victim);
+        system.wait_until_ready();
+    }
 }
 
 #[test]
@@ -104,46 +141,22 @@ fn a_message_from_the_command_line_says_at_once_that_nobody_was_asked_and_how_to
     assert_eq!(written(&system), "x\n");
 }
 
-/// Kills something while a task waits; then there is a yes, and the file is written once.
-fn killed_while_it_waits(kill: impl FnOnce(&mut System)) {
-    let model = writing_model();
-    let mut system = system(&model, &[]);
-    let task = system.say("write it");
-    let id = pending(&system);
-    kill(&mut system);
-    assert_eq!(pending(&system), id, "the request is still the same one");
-    decide(&system, &id, &json!({"decision": "grant"}));
-    let reply = system.reply(&task);
-    assert!(reply.contains("exit 0"), "{reply}");
-    assert_eq!(written(&system), "x\n");
-}
-
 #[test]
-fn a_worker_that_is_killed_while_it_waits_finds_the_decision_in_its_next_attempt() {
-    killed_while_it_waits(|system| system.kill_child("agent-worker"));
-}
-
-#[test]
-fn a_tool_server_that_is_killed_while_a_task_waits_goes_on() {
-    killed_while_it_waits(|system| {
-        system.kill_child("tool-server");
-        system.wait_until_ready();
-    });
-}
-
-#[test]
-fn a_supervisor_that_is_killed_while_a_task_waits_goes_on() {
-    killed_while_it_waits(|system| {
-        system.kill();
-        system.restart();
-    });
-}
-
-/// Waits until the only task waits without a worker.
-fn parked(system: &System) {
-    let is_parked = || system.database().has_event("task.parked");
-    wait::until_true("the task gives its worker free", is_parked);
-    wait::until_true("it is queued", || system.database().task_states() == ["queued"]);
+fn what_is_killed_while_a_task_waits_changes_nothing() {
+    for victim in ["agent-worker", "tool-server", "supervisor"] {
+        for with_worker in [true, false] {
+            let model = writing_model();
+            let mut system = system(&model, &[]);
+            let task = system.say("write it");
+            let id = if with_worker { pending(&system) } else { parked(&system, 1) };
+            kill(&mut system, victim);
+            assert_eq!(pending(&system), id, "{victim}: the request is still the same one");
+            grant(&system, &id);
+            let reply = system.reply(&task);
+            assert!(reply.contains("exit 0"), "{victim}: {reply}");
+            assert_eq!(written(&system), "x\n", "{victim}");
+        }
+    }
 }
 
 #[test]
@@ -178,65 +191,28 @@ fn a_task_that_waits_for_a_person_holds_no_worker_of_another_chat() {
 }
 
 #[test]
-fn what_is_killed_while_a_task_waits_without_a_worker_changes_nothing() {
-    for victim in ["agent-worker", "tool-server", "supervisor"] {
-        let model = writing_model();
-        let mut system = system(&model, &[]);
-        let task = system.say("write it");
-        let id = pending(&system);
-        parked(&system);
-        match victim {
-            "supervisor" => {
-                system.kill();
-                system.restart();
-            }
-            child => {
-                system.kill_child(child);
-                system.wait_until_ready();
-            }
-        }
-        assert_eq!(pending(&system), id, "{victim}");
-        decide(&system, &id, &json!({"decision": "grant"}));
-        let reply = system.reply(&task);
-        assert!(reply.contains("exit 0"), "{victim}: {reply}");
-        assert_eq!(written(&system), "x\n", "{victim}");
-    }
-}
-
-#[test]
 fn a_supervisor_that_ends_between_the_decision_and_the_next_attempt_finds_the_decision() {
     let model = writing_model();
     let mut system = system(&model, &[]);
     let task = system.say("write it");
-    let id = pending(&system);
-    parked(&system);
-    decide(&system, &id, &json!({"decision": "grant"}));
-    system.kill();
-    system.restart();
+    grant(&system, &parked(&system, 1));
+    kill(&mut system, "supervisor");
     let reply = system.reply(&task);
     assert!(reply.contains("exit 0"), "{reply}");
     assert_eq!(written(&system), "x\n");
 }
 
 #[test]
-fn a_no_and_a_time_that_ran_out_reach_a_task_without_a_worker() {
+fn a_time_that_ran_out_reaches_a_task_without_a_worker() {
     let model = writing_model();
-    let denied = system(&model, &[]);
-    let task = denied.say("write it");
-    let id = pending(&denied);
-    parked(&denied);
-    decide(&denied, &id, &json!({"decision": "deny", "reason": "not today"}));
-    let reply = denied.reply(&task);
-    assert!(reply.contains("APPROVAL_DENIED") && reply.contains("not today"), "{reply}");
-
-    let expired = system(&model, &[("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", "5")]);
-    let task = expired.say("write it");
-    parked(&expired);
-    let reply = expired.reply(&task);
+    let system = system(&model, &[("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", "5")]);
+    let task = system.say("write it");
+    parked(&system, 1);
+    let reply = system.reply(&task);
     assert!(reply.contains("nobody decided in time"), "{reply}");
     let requests = "select count(*) from events where type = 'approval.requested'";
-    assert_eq!(expired.database().count(requests), 1, "the expired call is not asked for again");
-    assert_eq!([written(&denied), written(&expired)], ["", ""]);
+    assert_eq!(system.database().count(requests), 1, "the expired call is not asked for again");
+    assert_eq!(written(&system), "");
 }
 
 #[test]
@@ -244,8 +220,7 @@ fn a_task_that_waits_without_a_worker_is_cancelled_and_its_question_with_it() {
     let model = writing_model();
     let system = system(&model, &[]);
     let task = system.say("write it");
-    let id = pending(&system);
-    parked(&system);
+    let id = parked(&system, 1);
     assert!(system.run_command(&["cancel", &task]).status.success());
     assert_eq!(system.database().task_states(), ["cancelled"]);
     wait::until_true("nobody is asked any more", || {
@@ -254,4 +229,105 @@ fn a_task_that_waits_without_a_worker_is_cancelled_and_its_question_with_it() {
     });
     assert_eq!(system.reply(&system.say("just answer")), "here I am");
     assert_eq!(written(&system), "");
+}
+
+/// Each request of a task begins with the whole of the one before.
+fn assert_only_grew(model: &FakeModel, expected: usize) {
+    let requests = model.requests();
+    assert_eq!(requests.len(), expected, "requests of the model");
+    for (number, pair) in requests.windows(2).enumerate() {
+        let [before, after] = [&pair[0], &pair[1]].map(|request| request["messages"].as_array().unwrap());
+        assert!(after.starts_with(before), "request {}:\n{before:#?}\nbecame\n{after:#?}", number + 2);
+    }
+}
+
+fn long_file(system: &System) -> String {
+    let lines: String = (0..300).map(|number| format!("the line {number} of what was read\n")).collect();
+    fs::write(system.workspace().join("long.txt"), &lines).unwrap();
+    lines
+}
+
+#[test]
+fn what_was_read_before_is_still_there_after_two_waits_and_a_restart() {
+    let read = ("read", json!({"path": "long.txt"}));
+    let list = ("ls", json!({"path": "."}));
+    let calls = vec![read, list.clone(), ("write", add("a")), list, ("write", add("b"))];
+    let model = model_that_calls(calls);
+    let mut system = system(&model, &[]);
+    let lines = long_file(&system);
+    let task = system.say("go");
+    let first = parked(&system, 1);
+    kill(&mut system, "supervisor");
+    grant(&system, &first);
+    let second = parked(&system, 2);
+    kill(&mut system, "agent-worker");
+    grant(&system, &second);
+    assert_eq!(system.reply(&task), "done");
+    assert_only_grew(&model, 6);
+    let last = model.requests().last().unwrap().to_string();
+    assert!(lines.lines().all(|line| last.contains(line)), "{last}");
+    assert!(!last.contains("An earlier attempt"), "{last}");
+    for file in ["a", "b"] {
+        assert_eq!(fs::read_to_string(system.workspace().join(file)).unwrap(), "x\n", "{file}");
+    }
+}
+
+#[test]
+fn a_file_is_deleted_once_and_the_model_is_shown_that_it_is_gone() {
+    let read = ("read", json!({"path": "long.txt"}));
+    let model = model_that_calls(vec![read, ("delete", json!({"path": "long.txt"}))]);
+    let system = system(&model, &[]);
+    long_file(&system);
+    let task = system.say("delete it");
+    grant(&system, &parked(&system, 1));
+    assert_eq!(system.reply(&task), "done");
+    assert_only_grew(&model, 3);
+    let deletes = "select count(*) from events where type = 'tool_call.completed'
+                       and payload ->> 'tool_name' = 'delete'";
+    assert_eq!(system.database().count(deletes), 1);
+}
+
+#[test]
+fn more_calls_than_an_earlier_attempt_tells_are_there_with_their_results() {
+    let read = || ("read", json!({"path": "long.txt"}));
+    let mut calls: Vec<_> = std::iter::repeat_with(read).take(45).collect();
+    for (number, (_, arguments)) in calls.iter_mut().enumerate() {
+        arguments["start_line"] = json!(number + 1);
+        arguments["limit"] = json!(20);
+    }
+    calls.push(("write", add("a")));
+    let model = model_that_calls(calls.clone());
+    let whole = system(&model, &[("AUTONOUS_CONTROL_MAX_TURNS", "60")]);
+    long_file(&whole);
+    let task = whole.say("go");
+    grant(&whole, &parked(&whole, 1));
+    assert_eq!(whole.reply(&task), "done");
+    assert_only_grew(&model, 47);
+}
+
+#[test]
+fn an_attempt_that_is_killed_after_the_wait_tells_what_it_did_to_the_next() {
+    let calls = vec![
+        ("read", json!({"path": "long.txt"})),
+        ("write", add("a")),
+        ("ls", json!({"path": "."})),
+        ("bash", json!({"cmd": "touch begun; sleep 30"})),
+    ];
+    let model = model_that_calls(calls);
+    let system = system(&model, &[]);
+    long_file(&system);
+    system.say("go");
+    grant(&system, &parked(&system, 1));
+    wait::until_true("the command runs", || system.workspace().join("begun").exists());
+    system.kill_child("agent-worker");
+    let asked = |count| wait::until_true("the model is asked", || model.requests().len() >= count);
+    // The read, the write, the list, the command, and then the first request of the next attempt.
+    asked(5);
+    let requests = model.requests();
+    let [waited, again] = [&requests[1], &requests[4]].map(|request| request["messages"].as_array().unwrap());
+    assert!(again.starts_with(waited), "{again:#?}");
+    let last = again.last().unwrap().to_string();
+    assert!(last.contains("ls ") && last.contains("touch begun"), "{last}");
+    assert!(!last.contains("- write") && !last.contains("- read"), "told twice: {last}");
+    assert_eq!(fs::read_to_string(system.workspace().join("a")).unwrap(), "x\n");
 }

@@ -25,13 +25,6 @@ fn release(system: &System) {
     fs::write(system.workspace().join("go"), "").unwrap();
 }
 
-/// The chats in the order in which their tasks were claimed.
-fn claimed(system: &System) -> Vec<String> {
-    let sql = "select inbox.chat_id from events join inbox on inbox.id = events.task_id
-               where events.type = 'task.claimed' order by events.seq";
-    system.database().texts(sql)
-}
-
 fn state_of(system: &System, task: &str) -> Vec<String> {
     system.database().texts(&format!("select state from inbox where id = '{task}'"))
 }
@@ -51,18 +44,6 @@ fn no_chat_waits_for_anothers_command_or_backlog() {
                     (select seq from events where task_id = inbox.id and type = 'task.done')";
     let all: Vec<String> = std::iter::once(first).chain(backlog).collect();
     assert_eq!(system.database().texts(in_order), all);
-}
-
-#[test]
-fn with_one_worker_chats_are_served_in_turn() {
-    let system = System::builder().workers(1).start();
-    let first = system.say_in("a", HELD);
-    wait_until_held(&system, 1);
-    let tasks = ["a", "a", "b", "c", "b"].map(|chat| system.say_in(chat, &direct_ls(".")));
-    release(&system);
-    system.reply(&first);
-    tasks.iter().for_each(|task| drop(system.reply(task)));
-    assert_eq!(claimed(&system), ["a", "b", "c", "a", "b", "a"]);
 }
 
 #[test]
@@ -93,25 +74,6 @@ fn a_cancel_reaches_its_own_task_alone() {
     release(&system);
     tasks.iter().for_each(|task| drop(system.reply(task)));
     assert_eq!(states([0, 1, 2]), ["done", "cancelled", "done"]);
-}
-
-#[test]
-fn two_chats_that_edit_one_file_conflict_and_are_told_what_to_do() {
-    let system = System::start();
-    fs::write(system.workspace().join("notes.txt"), "one\n").unwrap();
-    let ask = |chat: &str, text: &str| system.reply(&system.say_in(chat, text));
-    let edit =
-        |from: &str, to: &str| format!("/edit {}", json!({"path": "notes.txt", "find": from, "replace": to}));
-    for chat in ["a", "b"] {
-        assert!(ask(chat, "/read {\"path\": \"notes.txt\"}").contains("one"));
-    }
-    ask("a", &edit("one", "two"));
-    let refused = ask("b", &edit("one", "three"));
-    assert!(refused.contains("CONFLICT") && refused.contains("read"), "{refused}");
-    assert_eq!(fs::read_to_string(system.workspace().join("notes.txt")).unwrap(), "two\n");
-    ask("b", "/read {\"path\": \"notes.txt\"}");
-    ask("b", &edit("two", "three"));
-    assert_eq!(fs::read_to_string(system.workspace().join("notes.txt")).unwrap(), "three\n");
 }
 
 /// A worker that answers with its text in capitals. It works on `hold` until it may go on; at its first

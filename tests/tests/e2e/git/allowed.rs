@@ -10,8 +10,6 @@ use serde_json::{Value, json};
 
 use super::operator::Operator;
 
-const APPROVER: &str = "FAKE-approver-token";
-
 const HOOK: &str = "printf '#!/bin/sh\\ntouch ../hooked\\n' > r/.git/hooks/pre-commit && \
                     chmod +x r/.git/hooks/pre-commit";
 
@@ -21,33 +19,22 @@ fn operator(mode: Mode, more: impl FnOnce(ToolServerBuilder) -> ToolServerBuilde
     operator
 }
 
-fn asks(builder: ToolServerBuilder) -> ToolServerBuilder {
-    builder.variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER)
-}
-
 fn arguments(line: &str) -> Value {
     json!({"cmd": line, "allow_control_files": true})
-}
-
-fn code(envelope: &Envelope) -> Option<ErrorCode> {
-    envelope.meta.error.as_ref().map(|error| error.code)
 }
 
 /// Asks, says yes, and calls again.
 fn approved(operator: &Operator, line: &str) -> Envelope {
     let asked = operator.server.call("bash", &arguments(line));
-    assert_eq!(code(&asked), Some(ErrorCode::ApprovalRequired), "{asked:?}");
-    let path = format!("/approvals/{}", asked.meta.data["approval_id"].as_str().unwrap());
-    let as_approver = |request: Request| {
-        operator.server.send(request.header("Authorization", &format!("Bearer {APPROVER}")))
-    };
-    let shown = as_approver(Request::get(&path)).json();
+    assert_eq!(asked.error_code(), Some(ErrorCode::ApprovalRequired), "{asked:?}");
+    let id = asked.meta.data["approval_id"].as_str().unwrap();
+    let shown = operator.server.approval(id);
     assert_eq!(shown["reason"], "it may leave files that other programs execute");
     let preview = shown["preview"].as_str().unwrap().to_owned();
     assert!(preview.contains("may leave or change what other programs execute"), "{preview}");
     let first = line.split(' ').next().unwrap();
     assert!(preview.contains(&format!("runs `{first}`")), "{preview}");
-    let yes = as_approver(Request::post_json(&path, &json!({"decision": "grant"})));
+    let yes = operator.server.decide(id, &json!({"decision": "grant"}));
     assert_eq!(yes.status, 200, "{}", yes.text());
     operator.server.call("bash", &arguments(line))
 }
@@ -55,7 +42,7 @@ fn approved(operator: &Operator, line: &str) -> Envelope {
 #[test]
 fn after_a_yes_what_the_command_left_stays_and_is_listed() {
     for mode in [Mode::TierA, Mode::TierBAsOrdinaryUser] {
-        let operator = operator(mode, asks);
+        let operator = operator(mode, ToolServerBuilder::approver);
         let root = operator.server.root();
         let hook = root.join("r/.git/hooks/pre-commit");
         // Without the argument it is taken back.
@@ -81,13 +68,13 @@ fn after_a_yes_what_the_command_left_stays_and_is_listed() {
         assert!(root.join("changed").exists() && !root.join("other").exists());
         // A yes is for one call.
         let again = operator.server.call("bash", &arguments(HOOK));
-        assert_eq!(code(&again), Some(ErrorCode::ApprovalRequired));
+        assert_eq!(again.error_code(), Some(ErrorCode::ApprovalRequired));
     }
 }
 
 #[test]
 fn what_may_stay_outlives_a_killed_server() {
-    let mut operator = operator(Mode::TierA, asks);
+    let mut operator = operator(Mode::TierA, ToolServerBuilder::approver);
     let root = operator.server.root();
     let hook = root.join("r/.git/hooks/pre-commit");
     assert!(approved(&operator, HOOK).ok);
@@ -116,12 +103,12 @@ fn without_a_yes_nothing_runs_and_rules_can_say_yes_or_no() {
         (rule("allow"), true, Some(ErrorCode::ApprovalRequired)),
     ] {
         let more = |builder: ToolServerBuilder| {
-            let builder = if approver { asks(builder) } else { builder };
+            let builder = if approver { builder.approver() } else { builder };
             builder.policy(&rules)
         };
         let operator = operator(Mode::TierA, more);
         let refused = operator.server.call("bash", &arguments(HOOK));
-        assert_eq!(code(&refused), expected, "{rules}");
+        assert_eq!(refused.error_code(), expected, "{rules}");
         assert_eq!(
             refused.meta.data["approval_id"].is_string(),
             approver && refused.meta.data["replay"].is_object()
@@ -148,7 +135,7 @@ fn it_runs_alone_so_that_nothing_of_another_command_stays() {
     wait::until_true("the other command runs", || root.join("begun").exists());
     let body = arguments("touch alone; git -C r config core.editor mine");
     let allowed = thread::spawn(move || Request::call("bash", &body).send(address).envelope());
-    let journal = operator.server.dir().data().join("journal/tool-calls.jsonl");
+    let journal = operator.server.dir().journal();
     wait::until_true("the call is there", || fs::read_to_string(&journal).unwrap().contains("touch alone"));
     // It waits: the other one does not see it while it runs.
     fs::write(root.join("go"), "").unwrap();

@@ -153,7 +153,7 @@ fn what_was_taken_back_can_be_read_and_the_answer_says_where_and_how_to_ask() {
     assert!(read(quarantine.join("r/.git/config")).stdout.contains("less -R"));
     let kept = fs::read_to_string(config).unwrap();
     assert!(kept.contains("name = Me") && !kept.contains("pager"), "{kept}");
-    let journal = fs::read_to_string(operator.server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
+    let journal = fs::read_to_string(operator.server.dir().journal()).unwrap();
     assert!(journal.contains(why), "{journal}");
 }
 
@@ -178,7 +178,7 @@ fn a_server_that_is_killed_before_the_check_does_it_at_its_next_start() {
     });
     assert!(fs::read_to_string(&config).unwrap().contains("editor = mine"));
     harness::wait::until_true("it is in the journal", || {
-        let journal = operator.server.dir().data().join("journal/tool-calls.jsonl");
+        let journal = operator.server.dir().journal();
         fs::read_to_string(journal).unwrap().contains("INTERRUPTED")
     });
 }

@@ -1,6 +1,6 @@
 //! What a person must allow of the web: hosts that are not listed, and requests that send data.
 
-use harness::http::{Answer, Request};
+use harness::http::Request;
 use harness::{ToolServer, ToolServerBuilder};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
@@ -9,42 +9,31 @@ use super::network::{PUBLIC, in_a_network_of_its_own};
 use super::site::{Reply, Site};
 use super::{assert_code, fetch};
 
-const APPROVER: &str = "FAKE-approver-token";
 const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
 
 fn builder(variables: &[(&str, &str)]) -> ToolServerBuilder {
-    let builder = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true");
-    variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value))
+    ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true").variables(variables)
 }
 
 fn asking(variables: &[(&str, &str)]) -> ToolServer {
-    builder(variables).variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER).start()
-}
-
-fn code(envelope: &Envelope) -> Option<ErrorCode> {
-    envelope.meta.error.as_ref().map(|error| error.code)
-}
-
-fn as_approver(server: &ToolServer, request: Request) -> Answer {
-    server.send(request.header("Authorization", &format!("Bearer {APPROVER}")))
+    builder(variables).approver().start()
 }
 
 /// The request that a refused call made.
 fn shown(server: &ToolServer, refused: &Envelope) -> Value {
-    assert_eq!(code(refused), REQUIRED, "{refused:?}");
+    assert_eq!(refused.error_code(), REQUIRED, "{refused:?}");
     let id = refused.meta.data["approval_id"].as_str().unwrap();
-    as_approver(server, Request::get(&format!("/approvals/{id}"))).json()
+    server.approval(id)
 }
 
 fn grant(server: &ToolServer, refused: &Envelope, scope: &str) {
     let id = shown(server, refused)["id"].as_str().unwrap().to_owned();
-    let yes = json!({"decision": "grant", "scope": scope});
-    let answer = as_approver(server, Request::post_json(&format!("/approvals/{id}"), &yes));
+    let answer = server.decide(&id, &json!({"decision": "grant", "scope": scope}));
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 fn pending(server: &ToolServer) -> usize {
-    let answer = as_approver(server, Request::get("/approvals?state=pending"));
+    let answer = server.as_approver(Request::get("/approvals?state=pending"));
     answer.json()["approvals"].as_array().unwrap().len()
 }
 
@@ -79,10 +68,10 @@ fn a_host_that_is_not_listed_asks_and_a_yes_is_for_it_alone() {
             assert!(fetch(&server, &format!("http://page.test/{path}")).ok, "{path}");
         }
         let before = site.count();
-        assert_eq!(code(&fetch(&server, "http://other.test/")), REQUIRED);
+        assert_eq!(fetch(&server, "http://other.test/").error_code(), REQUIRED);
         let elsewhere =
             Request::call("url_fetch", &json!({"url": page})).header("X-Session-Id", "telegram:2");
-        assert_eq!(code(&server.send(elsewhere).envelope()), REQUIRED);
+        assert_eq!(server.send(elsewhere).envelope().error_code(), REQUIRED);
         let search = server.call("web_search", &json!({"q": "rust"}));
         let asked = shown(&server, &search);
         assert_eq!(asked["preview"], "searches at html.duckduckgo.com for:\nrust\n", "{asked}");
@@ -90,7 +79,7 @@ fn a_host_that_is_not_listed_asks_and_a_yes_is_for_it_alone() {
         // It is remembered over a restart.
         server.crash(|_| ());
         assert!(fetch(&server, "http://page.test/d").ok);
-        assert_eq!(code(&fetch(&server, "http://other.test/")), REQUIRED);
+        assert_eq!(fetch(&server, "http://other.test/").error_code(), REQUIRED);
     });
 }
 
@@ -150,19 +139,19 @@ fn what_sends_data_asks_also_at_a_listed_host_and_shows_all_of_it() {
             grant(&server, &server.call("url_fetch", post), "call");
             assert_eq!(server.call("url_fetch", post).stdout, "thanks\n");
             assert_eq!(site.last().body, body);
-            assert_eq!(code(&server.call("url_fetch", post)), REQUIRED, "a yes is for one call");
+            assert_eq!(server.call("url_fetch", post).error_code(), REQUIRED, "a yes is for one call");
             // A yes for pages of the host covers nothing that is sent to it.
             let server = asking(&[]);
             grant(&server, &fetch(&server, url), "chat");
             assert!(fetch(&server, url).ok);
-            assert_eq!(code(&server.call("url_fetch", post)), REQUIRED);
+            assert_eq!(server.call("url_fetch", post).error_code(), REQUIRED);
             // A rule can allow it, and requests without a body work as before.
             let allow =
                 "[[rule]]\ncircumstances = [\"sends_data\"]\nhosts = [\"page.test\"]\ndecision = \"allow\"\n";
             let server = builder(&[("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")]).policy(allow).start();
             assert!(server.call("url_fetch", post).ok);
             let elsewhere = json!({"url": "http://other.test/", "method": "POST"});
-            assert_eq!(code(&server.call("url_fetch", &elsewhere)), REQUIRED);
+            assert_eq!(server.call("url_fetch", &elsewhere).error_code(), REQUIRED);
         },
     );
 }
@@ -234,8 +223,7 @@ fn nobody_is_asked_about_what_could_not_be_allowed() {
 fn without_an_approver_what_would_ask_is_refused() {
     let check = |variables: &[(&str, &str)], approver: bool| {
         let builder = builder(variables);
-        let builder =
-            if approver { builder.variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER) } else { builder };
+        let builder = if approver { builder.approver() } else { builder };
         let mut server = builder.start();
         let pid = server.program().pid();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
@@ -254,7 +242,7 @@ fn without_an_approver_what_would_ask_is_refused() {
     // One is listed: another is refused with the line that would send it again.
     let (server, _) = check(&[("AUTONOUS_FETCH_ALLOWED_HOSTS", "page.test")], false);
     let refused = fetch(&server, "http://other.test/");
-    assert_eq!(code(&refused), REQUIRED, "{refused:?}");
+    assert_eq!(refused.error_code(), REQUIRED, "{refused:?}");
     assert!(refused.meta.data["approval_id"].is_null());
     assert!(refused.meta.data["replay"]["curl"].as_str().unwrap().contains("other.test"));
     // The command line says which rule decides.

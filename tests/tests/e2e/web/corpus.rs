@@ -37,7 +37,7 @@ fn server(variables: &[(&str, &str)]) -> ToolServer {
         .token(TOKEN)
         .variable("AUTONOUS_TOOL_DISABLE_EXEC", "true")
         .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*");
-    variables.iter().fold(builder, |builder, (name, value)| builder.variable(name, value)).start()
+    builder.variables(variables).start()
 }
 
 /// What a step in words asks of the world: the answer of `/x`, the host that stands for `{TEST_HTTP}`, and

@@ -8,7 +8,7 @@ use std::thread;
 use harness::ToolServer;
 use serde_json::json;
 
-use super::{Met, Whose, approval, builder, decide, grant, run, tree};
+use super::{Met, Whose, builder, grant, run, tree};
 
 const ASK_ALL: &str = "[[rule]]\ntools = [\"bash\"]\ndecision = \"ask\"\n";
 
@@ -240,7 +240,7 @@ fn a_file_that_appears_or_a_link_that_leads_elsewhere_asks_again() {
         change();
         let next = asked(&server, line).unwrap();
         assert_ne!(next, id, "{line}");
-        decide(&server, &next, json!({"decision": "deny"}));
+        server.decide(&next, &json!({"decision": "deny"}));
     };
     again("sh d/*.new; true", &|| fs::write(root.join("d/x.new"), "touch EVIL\n").unwrap());
     again("make -s -C d", &|| fs::write(root.join("d/GNUmakefile"), "all:\n\ttouch EVIL\n").unwrap());
@@ -260,8 +260,8 @@ fn the_question_says_what_the_yes_is_bound_to() {
     lay_out(&server.root());
     let preview = |line: &str| {
         let id = asked(&server, line).unwrap();
-        let shown = approval(&server, &id)["preview"].as_str().unwrap().to_owned();
-        decide(&server, &id, json!({"decision": "deny"}));
+        let shown = server.approval(&id)["preview"].as_str().unwrap().to_owned();
+        server.decide(&id, &json!({"decision": "deny"}));
         shown
     };
     let known = preview("cd d && tac part1.txt");

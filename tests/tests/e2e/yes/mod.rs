@@ -11,10 +11,9 @@ use std::path::Path;
 use harness::http::{Answer, Request};
 use harness::{ToolServer, ToolServerBuilder};
 use protocol::{Envelope, ErrorCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const CALLER: &str = "FAKE-caller-token";
-const APPROVER: &str = "FAKE-approver-token";
 
 /// The chat and task of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +33,7 @@ enum Met {
 }
 
 fn builder(policy: &str) -> ToolServerBuilder {
-    let builder = ToolServer::builder().token(CALLER).variable("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER);
-    builder.policy(policy)
+    ToolServer::builder().token(CALLER).approver().policy(policy)
 }
 
 /// Calls `bash` with a line, or with arguments if it is a JSON object.
@@ -56,7 +54,7 @@ fn answer(server: &ToolServer, line: &str, whose: Whose) -> Envelope {
 }
 
 fn met(envelope: &Envelope) -> Met {
-    match envelope.meta.error.as_ref().map(|error| error.code) {
+    match envelope.error_code() {
         None => Met::Ran,
         Some(ErrorCode::ApprovalRequired) => {
             Met::Asked(envelope.meta.data["approval_id"].as_str().unwrap().to_owned())
@@ -68,20 +66,8 @@ fn met(envelope: &Envelope) -> Met {
     }
 }
 
-fn as_approver(server: &ToolServer, request: Request) -> Answer {
-    server.send(request.header("Authorization", &format!("Bearer {APPROVER}")))
-}
-
-fn decide(server: &ToolServer, id: &str, decision: Value) -> Answer {
-    as_approver(server, Request::post_json(&format!("/approvals/{id}"), &decision))
-}
-
 fn grant(server: &ToolServer, id: &str, scope: &str) -> Answer {
-    decide(server, id, json!({"decision": "grant", "scope": scope}))
-}
-
-fn approval(server: &ToolServer, id: &str) -> Value {
-    as_approver(server, Request::get(&format!("/approvals/{id}"))).json()
+    server.decide(id, &json!({"decision": "grant", "scope": scope}))
 }
 
 /// The paths of all that is in the root.

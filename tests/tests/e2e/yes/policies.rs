@@ -7,7 +7,7 @@ use std::thread;
 use harness::ToolServer;
 use serde_json::json;
 
-use super::{Met, Whose, approval, builder, decide, grant, run, tree};
+use super::{Met, Whose, builder, grant, run, tree};
 
 const TABLE: &str = include_str!("policies.txt");
 
@@ -76,7 +76,7 @@ fn check(row: &Row<'_>) {
                 continue;
             }
             ("no", Met::Asked(id)) => {
-                assert_eq!(decide(&server, id, json!({"decision": "deny"})).status, 200, "{what}");
+                assert_eq!(server.decide(id, &json!({"decision": "deny"})).status, 200, "{what}");
             }
             _ => panic!("{what}: {found:?}"),
         }
@@ -86,7 +86,7 @@ fn check(row: &Row<'_>) {
 
 /// Whether a yes may be given for more than the call.
 fn can_last(server: &ToolServer, id: &str) -> bool {
-    approval(server, id)["covers"].is_string()
+    server.approval(id)["covers"].is_string()
 }
 
 #[test]

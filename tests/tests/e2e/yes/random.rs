@@ -8,7 +8,7 @@ use harness::ToolServer;
 use harness::random::Random;
 use serde_json::json;
 
-use super::{Met, Whose, approval, builder, decide, grant, run, tree};
+use super::{Met, Whose, builder, grant, run, tree};
 
 /// Harmless commands that leave something.
 const COMMANDS: [&str; 4] = ["touch", "mkdir", "mkfifo", "ln"];
@@ -176,11 +176,11 @@ fn decide_somehow(server: &ToolServer, id: &str, can_last: bool, choice: usize, 
         }
         _ => {}
     }
-    assert_eq!(decide(server, id, json!({"decision": "deny"})).status, 200, "{what}");
+    assert_eq!(server.decide(id, &json!({"decision": "deny"})).status, 200, "{what}");
 }
 
 fn answered_for_the_chat(server: &ToolServer, id: &str) -> bool {
-    approval(server, id)["decision"]["scope"] == "chat"
+    server.approval(id)["decision"]["scope"] == "chat"
 }
 
 #[test]

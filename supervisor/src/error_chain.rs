@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-/// The error, and after each colon what caused it.
-pub fn error_chain(error: &(dyn Error + 'static)) -> String {
+pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
     anyhow::Chain::new(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
