@@ -14,6 +14,9 @@ pub struct Attachment {
     pub size_bytes: Option<u64>,
 }
 
+/// The kinds of files in which somebody speaks.
+pub const SPEECH: [&str; 3] = ["voice message", "video note", "audio"];
+
 /// The endings of names that we make, by media type.
 const ENDINGS: [(&str, &str); 20] = [
     ("image/jpeg", "jpg"),

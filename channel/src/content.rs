@@ -1,8 +1,11 @@
 //! The content of an outgoing message: a text, an edit, a file or a reaction.
 
+use std::io;
+
 use protocol::MessageId;
 use serde::{Deserialize, Serialize};
 
+use super::BoxFuture;
 use crate::formatting::{Entity, FormattedText};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +66,12 @@ pub enum FileBody {
     Bytes(Vec<u8>),
     /// In the database, from which they are read in parts.
     Stored(StoredFile),
+}
+
+/// Reads the files that are in the database.
+pub trait StoredFiles: Send + Sync {
+    /// A part of a file, counted from 0; none behind the last.
+    fn part<'a>(&'a self, id: &'a str, number: u32) -> BoxFuture<'a, io::Result<Option<Vec<u8>>>>;
 }
 
 /// A file in the database.

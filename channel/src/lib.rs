@@ -2,7 +2,7 @@
 //!
 //! The store and the supervisor know channels by this crate alone, which imports nothing of theirs. To add a
 //! channel, implement [`Channel`] in a folder of the supervisor's `channels/` and add a line to the list in
-//! its `all_channels.rs`.
+//! its `all_channels.rs`; one that outgrows a folder is a crate, as `telegram` is.
 
 #![expect(missing_docs, reason = "comments are where a name is not enough")]
 
@@ -10,9 +10,11 @@ pub mod access;
 pub mod attachment;
 pub mod chat;
 pub mod content;
+pub mod download;
 pub mod formatting;
 pub mod sign;
 pub mod update;
+pub mod update_sink;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -26,8 +28,10 @@ use tokio_util::sync::CancellationToken;
 pub use access::{Access, Audience};
 pub use chat::{ChannelName, Chat};
 pub use content::Content;
+use download::{Download, NoDownload};
 use sign::{Shown, Sign};
 use update::PressAnswer;
+use update_sink::UpdateSink;
 
 use crate::formatting::FormattedText;
 
@@ -45,8 +49,19 @@ pub trait Channel: Send + Sync {
     /// Who may use it.
     fn access(&self) -> &Access;
 
-    /// Receives until `stop`, through a `Reception`.
-    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()>;
+    /// Which of the messages that waited while the supervisor was off are run; none if no messages wait.
+    fn backlog(&self) -> Option<BacklogLimits> {
+        None
+    }
+
+    /// Receives until `stop`, and gives everything to `sink`.
+    fn receive(self: Arc<Self>, sink: Box<dyn UpdateSink>, stop: CancellationToken)
+    -> BoxFuture<'static, ()>;
+
+    /// Begins to download a file that a message brought, by the [`attachment::Attachment::source`] of it.
+    fn download<'a>(&'a self, _source: &'a str) -> BoxFuture<'a, Result<Download, NoDownload>> {
+        Box::pin(std::future::ready(Err(NoDownload::Never("The channel has no files.".to_owned()))))
+    }
 
     /// The messages that a reply is sent as, in order; `format` says how it is written.
     fn decorate(&self, reply: &str, format: ReplyFormat) -> Vec<Content>;
@@ -106,6 +121,24 @@ pub enum Delivery {
     Pull,
     /// The channel is not configured: replies wait in the outbox for a run in which it is.
     Off,
+}
+
+/// What is run of the messages that waited while the supervisor was off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BacklogLimits {
+    /// Older messages are stored but not run.
+    pub window: Duration,
+    /// At most this many are run in each chat.
+    pub most: u32,
+}
+
+/// A command of a chat as people see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Described {
+    /// Without the slash.
+    pub name: &'static str,
+    /// A line for the menu.
+    pub summary: &'static str,
 }
 
 /// How fast a channel takes messages.

@@ -6,6 +6,7 @@
 pub mod allocator;
 pub mod confinement;
 pub mod descriptors;
+mod error_chain;
 pub mod exit;
 pub mod fd_passing;
 pub mod forked;
@@ -21,4 +22,5 @@ pub mod self_check;
 pub mod shutdown;
 pub mod sign_of_life;
 
+pub use error_chain::error_chain;
 pub use secrets::Secret;

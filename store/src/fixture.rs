@@ -20,6 +20,7 @@ use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Claimed};
 use super::inbox::{self, IncomingMessage};
 use super::{Store, events, open};
+use channel::update_sink::UpdateSink;
 use channel::{
     Access, BoxFuture, Channel, ChannelName, Channels, Chat, Content, Delivery, Outgoing, Rejection,
     SendOutcome,
@@ -60,7 +61,7 @@ impl Channel for Local {
         &self.0
     }
 
-    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    fn receive(self: Arc<Self>, _: Box<dyn UpdateSink>, stop: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(stop.cancelled_owned())
     }
 

@@ -3,11 +3,14 @@
 //!
 //! A file without a row in the outbox is one that was being fetched; the next start deletes it.
 
-use channel::content::{FileBody, StoredFile};
+use std::io;
+
+use channel::BoxFuture;
+use channel::content::{FileBody, StoredFile, StoredFiles};
 use protocol::EventId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::StoreError;
+use super::{Store, StoreError};
 
 /// The ID of a file that the outbox is to send; one that comes as bytes is stored.
 pub(super) fn of(connection: &Connection, body: &FileBody) -> Result<String, StoreError> {
@@ -49,6 +52,13 @@ pub fn add_part(
 pub fn part(connection: &Connection, id: &str, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
     let sql = "select bytes from outgoing_parts where file_id = ?1 and number = ?2";
     Ok(connection.prepare_cached(sql)?.query_row(params![id, number], |row| row.get(0)).optional()?)
+}
+
+impl StoredFiles for Store {
+    fn part<'a>(&'a self, id: &'a str, number: u32) -> BoxFuture<'a, io::Result<Option<Vec<u8>>>> {
+        let id = id.to_owned();
+        Box::pin(async move { self.write(move |tx| part(tx, &id, number)).await.map_err(io::Error::other) })
+    }
 }
 
 /// Deletes a file that will not be sent.

@@ -3,16 +3,28 @@
 use std::sync::Arc;
 
 use channel::{Channel, Channels};
+use store::Store;
+use telegram::Telegram;
 
 use crate::channels::local::Local;
-use crate::channels::telegram::Telegram;
+use crate::commands::COMMANDS;
 use crate::config::ChannelSettings;
-use crate::reception::Inbound;
+use crate::health::{Board, PartName, Reading};
 
 /// The channels.
-pub(crate) fn channels(settings: &ChannelSettings, inbound: Inbound) -> Result<Channels, reqwest::Error> {
+pub(crate) fn channels(settings: &ChannelSettings, store: &Store) -> Result<Channels, reqwest::Error> {
+    let files = Arc::new(store.clone());
     Ok(Channels::new([
         Arc::new(Local::default()) as Arc<dyn Channel>,
-        Arc::new(Telegram::new(settings.telegram.as_ref(), inbound)?),
+        Arc::new(Telegram::new(settings.telegram.as_ref(), files, &COMMANDS)?),
     ]))
+}
+
+/// Notes how the channels are before they are asked for the first time.
+pub(crate) fn note_unasked(settings: &ChannelSettings, board: &Board) {
+    let reading = match settings.telegram {
+        Some(_) => Reading::untried("not asked yet"),
+        None => Reading::off("off: AUTONOUS_TELEGRAM_TOKEN is not set"),
+    };
+    board.set(PartName::Telegram, reading);
 }

@@ -3,8 +3,6 @@
 //! An invalid value stops the start and names its variable. Only this module reads the environment or the
 //! current directory.
 
-mod telegram;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,14 +19,14 @@ use settings::table::{
     TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, TOOL_TOKEN, WORKERS, WORKSPACES,
 };
 use settings::{Program, Row, SettingError, Source};
+use telegram::TelegramSettings;
 
 use crate::children::environment::ChildSettings;
 use crate::children::fetch_secrets::fetch_secrets;
 use crate::data_dir::DataDir;
 use crate::schedules::ScheduleLimits;
 use crate::terminal::age::Span;
-
-pub(crate) use telegram::TelegramSettings;
+use crate::transcribe::Transcription;
 
 /// The variables that hold secrets; they are removed from the environment first.
 pub(crate) fn secret_variables(source: &Source) -> Vec<String> {
@@ -96,6 +94,8 @@ pub(crate) struct TaskSettings {
 pub(crate) struct ChannelSettings {
     /// The bot; none without `AUTONOUS_TELEGRAM_TOKEN`.
     pub telegram: Option<TelegramSettings>,
+    /// How voice messages become text.
+    pub transcription: Option<Transcription>,
 }
 
 impl Config {
@@ -132,7 +132,10 @@ impl Config {
             retention: RETENTION.read(source)?,
             shown,
             tasks,
-            channels: ChannelSettings { telegram: TelegramSettings::read(source)? },
+            channels: ChannelSettings {
+                telegram: TelegramSettings::read(source)?,
+                transcription: Transcription::read(source)?,
+            },
             children: ChildSettings::read(source, own_directory()?)?,
             data,
         })

@@ -2,14 +2,14 @@
 //! never in memory as a whole.
 
 use channel::content::StoredFile;
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use protocol::effect::MAX_FILE_BYTES;
 use protocol::{ErrorCode, ToolError};
 use reqwest::RequestBuilder;
 use store::{Store, StoreError, outgoing_files};
 
-use crate::error_chain::error_chain;
 use crate::tool_files::{GetError, opened};
+use process::error_chain;
 
 /// A part has at least this size, but for the last.
 const PART_BYTES: usize = 512 * 1024;
@@ -54,21 +54,6 @@ async fn copy_parts(response: reqwest::Response, store: &Store, id: &str) -> Res
             return stored.ok_or_else(empty);
         }
     }
-}
-
-/// The bytes of a stored file, read from the database as they are asked for.
-pub(crate) fn parts(
-    store: Store,
-    file: &StoredFile,
-) -> impl Stream<Item = Result<Vec<u8>, StoreError>> + use<> {
-    let id = file.id.clone();
-    stream::try_unfold(0, move |number| {
-        let (store, id) = (store.clone(), id.clone());
-        async move {
-            let part = store.write(move |tx| outgoing_files::part(tx, &id, number)).await?;
-            Ok(part.map(|part| (part, number + 1)))
-        }
-    })
 }
 
 fn not_opened(error: GetError) -> ToolError {

@@ -20,10 +20,10 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::error_chain::error_chain;
 use crate::file_copy::copy;
 use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
+use process::error_chain;
 
 /// How many are answered at once.
 const AT_ONCE: usize = 4;

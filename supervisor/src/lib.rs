@@ -8,7 +8,6 @@
 mod all_channels;
 mod approvals;
 mod backup;
-mod bounded_body;
 mod cancel_signal;
 mod channels;
 mod check;
@@ -21,8 +20,8 @@ mod contacts;
 mod control;
 mod data_dir;
 mod dispatch;
+mod downloads;
 mod effects;
-mod error_chain;
 mod file_copy;
 mod file_requests;
 mod health;

@@ -301,7 +301,7 @@ fn not_now(error: reqwest::Error) -> PutError {
 }
 
 fn in_words(error: reqwest::Error) -> String {
-    crate::error_chain::error_chain(&error.without_url())
+    process::error_chain(&error.without_url())
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use process::Secret;
+use http_body_util::{BodyExt as _, Limited};
+use process::{Secret, error_chain};
 use protocol::{SessionId, TaskId};
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
@@ -13,8 +14,6 @@ use serde::Deserialize;
 use settings::table::{TRANSCRIBE, TRANSCRIBE_API_KEY, TRANSCRIBE_MODEL};
 use settings::{Row, SettingError, Source};
 
-use crate::bounded_body::{self, BodyError};
-use crate::error_chain::error_chain;
 use crate::tool_files::{ToolFiles, quoted};
 
 /// How long either may take.
@@ -122,11 +121,12 @@ impl Transcriber {
         if !answer.status().is_success() {
             return Err(format!("the service answered with {}", answer.status()));
         }
-        let body = bounded_body::read(answer, MAX_ANSWER_BYTES).await.map_err(|error| match error {
-            BodyError::TooLarge(_) => error.to_string(),
-            BodyError::Broken(error) => in_words(error),
+        let body = Limited::new(Body::from(answer), MAX_ANSWER_BYTES).collect().await;
+        let body = body.map_err(|error| match error.downcast() {
+            Ok(error) => in_words(*error),
+            Err(_) => format!("the response has more than {} MiB", MAX_ANSWER_BYTES >> 20),
         })?;
-        let answer: Answer = serde_json::from_slice(&body).map_err(|error| error.to_string())?;
+        let answer: Answer = serde_json::from_slice(&body.to_bytes()).map_err(|error| error.to_string())?;
         Ok(answer.text)
     }
 }

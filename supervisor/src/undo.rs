@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::changes::ChangedFile;
 
-use crate::error_chain::error_chain;
 use crate::journal::Journal;
 use crate::tool_files::Caller;
+use process::error_chain;
 
 /// A tool server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -102,7 +102,7 @@ impl Approvals {
         match read(request.json(&body).timeout(PATIENCE)).await {
             Ok(outcome) => outcome,
             Err(error) => {
-                let error = crate::error_chain::error_chain(&error.without_url());
+                let error = process::error_chain(&error.without_url());
                 tracing::warn!(error, "the tool server did not take a decision");
                 Outcome::Unreachable
             }

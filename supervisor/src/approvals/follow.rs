@@ -12,7 +12,7 @@ use super::client::Approvals;
 use super::events::EventsError;
 use super::pass_on::{self, NotPassedOn};
 use crate::cancel_signal::CancelSignal;
-use crate::error_chain::error_chain;
+use process::error_chain;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);

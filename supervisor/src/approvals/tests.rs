@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
+use channel::update_sink::UpdateSink;
 use channel::{
     Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
 };
@@ -144,7 +145,7 @@ impl Channel for Chats {
         Delivery::Push
     }
 
-    fn receive(self: Arc<Self>, _: CancellationToken) -> BoxFuture<'static, ()> {
+    fn receive(self: Arc<Self>, _: Box<dyn UpdateSink>, _: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 

@@ -7,4 +7,3 @@ pub(crate) mod pace;
 pub(crate) mod progress;
 mod room;
 pub(crate) mod sender;
-pub(crate) mod telegram;

@@ -17,7 +17,7 @@ use crate::children::environment::ChildSettings;
 use crate::children::spawn::{Given, Program, SpawnError, command};
 use crate::children::tool_server;
 use crate::config::Config;
-use crate::error_chain::error_chain;
+use process::error_chain;
 
 /// The pipe with the secrets of one must not be open while another is forked.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use teloxide::payloads::GetMe;
+use telegram::{TelegramSettings, Unidentified, username};
 use tokio::time::timeout;
 
 use super::Finding;
-use crate::channels::telegram::bot;
-use crate::config::TelegramSettings;
 
 const NAME: &str = "Telegram";
 
@@ -18,21 +16,17 @@ pub(super) async fn telegram(settings: Option<&TelegramSettings>) -> Finding {
     let Some(settings) = settings else {
         return Finding::ok(NAME, "off: AUTONOUS_TELEGRAM_TOKEN is not set");
     };
-    let api = match bot::api(settings) {
-        Ok(api) => api,
-        Err(error) => return Finding::fail(NAME, error.without_url().to_string(), "Please report this bug."),
-    };
-    match timeout(PATIENCE, api.call(&GetMe::new())).await {
+    match timeout(PATIENCE, username(settings)).await {
         Err(_) => Finding::fail(NAME, "no answer", "Check the network and AUTONOUS_TELEGRAM_API_URL."),
-        Ok(Err(error)) => {
+        Ok(Err(Unidentified::Client(error))) => Finding::fail(NAME, error, "Please report this bug."),
+        Ok(Err(Unidentified::Call(error))) => {
             let remedy = "Check AUTONOUS_TELEGRAM_TOKEN (from BotFather) and the network.";
-            Finding::fail(NAME, error.to_string(), remedy)
+            Finding::fail(NAME, error, remedy)
         }
-        Ok(Ok(me)) => {
+        Ok(Ok(username)) => {
             let named = settings.allowed_chats.len() + settings.allowed_users.len();
             let paired = "`supervisor chats` lists those that were paired";
-            let what =
-                format!("reachable as @{}, {named} chats and users in the settings; {paired}", me.username());
+            let what = format!("reachable as @{username}, {named} chats and users in the settings; {paired}");
             Finding::ok(NAME, what)
         }
     }

@@ -15,7 +15,7 @@ use super::launcher::Launcher;
 use super::restart::{Exit, RestartPolicy};
 use super::spawn::{Given, SpawnError};
 use super::terminate::{ExitReport, terminate};
-use crate::error_chain::error_chain;
+use process::error_chain;
 
 /// What differs between the children.
 pub(crate) trait ManagedChild: Send {

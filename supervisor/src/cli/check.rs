@@ -12,9 +12,9 @@ use crate::check::{Finding, Verdict, check};
 use crate::config::Config;
 use crate::control::status::Status;
 use crate::data_dir::DataDir;
-use crate::error_chain::error_chain;
 use crate::terminal::width::wrapped;
 use crate::terminal::{Colour, Screen};
+use process::error_chain;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {

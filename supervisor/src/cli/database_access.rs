@@ -1,20 +1,14 @@
 //! How a command may change the database: through the running supervisor, or itself when none is running.
 
-use std::sync::Arc;
-
 use channel::Channels;
 use protocol::EventId;
 use store::{Store, events};
 
 use super::error::CommandError;
 use crate::all_channels::channels;
-use crate::cancel_signal::CancelSignal;
-use crate::commands::models::Models;
 use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
-use crate::health::Board;
 use crate::queries;
-use crate::reception::Inbound;
 
 /// Who may write to the database.
 pub(super) enum DatabaseAccess {
@@ -43,18 +37,6 @@ pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, Co
     let store = Store::open(&data.database())?;
     let run = store.write(|tx| events::newest_run(tx)).await?;
     let run = run.unwrap_or_else(EventId::new);
-    let inbound = Inbound {
-        store: store.clone(),
-        run: run.clone(),
-        cancel_signal: CancelSignal::default(),
-        file_requests: Arc::default(),
-        models: Models::default(),
-        limits: Default::default(),
-        board: Board::default(),
-        approvals: None,
-        files: None,
-        files_came: Default::default(),
-    };
-    let channels = channels(&ChannelSettings::default(), inbound)?;
+    let channels = channels(&ChannelSettings::default(), &store)?;
     Ok(DatabaseAccess::Exclusive(ExclusiveStore { store, channels, run, _lock: lock }))
 }

@@ -16,7 +16,7 @@ mod status;
 mod undo;
 mod whoami;
 
-use channel::Chat;
+use channel::{Chat, Described};
 use protocol::{EventId, Origin, TaskId};
 use rusqlite::Connection;
 use settings::quotas::Limits;
@@ -60,15 +60,6 @@ pub(crate) enum Parsed {
     Command(Command),
     /// One of ours with arguments that it does not take: how it is used.
     Misused(&'static str),
-}
-
-/// A command as people see it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Described {
-    /// Without the slash.
-    pub name: &'static str,
-    /// A line for the menu.
-    pub summary: &'static str,
 }
 
 /// All commands, in the order of the menu.

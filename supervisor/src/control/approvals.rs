@@ -71,7 +71,7 @@ async fn send(request: RequestBuilder) -> Result<reqwest::Response, ControlError
 }
 
 fn no_answer(error: reqwest::Error) -> ControlError {
-    let error = crate::error_chain::error_chain(&error.without_url());
+    let error = process::error_chain(&error.without_url());
     tracing::warn!(error, "the tool server gave no answer about approvals");
     ControlError::NoToolServer
 }

@@ -10,7 +10,7 @@ use axum::response::Response;
 use super::Control;
 use super::approvals::pass_on;
 use super::error::ControlError;
-use crate::error_chain::error_chain;
+use process::error_chain;
 
 /// The headers that say how to make the call, and for which session and task.
 const PASSED_ON: [HeaderName; 9] = [

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use channel::update_sink::UpdateSink;
 use channel::{
     Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
 };
@@ -39,7 +40,7 @@ impl Channel for Chats {
         &self.0
     }
 
-    fn receive(self: Arc<Self>, _: CancellationToken) -> BoxFuture<'static, ()> {
+    fn receive(self: Arc<Self>, _: Box<dyn UpdateSink>, _: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod disk;
 pub(crate) mod log;
 pub(crate) mod model;
 
+use channel::ChannelName;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use board::Board;
@@ -34,6 +35,11 @@ pub(crate) enum PartName {
 }
 
 impl PartName {
+    /// The part that a channel is, if it is one.
+    pub(crate) fn of_channel(name: &ChannelName) -> Option<Self> {
+        (name.as_str() == "telegram").then_some(Self::Telegram)
+    }
+
     /// Whether it is another's service, with its last success in the answer.
     const fn is_remote(self) -> bool {
         match self {

@@ -9,13 +9,15 @@ mod admission;
 mod batch;
 pub(crate) mod press;
 mod stranger;
+#[cfg(test)]
+mod telegram_updates;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use channel::update::{Kind, Update};
-use channel::{Channel, Chat, Content, Outgoing};
+use channel::update_sink::{NotStored, ServiceState, UpdateSink};
+use channel::{BacklogLimits, BoxFuture, Channel, Chat, Content, Outgoing};
 use futures_util::future::join_all;
 use protocol::{EventId, PersonId, TaskId, now_ms};
 use settings::quotas::Limits;
@@ -25,11 +27,9 @@ use tokio::sync::Notify;
 use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
 use crate::commands::models::Models;
-use crate::health::Board;
+use crate::health::{Board, PartName, Reading};
 use crate::tool_files::ToolFiles;
 use admission::Verdict;
-#[cfg(test)]
-pub(crate) use admission::{Rules, judge};
 use batch::{Batch, Stored, position_key};
 
 const OUTAGE: &str = "I cannot store messages at the moment: my database, or the disk that it lies on, takes \
@@ -85,32 +85,17 @@ impl Reception {
         Self { channel, inbound, backlog: None, told: HashSet::new() }
     }
 
-    /// For a channel whose messages wait: it begins with those. Of them, only messages of the `window` are
-    /// run, and at most so many in each chat.
-    pub(crate) async fn after_a_pause(
-        channel: Arc<dyn Channel>,
-        inbound: Inbound,
-        window: Duration,
-        most: u32,
-    ) -> Self {
-        let window = i64::try_from(window.as_secs()).unwrap_or(i64::MAX);
-        let backlog = Backlog { not_before: now_ms() / 1000 - window, most, since_seq: None };
-        let reception = Self { backlog: Some(backlog), ..Self::new(channel, inbound) };
+    /// For a run: a channel whose messages wait begins with those.
+    pub(crate) async fn after_a_pause(channel: Arc<dyn Channel>, inbound: Inbound) -> Self {
+        let backlog = channel.backlog().map(|BacklogLimits { window, most }| {
+            let window = i64::try_from(window.as_secs()).unwrap_or(i64::MAX);
+            Backlog { not_before: now_ms() / 1000 - window, most, since_seq: None }
+        });
+        let reception = Self { backlog, ..Self::new(channel, inbound) };
         if let Err(error) = reception.restore_access().await {
             tracing::error!(%error, "could not read which chats were paired and which groups moved");
         }
         reception
-    }
-
-    /// Whether messages that waited at start may still come.
-    pub(crate) fn is_in_backlog(&self) -> bool {
-        self.backlog.is_some()
-    }
-
-    /// Where the channel continues: the updates before it are stored.
-    pub(crate) async fn position(&self) -> Result<Option<String>, StoreError> {
-        let key = position_key(self.channel.as_ref());
-        self.inbound.store.write(move |tx| kv::get(tx, &key)).await
     }
 
     /// Stores updates with the position behind them, and does what they ask for. Returns the rows of new
@@ -229,4 +214,38 @@ impl Reception {
         paired.iter().for_each(|known| access.set_paired(&known.chat.id, true));
         Ok(())
     }
+}
+
+impl UpdateSink for Reception {
+    fn is_in_backlog(&self) -> bool {
+        self.backlog.is_some()
+    }
+
+    fn position(&self) -> BoxFuture<'_, Result<Option<String>, NotStored>> {
+        let key = position_key(self.channel.as_ref());
+        Box::pin(async { self.inbound.store.write(move |tx| kv::get(tx, &key)).await.map_err(not_stored) })
+    }
+
+    fn store(
+        &mut self,
+        updates: Vec<Update>,
+        position: Option<String>,
+        is_last: bool,
+    ) -> BoxFuture<'_, Result<(), NotStored>> {
+        Box::pin(async move { self.receive(updates, position, is_last).await.map(drop).map_err(not_stored) })
+    }
+
+    fn report(&self, state: ServiceState) {
+        let Some(part) = PartName::of_channel(&self.channel.name()) else { return };
+        let reading = match state {
+            ServiceState::Ok { detail } => Reading::ok(detail),
+            ServiceState::Degraded { detail, remedy } => Reading::degraded(detail, remedy),
+            ServiceState::Failed { detail, remedy } => Reading::failed(detail, remedy),
+        };
+        self.inbound.board.set(part, reading);
+    }
+}
+
+fn not_stored(error: StoreError) -> NotStored {
+    NotStored(error.to_string())
 }

@@ -11,7 +11,7 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 18] = [
+const ALLOWED: [(&str, &[&str]); 19] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
@@ -42,6 +42,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ),
     ("agent-worker", &["protocol", "process", "settings", "models", "redaction", "toolkit"]),
     ("channel", &["protocol", "settings"]),
+    ("telegram", &["protocol", "process", "settings", "channel"]),
     ("store", &["protocol", "settings", "channel"]),
     (
         "supervisor",
@@ -54,6 +55,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
             "redaction",
             "toolkit",
             "channel",
+            "telegram",
             "store",
         ],
     ),

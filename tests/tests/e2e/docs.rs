@@ -11,8 +11,8 @@ use harness::project_copy::workspace;
 use protocol::ErrorCode;
 
 /// The crates that read settings.
-const CONFIGURED: [&str; 7] =
-    ["settings", "models", "fetcher", "toolkit", "tool-server", "agent-worker", "supervisor"];
+const CONFIGURED: [&str; 8] =
+    ["settings", "models", "fetcher", "toolkit", "tool-server", "agent-worker", "telegram", "supervisor"];
 
 /// Variables that the programs set for each other.
 const INTERNAL: [&str; 1] = ["AUTONOUS_SECRETS_FD"];

@@ -7,14 +7,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
+use channel::content::StoredFiles;
 use channel::update::{Incoming, Kind, Press, PressAnswer, Update};
-use channel::{BoxFuture, Channel, ChannelName, Chat, Content, Delivery, Outgoing, Rejection, SendOutcome};
+use channel::update_sink::UpdateSink;
+use channel::{
+    BacklogLimits, BoxFuture, Channel, ChannelName, Chat, Content, Delivery, Outgoing, Rejection, SendOutcome,
+};
 use protocol::{MessageId, Origin, ReplyFormat, Sender, now_ms};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{MOST, Sent, Service, WINDOW};
-use crate::reception::{Inbound, Reception};
 
 const NAME: ChannelName = ChannelName::new("post");
 
@@ -45,7 +48,7 @@ impl PostOffice {
 }
 
 impl Service for Arc<PostOffice> {
-    fn channel(&self, owner: &str, inbound: Inbound) -> Arc<dyn Channel> {
+    fn channel(&self, owner: &str, _: Arc<dyn StoredFiles>) -> Arc<dyn Channel> {
         let access = Access::new(AccessRules {
             chats: BTreeSet::new(),
             users: BTreeSet::from([owner.to_owned()]),
@@ -56,7 +59,7 @@ impl Service for Arc<PostOffice> {
             is_group: |_| false,
             is_open: false,
         });
-        Arc::new(Post { office: Arc::clone(self), access, inbound })
+        Arc::new(Post { office: Arc::clone(self), access })
     }
 
     fn say(&self, person: &str, text: &str, age_seconds: i64) {
@@ -81,7 +84,6 @@ impl Service for Arc<PostOffice> {
 struct Post {
     office: Arc<PostOffice>,
     access: Access,
-    inbound: Inbound,
 }
 
 impl Channel for Post {
@@ -97,16 +99,22 @@ impl Channel for Post {
         &self.access
     }
 
-    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    fn backlog(&self) -> Option<BacklogLimits> {
+        Some(BacklogLimits { window: WINDOW, most: MOST })
+    }
+
+    fn receive(
+        self: Arc<Self>,
+        mut sink: Box<dyn UpdateSink>,
+        stop: CancellationToken,
+    ) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let (channel, inbound) = (Arc::clone(&self) as Arc<dyn Channel>, self.inbound.clone());
-            let mut reception = Reception::after_a_pause(channel, inbound, WINDOW, MOST).await;
             while !stop.is_cancelled() {
-                let position = reception.position().await.unwrap().map_or(0, |at| at.parse().unwrap());
+                let position = sink.position().await.unwrap().map_or(0, |at| at.parse().unwrap());
                 let letters = self.office.letters.lock().unwrap()[position..].to_vec();
                 let next = (position + letters.len()).to_string();
                 let updates = (position..).zip(letters).map(update).collect();
-                reception.receive(updates, Some(next), true).await.unwrap();
+                sink.store(updates, Some(next), true).await.unwrap();
                 tokio::select! {
                     () = stop.cancelled() => {}
                     () = self.office.arrived.notified() => {}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use channel::access::{GroupMembers, GroupTrigger};
+use channel::content::StoredFiles;
 use channel::{Channel, Channels, Chat, SendLimits};
 use harness::fake_telegram::update::{Chat as Private, now_seconds};
 use harness::fake_telegram::{FakeTelegram, Sent as SentByTelegram, TOKEN};
@@ -17,14 +18,14 @@ use store::attempt;
 use store::claim::{self, Claim, Claimed};
 use store::fixture::{Fixture, done};
 use store::inbox;
+use telegram::{Telegram, TelegramSettings};
 use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
 use super::sender::send_queued;
-use super::telegram::Telegram;
 use crate::approvals::ask::Asker;
-use crate::config::TelegramSettings;
-use crate::reception::Inbound;
+use crate::commands::COMMANDS;
+use crate::reception::{Inbound, Reception};
 use fake::PostOffice;
 
 /// Of the messages that waited, at most so many are run in each chat, none older than this.
@@ -47,7 +48,7 @@ pub(super) struct Sent {
 /// A service, as a test plays it: people write in their private chats.
 pub(super) trait Service {
     /// The channel that speaks with it, for an owner.
-    fn channel(&self, owner: &str, inbound: Inbound) -> Arc<dyn Channel>;
+    fn channel(&self, owner: &str, files: Arc<dyn StoredFiles>) -> Arc<dyn Channel>;
     fn say(&self, person: &str, text: &str, age_seconds: i64);
     /// Presses a button; returns the ID of the press.
     fn press(&self, person: &str, below: &MessageId, data: &str) -> String;
@@ -80,9 +81,10 @@ impl<S: Service> Day<S> {
             files: None,
             files_came: Default::default(),
         };
-        let channel = service.channel(OWNER, inbound);
+        let channel = service.channel(OWNER, Arc::new(fixture.store.clone()));
         let (stop, pace) = (CancellationToken::new(), SharedPace::new(SendLimits::NONE));
-        tokio::spawn(Arc::clone(&channel).receive(stop.clone()));
+        let reception = Reception::after_a_pause(Arc::clone(&channel), inbound).await;
+        tokio::spawn(Arc::clone(&channel).receive(Box::new(reception), stop.clone()));
         tokio::spawn(send_queued(Arc::clone(&channel), fixture.store.clone(), pace, stop.clone()));
         let channels = Channels::new([Arc::clone(&channel)]);
         Self { service, fixture, channel, channels, stop }
@@ -232,7 +234,7 @@ fn private(person: &str) -> Private {
 }
 
 impl Service for FakeTelegram {
-    fn channel(&self, owner: &str, inbound: Inbound) -> Arc<dyn Channel> {
+    fn channel(&self, owner: &str, files: Arc<dyn StoredFiles>) -> Arc<dyn Channel> {
         let owner = owner.parse().unwrap();
         let settings = TelegramSettings {
             token: Secret::from(TOKEN),
@@ -246,9 +248,8 @@ impl Service for FakeTelegram {
             pending_window: WINDOW,
             pending_max: MOST,
             send_max_attempts: 20,
-            transcription: None,
         };
-        Arc::new(Telegram::new(Some(&settings), inbound).unwrap())
+        Arc::new(Telegram::new(Some(&settings), files, &COMMANDS).unwrap())
     }
 
     fn say(&self, person: &str, text: &str, age_seconds: i64) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
+use channel::update_sink::UpdateSink;
 use channel::{Access, BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendOutcome};
 use protocol::ReplyFormat;
 use tokio_util::sync::CancellationToken;
@@ -42,7 +43,7 @@ impl Channel for Local {
     }
 
     /// The control port receives.
-    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    fn receive(self: Arc<Self>, _: Box<dyn UpdateSink>, stop: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(stop.cancelled_owned())
     }
 

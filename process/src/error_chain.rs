@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
-pub(crate) fn error_chain(error: &(dyn Error + 'static)) -> String {
+/// The error, and after each colon what caused it.
+pub fn error_chain(error: &(dyn Error + 'static)) -> String {
     anyhow::Chain::new(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use channel::Described;
 use channel::access::Access;
+use channel::update_sink::{NotStored, ServiceState, UpdateSink};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use store::StoreError;
 use teloxide::payloads::GetMe;
 use teloxide::requests::Payload;
 use tokio_util::sync::CancellationToken;
@@ -17,8 +18,6 @@ use super::content::Identity;
 use super::menu::Menu;
 use super::translate::translate;
 use super::updates::{self, Received};
-use crate::health::{PartName, Reading};
-use crate::reception::{Inbound, Reception};
 
 const BATCH: u8 = 100;
 
@@ -48,8 +47,7 @@ const UNREACHABLE_AFTER: u32 = 3;
 pub(super) struct Receiver {
     api: Api,
     access: Access,
-    inbound: Inbound,
-    reception: Reception,
+    sink: Box<dyn UpdateSink>,
     menu: Menu,
     failures: u32,
     /// Who the bot is: without it, which messages are for it is unknown.
@@ -58,14 +56,19 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// A loop for this bot; it begins with the messages that waited.
-    pub(super) fn new(api: Api, access: Access, inbound: Inbound, reception: Reception) -> Self {
+    pub(super) fn new(
+        api: Api,
+        access: Access,
+        sink: Box<dyn UpdateSink>,
+        menu: &'static [Described],
+    ) -> Self {
         if access.count() == 0 {
             tracing::warn!(
                 "the bot works for nobody yet: write to it, and pair the code that it answers with, or set \
                  AUTONOUS_TELEGRAM_ALLOWED_CHATS"
             );
         }
-        Self { api, access, inbound, reception, menu: Menu::default(), failures: 0, identity: None }
+        Self { api, access, sink, menu: Menu::new(menu), failures: 0, identity: None }
     }
 
     /// Receives until `stop`. Errors are logged and retried.
@@ -84,7 +87,7 @@ impl Receiver {
 
     /// One request; returns the pause before the next.
     async fn receive(&mut self) -> Duration {
-        let offset = match self.reception.position().await {
+        let offset = match self.sink.position().await {
             Ok(offset) => offset.and_then(|offset| offset.parse().ok()).unwrap_or(0),
             Err(error) => return self.after_store_error(&error),
         };
@@ -106,20 +109,19 @@ impl Receiver {
     /// Reports that Telegram answers.
     fn report(&self, bot: &Identity) {
         let name = &bot.username;
-        let reading = match self.access.count() {
-            0 => Reading::degraded(
-                format!("answers as @{name}, but no chat is allowed"),
-                "Write to the bot, and pair the code that it answers with: supervisor pair CODE.",
-            ),
-            chats => Reading::ok(format!("answers as @{name}, {chats} chats allowed")),
-        };
-        self.inbound.board.set(PartName::Telegram, reading);
+        self.sink.report(match self.access.count() {
+            0 => ServiceState::Degraded {
+                detail: format!("answers as @{name}, but no chat is allowed"),
+                remedy: "Write to the bot, and pair the code that it answers with: supervisor pair CODE.",
+            },
+            chats => ServiceState::Ok { detail: format!("answers as @{name}, {chats} chats allowed") },
+        });
     }
 
     /// The next updates, and who the bot is.
     async fn fetch(&mut self, offset: i64) -> Result<(Vec<Received>, Identity), CallError> {
         // No long poll for the backlog: its end must be seen at once.
-        let hold = if self.reception.is_in_backlog() { Duration::ZERO } else { LONG_POLL };
+        let hold = if self.sink.is_in_backlog() { Duration::ZERO } else { LONG_POLL };
         let allowed_updates = ["message", "edited_message", "callback_query"];
         let request = GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates };
         let updates: Vec<Box<RawValue>> = self.api.call_for(&request, hold + PATIENCE).await?;
@@ -135,14 +137,14 @@ impl Receiver {
     }
 
     /// Stores updates together with the offset that confirms them.
-    async fn store(&mut self, updates: Vec<Received>, bot: &Identity) -> Result<(), StoreError> {
+    async fn store(&mut self, updates: Vec<Received>, bot: &Identity) -> Result<(), NotStored> {
         let is_last = updates.len() < usize::from(BATCH);
         let next = updates.iter().map(|update| update.id.saturating_add(1)).max();
         let updates = updates.iter().map(|update| translate(update, bot)).collect();
-        self.reception.receive(updates, next.map(|next| next.to_string()), is_last).await.map(drop)
+        self.sink.store(updates, next.map(|next| next.to_string()), is_last).await
     }
 
-    fn after_store_error(&mut self, error: &StoreError) -> Duration {
+    fn after_store_error(&mut self, error: &NotStored) -> Duration {
         tracing::error!(%error, "could not store updates; they stay with Telegram");
         self.failures += 1;
         pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
@@ -157,7 +159,7 @@ impl Receiver {
             RetryPolicy::RetryLimited | RetryPolicy::Moved { .. } | RetryPolicy::Never => (growing, None),
         };
         self.failures += 1;
-        self.inbound.board.set(PartName::Telegram, reading(policy, &error.to_string(), self.failures));
+        self.sink.report(state(policy, error.to_string(), self.failures));
         let wait_ms = wait.as_millis();
         match what {
             Some(what) => tracing::error!(%error, wait_ms, "{what}"),
@@ -168,14 +170,16 @@ impl Receiver {
 }
 
 /// What an error means for Telegram. A single one passes; several in a row mean that replies do not arrive.
-fn reading(policy: RetryPolicy, words: &str, failures: u32) -> Reading {
+fn state(policy: RetryPolicy, detail: String, failures: u32) -> ServiceState {
     const REMEDY: &str = "Check the network and AUTONOUS_TELEGRAM_API_URL.";
     match policy {
-        RetryPolicy::NeedsOperator { what, .. } => Reading::failed(what, "Correct it; it is tried again."),
-        _ if failures < UNREACHABLE_AFTER => Reading::degraded(words, REMEDY),
+        RetryPolicy::NeedsOperator { what, .. } => {
+            ServiceState::Failed { detail: what.to_owned(), remedy: "Correct it; it is tried again." }
+        }
+        _ if failures < UNREACHABLE_AFTER => ServiceState::Degraded { detail, remedy: REMEDY },
         RetryPolicy::Retry { .. }
         | RetryPolicy::RetryLimited
         | RetryPolicy::Moved { .. }
-        | RetryPolicy::Never => Reading::failed(words, REMEDY),
+        | RetryPolicy::Never => ServiceState::Failed { detail, remedy: REMEDY },
     }
 }

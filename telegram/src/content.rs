@@ -134,10 +134,11 @@ fn largest(sizes: &[PhotoSize]) -> Option<&PhotoSize> {
 
 /// What `getMe` says of the bot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) id: u64,
+pub struct Identity {
+    /// Its number.
+    pub id: u64,
     /// Without the `@`.
-    pub(super) username: String,
+    pub username: String,
 }
 
 /// The longest word that may be a command; a tool's name may be longer than Telegram's 32 characters.

@@ -5,20 +5,18 @@
 
 use std::time::Duration;
 
-use process::Secret;
+use http_body_util::{BodyExt as _, Limited};
+use process::{Secret, error_chain};
 use reqwest::multipart::Form;
 use reqwest::{RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use teloxide::requests::Payload;
 
-use crate::bounded_body::{self, BodyError};
-use crate::error_chain::error_chain;
-
 const PUBLIC: &str = "https://api.telegram.org";
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a call may take that sends no file and waits for nothing.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a file of the largest size may take.
 const DOWNLOAD_PATIENCE: Duration = Duration::from_secs(300);
 /// The most that is read of a response: a hundred updates of the largest messages, with all they quote, take
@@ -29,7 +27,7 @@ const MAX_DESCRIPTION_CHARS: usize = 300;
 
 /// A client for one bot.
 #[derive(Clone)]
-pub(crate) struct Api {
+pub(super) struct Api {
     client: reqwest::Client,
     /// Ends with the bot's token.
     base: String,
@@ -40,7 +38,7 @@ pub(crate) struct Api {
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CallError {
+pub(super) enum CallError {
     /// There was no answer, or none that Telegram makes.
     NoAnswer(String),
     Refused(Refusal),
@@ -48,7 +46,7 @@ pub(crate) enum CallError {
 
 /// Telegram's answer to a call that it did not carry out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(super) struct Refusal {
     /// An HTTP status.
     pub code: u16,
     pub description: String,
@@ -107,7 +105,7 @@ impl Api {
     }
 
     /// Makes a call that takes at most [`PATIENCE`].
-    pub(crate) async fn call<P: Payload + Serialize>(&self, payload: &P) -> Result<P::Output, CallError>
+    pub(super) async fn call<P: Payload + Serialize>(&self, payload: &P) -> Result<P::Output, CallError>
     where
         P::Output: DeserializeOwned,
     {
@@ -141,11 +139,15 @@ impl Api {
         let no_answer = |error: reqwest::Error| self.no_answer(error_chain(&error.without_url()));
         let response = request.send().await.map_err(no_answer)?;
         let status = response.status();
-        let body = bounded_body::read(response, MAX_RESPONSE_BYTES).await.map_err(|error| match error {
-            BodyError::TooLarge(_) => self.no_answer(format!("{error}, so it is not from Telegram")),
-            BodyError::Broken(error) => no_answer(error),
+        let body = Limited::new(reqwest::Body::from(response), MAX_RESPONSE_BYTES).collect().await;
+        let body = body.map_err(|error| match error.downcast() {
+            Ok(error) => no_answer(*error),
+            Err(_) => self.no_answer(format!(
+                "the response has more than {} MiB, so it is not from Telegram",
+                MAX_RESPONSE_BYTES >> 20
+            )),
         })?;
-        match serde_json::from_slice::<Response<T>>(&body) {
+        match serde_json::from_slice::<Response<T>>(&body.to_bytes()) {
             Ok(Response { result: Some(result), .. }) if status.is_success() => Ok(result),
             Ok(Response { error_code: None, .. }) if status.is_success() => {
                 Err(self.no_answer("the response has no result".to_owned()))

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use teloxide::payloads::GetMe;
+
 use super::api::{Api, CallError, Refusal};
-use crate::config::TelegramSettings;
+use super::config::TelegramSettings;
 
 /// How long Telegram may hold a request for updates open.
-pub(crate) const LONG_POLL: Duration = Duration::from_secs(50);
+pub(super) const LONG_POLL: Duration = Duration::from_secs(50);
 
 /// No operator corrects a token sooner, and Telegram could take more requests for guessing.
 const AFTER_A_REFUSED_TOKEN: Duration = Duration::from_secs(30);
@@ -16,7 +18,7 @@ const AFTER_ANOTHER_RECEIVER: Duration = Duration::from_secs(5);
 
 /// How to go on after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RetryPolicy {
+pub(super) enum RetryPolicy {
     /// Try again with growing pauses, none shorter than this: the network, the server, or too many requests.
     Retry {
         at_least: Duration,
@@ -37,12 +39,30 @@ pub(crate) enum RetryPolicy {
 }
 
 /// Creates the client; nothing is sent yet.
-pub(crate) fn api(settings: &TelegramSettings) -> Result<Api, reqwest::Error> {
+pub(super) fn api(settings: &TelegramSettings) -> Result<Api, reqwest::Error> {
     Api::new(&settings.token, settings.api_url.as_ref())
 }
 
+/// Why it is unknown who the bot is.
+#[derive(Debug, thiserror::Error)]
+pub enum Unidentified {
+    /// The client could not be made.
+    #[error("{0}")]
+    Client(String),
+    /// Telegram did not say.
+    #[error("{0}")]
+    Call(String),
+}
+
+/// The name of the bot, from one request that sends nothing to anybody.
+pub async fn username(settings: &TelegramSettings) -> Result<String, Unidentified> {
+    let api = api(settings).map_err(|error| Unidentified::Client(error.without_url().to_string()))?;
+    let me = api.call(&GetMe::new()).await.map_err(|error| Unidentified::Call(error.to_string()))?;
+    Ok(me.username().to_owned())
+}
+
 /// How to go on after an error.
-pub(crate) fn retry_policy(error: &CallError) -> RetryPolicy {
+pub(super) fn retry_policy(error: &CallError) -> RetryPolicy {
     let refusal = match error {
         CallError::NoAnswer(_) => return RetryPolicy::Retry { at_least: Duration::ZERO },
         CallError::Refused(refusal) => refusal,
@@ -67,7 +87,7 @@ pub(crate) fn retry_policy(error: &CallError) -> RetryPolicy {
 }
 
 /// A pause that doubles with each failure in a row.
-pub(crate) fn pause(first: Duration, failures: u32, most: Duration) -> Duration {
+pub(super) fn pause(first: Duration, failures: u32, most: Duration) -> Duration {
     first.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(most)
 }
 
@@ -77,7 +97,6 @@ mod tests {
     use axum::http::StatusCode;
     use axum::response::Redirect;
     use process::Secret;
-    use teloxide::payloads::GetMe;
     use tokio::net::TcpListener;
 
     use super::*;

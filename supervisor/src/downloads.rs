@@ -5,31 +5,27 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use channel::{Content, Delivery};
-use futures_util::TryStreamExt as _;
-use protocol::now_ms;
+use channel::attachment::SPEECH;
+use channel::download::{Download, NoDownload};
+use channel::{Channel, Channels, Content, Delivery};
+use futures_util::{Stream, TryStreamExt as _};
+use protocol::{EventId, now_ms};
 use reqwest::Body;
-use serde::Deserialize;
 use store::attachments::{self, Fetched, Waiting};
-use store::{StoreError, outbox};
-use teloxide::payloads::GetFile;
-use teloxide::types::FileId;
+use store::{Store, StoreError, outbox};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::api::{Api, CallError, PATIENCE, Refusal};
-use super::bot::pause;
-use super::content::MAX_FILE_BYTES;
-use crate::reception::Inbound;
 use crate::tool_files::{Caller, PutError, ToolFiles};
 use crate::transcribe::Transcriber;
 
-/// The kinds of files in which somebody speaks.
-const SPEECH: [&str; 3] = ["voice message", "video note", "audio"];
+type Bytes = Pin<Box<dyn Stream<Item = io::Result<bytes::Bytes>> + Send>>;
 
 /// How many files are fetched at the same time.
 const AT_ONCE: usize = 4;
@@ -45,22 +41,21 @@ const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// The longest that fetching one file may take.
 const LONGEST_FETCH: Duration = Duration::from_secs(300);
 
-pub(super) struct Downloads {
-    pub(super) api: Api,
-    pub(super) inbound: Inbound,
-    pub(super) files: ToolFiles,
-    pub(super) transcriber: Transcriber,
-}
-
-/// What `getFile` answers; the client's own type needs a path.
-#[derive(Deserialize)]
-struct FileAnswer {
-    file_path: Option<String>,
+pub(crate) struct Downloads {
+    pub store: Store,
+    /// This run's `process.started`.
+    pub run: EventId,
+    pub channels: Channels,
+    /// Where the files go.
+    pub files: ToolFiles,
+    /// Notified when files wait.
+    pub arrived: Arc<Notify>,
+    pub transcriber: Transcriber,
 }
 
 impl Downloads {
     /// Fetches what waits until `stop`.
-    pub(super) async fn run(self, stop: CancellationToken) {
+    pub(crate) async fn run(self, stop: CancellationToken) {
         let this = Arc::new(self);
         let (mut running, mut in_hand) = (JoinSet::new(), HashSet::new());
         loop {
@@ -74,7 +69,7 @@ impl Downloads {
             tokio::select! {
                 () = stop.cancelled() => return,
                 Some(ended) = running.join_next() => drop(ended.map(|seq| in_hand.remove(&seq))),
-                () = this.inbound.files_came.notified() => {}
+                () = this.arrived.notified() => {}
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -86,15 +81,14 @@ impl Downloads {
         running: &mut JoinSet<i64>,
         in_hand: &mut HashSet<i64>,
     ) -> Result<Duration, StoreError> {
-        let look = self
-            .inbound
-            .store
-            .write(|tx| Ok((attachments::due(tx, 4 * AT_ONCE)?, attachments::next_due(tx)?)));
+        let look =
+            self.store.write(|tx| Ok((attachments::due(tx, 4 * AT_ONCE)?, attachments::next_due(tx)?)));
         let (due, next) = look.await?;
         for file in due {
+            let Some(channel) = self.channel_of(&file) else { continue };
             if running.len() < AT_ONCE && in_hand.insert(file.seq) {
                 let this = Arc::clone(self);
-                running.spawn(async move { this.fetch_and_settle(file).await });
+                running.spawn(async move { this.fetch_and_settle(channel.as_ref(), file).await });
             }
         }
         let until = next.filter(|next| *next > now_ms()).map(|next| next - now_ms());
@@ -102,13 +96,18 @@ impl Downloads {
         Ok(until.unwrap_or(LOOK_EVERY).min(LOOK_EVERY))
     }
 
-    async fn fetch_and_settle(&self, file: Waiting) -> i64 {
-        let fetched = match tokio::time::timeout(LONGEST_FETCH, self.fetch(&file)).await {
+    /// The channel that gives out a file; none while it is off, and the file waits.
+    fn channel_of(&self, file: &Waiting) -> Option<Arc<dyn Channel>> {
+        self.channels.get(&file.chat.channel).filter(|channel| channel.delivery() != Delivery::Off).cloned()
+    }
+
+    async fn fetch_and_settle(&self, channel: &dyn Channel, file: Waiting) -> i64 {
+        let fetched = match tokio::time::timeout(LONGEST_FETCH, self.fetch(channel, &file)).await {
             Ok(fetched) => fetched,
             Err(_) => later(&file, "it took too long"),
         };
-        let (seq, run) = (file.seq, self.inbound.run.clone());
-        let settled = self.inbound.store.write_until_done(move |tx| {
+        let (seq, run) = (file.seq, self.run.clone());
+        let settled = self.store.write_until_done(move |tx| {
             attachments::settle(tx, &file, &fetched)?;
             let Fetched::Failed(why) = &fetched else { return Ok(()) };
             let notice = vec![Content::Text(format!("I could not store the {}. {why}", file.kind))];
@@ -120,24 +119,14 @@ impl Downloads {
         seq
     }
 
-    async fn fetch(&self, file: &Waiting) -> Fetched {
-        let get_file = GetFile::new(FileId(file.source.clone()));
-        let found: FileAnswer = match self.api.call_for(&get_file, PATIENCE).await {
-            Ok(found) => found,
-            Err(CallError::Refused(Refusal { code: 400, description, .. })) => {
-                return Fetched::Failed(format!("Telegram does not give it out: {description}."));
-            }
-            Err(error) => return later(file, &error.to_string()),
-        };
-        let Some(path) = found.file_path else {
-            return Fetched::Failed("Telegram does not give it out.".to_owned());
-        };
-        let response = match self.api.download(&path).await {
-            Ok(response) => response,
-            Err(error) => return later(file, &error.to_string()),
+    async fn fetch(&self, channel: &dyn Channel, file: &Waiting) -> Fetched {
+        let Download { bytes, most_bytes } = match channel.download(&file.source).await {
+            Ok(download) => download,
+            Err(NoDownload::Never(why)) => return Fetched::Failed(why),
+            Err(NoDownload::Later(why)) => return later(file, &why),
         };
         let received = Arc::new(AtomicU64::new(0));
-        let body = bounded(response, Arc::clone(&received));
+        let body = bounded(bytes, most_bytes, Arc::clone(&received));
         let session = file.chat.session();
         let caller = Caller { task: Some(&file.task), parent: None };
         match self.files.put(&file.path, &session, caller, body).await {
@@ -150,8 +139,8 @@ impl Downloads {
                 };
                 Fetched::Stored { size_bytes, transcript }
             }
-            Err(_) if received.load(Ordering::Relaxed) > MAX_FILE_BYTES => {
-                Fetched::Failed("It has more than 20 MB.".to_owned())
+            Err(_) if received.load(Ordering::Relaxed) > most_bytes => {
+                Fetched::Failed(format!("It has more than {} MB.", most_bytes / 1_000_000))
             }
             Err(PutError::Refused(why)) => Fetched::Failed(why),
             Err(PutError::NotNow(why)) => later(file, &why),
@@ -159,13 +148,12 @@ impl Downloads {
     }
 }
 
-/// The bytes of a response, as long as they are not too many.
-fn bounded(response: reqwest::Response, received: Arc<AtomicU64>) -> Body {
-    let bytes = response.bytes_stream().map_err(|error| io::Error::other(error.without_url()));
+/// The bytes of a download, as long as they are not too many.
+fn bounded(bytes: Bytes, most: u64, received: Arc<AtomicU64>) -> Body {
     Body::wrap_stream(bytes.and_then(move |part| {
         let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
         let total = received.fetch_add(length, Ordering::Relaxed) + length;
-        let fits = total <= MAX_FILE_BYTES;
+        let fits = total <= most;
         async move { if fits { Ok(part) } else { Err(io::Error::other("the file is too large")) } }
     }))
 }
@@ -174,9 +162,9 @@ fn bounded(response: reqwest::Response, received: Arc<AtomicU64>) -> Body {
 fn later(file: &Waiting, why: &str) -> Fetched {
     if file.attempt + 1 >= MAX_ATTEMPTS {
         tracing::error!(why, task_id = %file.task, "a file that somebody sent is given up");
-        return Fetched::Failed("It could not be fetched from Telegram. Please send it again.".to_owned());
+        return Fetched::Failed("It could not be fetched. Please send it again.".to_owned());
     }
-    let wait = pause(FIRST_PAUSE, file.attempt, LONGEST_PAUSE);
+    let wait = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(file.attempt)).min(LONGEST_PAUSE);
     tracing::warn!(why, task_id = %file.task, wait_ms = wait.as_millis(), "a file is fetched again later");
     Fetched::Later { at_ms: now_ms().saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)) }
 }

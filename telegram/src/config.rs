@@ -12,11 +12,12 @@ use settings::table::{
 };
 use settings::{SettingError, Source};
 
-use crate::transcribe::Transcription;
-
+/// A bot, who may use it, and how fast it works.
 #[derive(Debug, Clone)]
-pub(crate) struct TelegramSettings {
+pub struct TelegramSettings {
+    /// The bot's token.
     pub token: Secret,
+    /// Another server than Telegram's own.
     pub api_url: Option<reqwest::Url>,
     /// The chats that may use the bot.
     pub allowed_chats: HashSet<i64>,
@@ -26,7 +27,9 @@ pub(crate) struct TelegramSettings {
     pub approvers: Option<HashSet<i64>>,
     /// The first person of either, who is asked about strangers.
     pub owner: Option<i64>,
+    /// Who is obeyed in a group.
     pub group_members: GroupMembers,
+    /// Which messages of a group count.
     pub group_trigger: GroupTrigger,
     /// Older messages that waited at start are not run.
     pub pending_window: Duration,
@@ -34,20 +37,17 @@ pub(crate) struct TelegramSettings {
     pub pending_max: u32,
     /// A message is given up after this many failures.
     pub send_max_attempts: u32,
-    /// How voice messages become text.
-    pub transcription: Option<Transcription>,
 }
 
 impl TelegramSettings {
     /// None without a token.
-    pub(super) fn read(source: &Source) -> Result<Option<Self>, SettingError> {
+    pub fn read(source: &Source) -> Result<Option<Self>, SettingError> {
         let Some(token) = TELEGRAM_TOKEN.read(source)? else { return Ok(None) };
         let allowed_chats = TELEGRAM_ALLOWED_CHATS.read(source)?;
         let allowed_users = TELEGRAM_ALLOWED_USERS.read(source)?;
         Ok(Some(Self {
             token,
             api_url: TELEGRAM_API_URL.read(source)?,
-            transcription: Transcription::read(source)?,
             // Groups have negative numbers.
             owner: allowed_users.iter().chain(&allowed_chats).copied().find(|id| *id > 0),
             allowed_chats: allowed_chats.into_iter().collect(),

@@ -4,8 +4,9 @@
 //! message is marked as sent only after Telegram has accepted it. Nothing here runs a task.
 
 mod administrators;
-pub(crate) mod api;
-pub(crate) mod bot;
+mod api;
+mod bot;
+mod config;
 mod content;
 #[cfg(test)]
 mod documents;
@@ -23,26 +24,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
+use channel::content::StoredFiles;
+use channel::download::{Download, NoDownload};
 use channel::formatting::{FormattedText, units};
 use channel::sign::{Shown, Sign};
 use channel::update::PressAnswer;
+use channel::update_sink::UpdateSink;
 use channel::{
-    BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendLimits, SendOutcome,
+    BacklogLimits, BoxFuture, Channel, ChannelName, Content, Delivery, Described, Outgoing, Rejection,
+    SendLimits, SendOutcome,
 };
 use protocol::{PersonId, ReplyFormat};
 use teloxide::payloads::{AnswerCallbackQuery, AnswerCallbackQuerySetters as _, EditMessageReplyMarkup};
 use teloxide::types::CallbackQueryId;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::TelegramSettings;
-use crate::health::{PartName, Reading};
-use crate::reception::{Inbound, Reception};
-use crate::transcribe::Transcriber;
 use administrators::Administrators;
 use api::Api;
-use download::Downloads;
 use receive::Receiver;
 use translate::Place;
+
+pub use bot::{Unidentified, username};
+pub use config::TelegramSettings;
+pub use content::Identity;
+pub use translate::read_update;
 
 /// The channel's name.
 pub(crate) const NAME: ChannelName = ChannelName::new("telegram");
@@ -58,36 +63,32 @@ const LIMITS: SendLimits =
 const MAX_ANSWER_CHARS: usize = 200;
 
 /// The Telegram channel; without a bot it is off.
-pub(crate) struct Telegram {
+pub struct Telegram {
     bot: Option<Bot>,
     access: Access,
-    inbound: Inbound,
+    files: Arc<dyn StoredFiles>,
+    menu: &'static [Described],
 }
 
 struct Bot {
     api: Api,
     settings: TelegramSettings,
     administrators: Administrators,
-    /// None where nothing is received.
-    transcriber: Option<Transcriber>,
 }
 
 impl Telegram {
-    /// Creates the client; nothing is sent yet.
-    pub(crate) fn new(settings: Option<&TelegramSettings>, inbound: Inbound) -> Result<Self, reqwest::Error> {
-        let reading = match settings {
-            Some(_) => Reading::untried("not asked yet"),
-            None => Reading::off("off: AUTONOUS_TELEGRAM_TOKEN is not set"),
-        };
-        inbound.board.set(PartName::Telegram, reading);
+    /// Creates the client; nothing is sent yet. Without settings the channel is off.
+    pub fn new(
+        settings: Option<&TelegramSettings>,
+        files: Arc<dyn StoredFiles>,
+        menu: &'static [Described],
+    ) -> Result<Self, reqwest::Error> {
         let connect = |settings: &TelegramSettings| {
-            let transcriber = |files| Transcriber::new(settings.transcription.clone(), files);
-            let transcriber = inbound.files.clone().map(transcriber).transpose()?;
             let (api, settings) = (bot::api(settings)?, settings.clone());
-            Ok(Bot { api, settings, administrators: Administrators::default(), transcriber })
+            Ok(Bot { api, settings, administrators: Administrators::default() })
         };
         let bot = settings.map(connect).transpose()?;
-        Ok(Self { bot, access: Access::new(access_rules(settings)), inbound })
+        Ok(Self { bot, access: Access::new(access_rules(settings)), files, menu })
     }
 }
 
@@ -119,18 +120,28 @@ impl Channel for Telegram {
         &self.access
     }
 
-    fn receive(self: Arc<Self>, stop: CancellationToken) -> BoxFuture<'static, ()> {
+    fn backlog(&self) -> Option<BacklogLimits> {
+        let Bot { settings, .. } = self.bot.as_ref()?;
+        Some(BacklogLimits { window: settings.pending_window, most: settings.pending_max })
+    }
+
+    fn receive(
+        self: Arc<Self>,
+        sink: Box<dyn UpdateSink>,
+        stop: CancellationToken,
+    ) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let Some(Bot { api, settings, transcriber, .. }) = &self.bot else { return };
-            let (window, most) = (settings.pending_window, settings.pending_max);
-            let channel: Arc<dyn Channel> = Arc::clone(&self) as _;
-            let reception = Reception::after_a_pause(channel, self.inbound.clone(), window, most).await;
-            let receiver = Receiver::new(api.clone(), self.access.clone(), self.inbound.clone(), reception);
-            let (Some(files), Some(transcriber)) = (self.inbound.files.clone(), transcriber.clone()) else {
-                return receiver.run(stop).await;
-            };
-            let downloads = Downloads { api: api.clone(), inbound: self.inbound.clone(), files, transcriber };
-            tokio::join!(receiver.run(stop.clone()), downloads.run(stop));
+            let Some(Bot { api, .. }) = &self.bot else { return };
+            Receiver::new(api.clone(), self.access.clone(), sink, self.menu).run(stop).await;
+        })
+    }
+
+    fn download<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<Download, NoDownload>> {
+        Box::pin(async move {
+            match &self.bot {
+                Some(Bot { api, .. }) => download::begin(api, source).await,
+                None => Err(NoDownload::Later("Telegram is off".to_owned())),
+            }
         })
     }
 
@@ -224,7 +235,7 @@ impl Channel for Telegram {
         Box::pin(async move {
             match &self.bot {
                 Some(Bot { api, settings, .. }) => {
-                    send::send(api, &self.inbound.store, settings.send_max_attempts, outgoing).await
+                    send::send(api, &self.files, settings.send_max_attempts, outgoing).await
                 }
                 None => SendOutcome::GiveUp { error: "Telegram is off".to_owned() },
             }

@@ -1,16 +1,18 @@
 //! Sends one message with one call of Telegram's API, and decides what follows from a failure.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use channel::content::{Button, Content, File, FileBody};
+use channel::content::{Button, Content, File, FileBody, StoredFile, StoredFiles};
 use channel::formatting::{Entity, FormattedText};
 use channel::{Outgoing, SendOutcome};
+use futures_util::{Stream, stream};
 use protocol::{MessageId, PersonId};
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::Store;
 use teloxide::ApiError;
 use teloxide::payloads::{
     EditMessageText, EditMessageTextSetters, GetChatMember, SetMessageReaction, SetMessageReactionSetters,
@@ -25,7 +27,6 @@ use super::api::{Api, CallError, PATIENCE, Refusal};
 use super::bot::{RetryPolicy, pause, retry_policy};
 use super::split::MAX_UNITS;
 use super::translate::Place;
-use crate::file_copy::parts;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// With the default of 20 attempts, a message is tried for about an hour.
@@ -35,14 +36,14 @@ const LIMITED_ATTEMPTS: u32 = 5;
 
 pub(super) async fn send(
     api: &Api,
-    store: &Store,
+    files: &Arc<dyn StoredFiles>,
     max_attempts: u32,
     Outgoing { chat_id, content, attempt }: Outgoing<'_>,
 ) -> SendOutcome {
     let Ok(place) = chat_id.parse::<Place>() else {
         return SendOutcome::GiveUp { error: format!("invalid Telegram chat: {chat_id:?}") };
     };
-    let error = match send_formatted(api, store, place, content).await {
+    let error = match send_formatted(api, files, place, content).await {
         Ok(message_id) => return SendOutcome::Sent { message_id: message_id.map(MessageId::from) },
         Err(error) => error,
     };
@@ -86,16 +87,16 @@ pub(super) struct SentMessage {
 /// is one.
 async fn send_formatted(
     api: &Api,
-    store: &Store,
+    files: &Arc<dyn StoredFiles>,
     place: Place,
     content: &Content,
 ) -> Result<Option<i64>, CallError> {
-    match send_as_it_is(api, store, place, content).await {
+    match send_as_it_is(api, files, place, content).await {
         Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. }))
             if content.is_formatted() =>
         {
             tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
-            send_as_it_is(api, store, place, &without_formatting(content)).await
+            send_as_it_is(api, files, place, &without_formatting(content)).await
         }
         sent => sent,
     }
@@ -115,7 +116,7 @@ fn without_formatting(content: &Content) -> Content {
 
 async fn send_as_it_is(
     api: &Api,
-    store: &Store,
+    files: &Arc<dyn StoredFiles>,
     place: Place,
     content: &Content,
 ) -> Result<Option<i64>, CallError> {
@@ -129,8 +130,8 @@ async fn send_as_it_is(
             send_message(api, place, text, entities, markup).await.map(Some)
         }
         Content::Edit { message_id, text } => edit(api, place.chat, message_id, text).await,
-        Content::Document(file) => upload(api, "SendDocument", form(store, place, "document", file)).await,
-        Content::Voice(file) => upload(api, "SendVoice", form(store, place, "voice", file)).await,
+        Content::Document(file) => upload(api, "SendDocument", form(files, place, "document", file)).await,
+        Content::Voice(file) => upload(api, "SendVoice", form(files, place, "voice", file)).await,
         Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
             let request =
@@ -216,11 +217,11 @@ async fn upload(api: &Api, method: &'static str, form: Form) -> Result<Option<i6
 }
 
 /// A file and its caption.
-fn form(store: &Store, place: Place, field: &'static str, file: &File) -> Form {
+fn form(files: &Arc<dyn StoredFiles>, place: Place, field: &'static str, file: &File) -> Form {
     let part = match &file.body {
         FileBody::Bytes(bytes) => Part::bytes(bytes.clone()),
         FileBody::Stored(stored) => {
-            let bytes = Body::wrap_stream(parts(store.clone(), stored));
+            let bytes = Body::wrap_stream(parts(Arc::clone(files), stored));
             Part::stream_with_length(bytes, stored.size_bytes)
         }
     };
@@ -235,6 +236,18 @@ fn form(store: &Store, place: Place, field: &'static str, file: &File) -> Form {
         form = form.text("caption_entities", json!(file.caption.entities).to_string());
     }
     form.part(field, part.file_name(file.name.clone()))
+}
+
+/// The bytes of a stored file, read from the database as they are asked for.
+fn parts(files: Arc<dyn StoredFiles>, file: &StoredFile) -> impl Stream<Item = io::Result<Vec<u8>>> + use<> {
+    let id = file.id.clone();
+    stream::try_unfold(0, move |number| {
+        let (files, id) = (Arc::clone(&files), id.clone());
+        async move {
+            let part = files.part(&id, number).await?;
+            Ok(part.map(|part| (part, number + 1)))
+        }
+    })
 }
 
 /// Whether a person is in a group; not if Telegram does not say.

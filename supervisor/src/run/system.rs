@@ -1,22 +1,18 @@
-//! `supervisor run`: starts everything, and stops it in order.
+//! The parts of a run: makes each with what it needs of the others, and starts it.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use channel::{Channels, Delivery};
 use http_port::Access;
 use process::Secret;
-use protocol::event::ProcessStarted;
-use protocol::{Event, EventId};
-use rusqlite::Transaction;
-use store::{Store, StoreError, events, held, kv, outgoing_files, tool_calls};
+use protocol::EventId;
+use store::{Store, held, tool_calls};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::all_channels::channels;
+use super::RunError;
+use crate::all_channels::{channels, note_unasked};
 use crate::approvals::ask::Asker;
 use crate::approvals::client::Approvals;
 use crate::approvals::follow::Follower;
@@ -25,7 +21,7 @@ use crate::channels::local;
 use crate::channels::pace::SharedPace;
 use crate::channels::{progress, sender};
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
-use crate::children::launcher::{Launcher, Loss};
+use crate::children::launcher::Launcher;
 use crate::children::tool_server::{FIRST_START, ToolServer};
 use crate::children::{ChildState, ChildrenStates, StopBy};
 use crate::commands::models::Models;
@@ -36,133 +32,25 @@ use crate::control::{self, Control};
 use crate::dispatch::task_template::TaskTemplate;
 use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue};
+use crate::downloads::Downloads;
 use crate::effects::Effects;
 use crate::file_requests::FileRequests;
 use crate::health::Board;
 use crate::health::database_file::DatabaseFile;
-use crate::housekeeping::{self, Housekeeping};
+use crate::housekeeping::Housekeeping;
 use crate::journal::{self, Journal};
 use crate::long_tasks::LongTasks;
 use crate::monitor::Monitor;
-use crate::ports::{Port, PortError};
-use crate::reception::Inbound;
+use crate::ports::Port;
+use crate::reception::{Inbound, Reception};
 use crate::schedules::{self, Schedules};
-use crate::startup_resources::StartupResources;
-use crate::tokens::{Tokens, TokensError};
+use crate::tokens::Tokens;
 use crate::tool_files::ToolFiles;
+use crate::transcribe::Transcriber;
 use crate::undo::Undoer;
 
-/// The pause before a locked database is tried again; each attempt waits as well.
-const LOCKED_PAUSE: Duration = Duration::from_millis(500);
-
-/// How long the end may take once no task has time left: twice what ending a child takes, and some writes to
-/// the database. Nothing that hangs makes it longer.
-const LAST_STEPS: Duration = Duration::from_secs(15);
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RunError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(
-        "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; \
-         see docs/operations.md",
-        .0.display()
-    )]
-    DamagedMeanwhile(PathBuf),
-    #[error(transparent)]
-    Tokens(#[from] TokensError),
-    #[error(transparent)]
-    Port(#[from] PortError),
-    #[error("invalid settings for the {0}; see its error above")]
-    BadSettings(&'static str),
-    #[error("the launcher of the other programs {0}; start the supervisor again")]
-    Launcher(Loss),
-    #[error("the supervisor's task `{0}` has ended; see the log above, and start the supervisor again")]
-    LostTask(String),
-    #[error(
-        "not everything ended within {} s, so the rest was cut off; the next start puts back what ran",
-        LAST_STEPS.as_secs()
-    )]
-    NotInOrder,
-    #[error("could not create the HTTP client")]
-    Client(#[from] reqwest::Error),
-}
-
-/// Runs until it is asked to `stop`. `announce` is called once, when all children are ready for the first
-/// time.
-pub(crate) async fn run(
-    config: Config,
-    resources: StartupResources,
-    stop: CancellationToken,
-    announce: impl FnOnce(&Tokens) + Send + 'static,
-) -> Result<(), RunError> {
-    let StartupResources { lock: _lock, control_port, tool_port, tokens, launcher } = resources;
-    let Some(store) = open_store(&config.data.database(), &stop).await? else { return Ok(()) };
-    tokens.write(&config.data.tokens())?;
-    let run = tokio::select! {
-        () = stop.cancelled() => return Ok(()),
-        run = record_start(&store, &tokens, &config) => run?,
-    };
-    let stop_journal = CancellationToken::new();
-    let (foundation, following) = Foundation::lay(&config, store, run, &stop_journal);
-    let system = System::new(config, tokens, launcher, foundation)?;
-    // A locked database keeps this waiting.
-    let children = tokio::select! {
-        () = stop.cancelled() => return Ok(()),
-        children = system.start_children(tool_port) => children?,
-    };
-    system.start(children, control_port, announce)?;
-    let cause = system.until_stopped(&stop).await;
-    system.stop.cancel();
-    // Until then, calls of others may end.
-    let stop_by = system.stop_by.get().map_or_else(Instant::now, |stop_by| stop_by.max(Instant::now()));
-    let in_order = timeout_at(stop_by + LAST_STEPS, system.end(stop_journal, following)).await;
-    cause?;
-    in_order.map_err(|_| RunError::NotInOrder)?;
-    system.rejection.child().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
-}
-
-async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result<EventId, RunError> {
-    let started = ProcessStarted {
-        pid: std::process::id(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        control_url: tokens.control_url.clone(),
-        tool_url: tokens.tool_url.clone(),
-    };
-    let started = Event::now(started, None, None);
-    let run = started.id.clone();
-    let (roots, retention) = (config.roots.join("\n"), config.retention);
-    let record = move |tx: &Transaction<'_>| {
-        housekeeping::note_jump_at_start(tx, retention)?;
-        kv::set(tx, kv::ROOTS, &roots)?;
-        outgoing_files::delete_abandoned(tx)?;
-        events::append(tx, &started)
-    };
-    store.write_until_done(record).await?;
-    Ok(run)
-}
-
-/// Opens the database, and waits while another program has it locked. `None` if it is time to stop.
-async fn open_store(path: &Path, stop: &CancellationToken) -> Result<Option<Store>, RunError> {
-    loop {
-        let file = path.to_owned();
-        let opened = tokio::task::spawn_blocking(move || Store::open(&file)).await;
-        match opened.unwrap_or(Err(StoreError::Closed)) {
-            Err(error) if error.is_locked() => {
-                tracing::warn!(%error, database = %path.display(), "the database is locked by another \
-                 program; waiting");
-            }
-            opened => return Ok(Some(opened?)),
-        }
-        tokio::select! {
-            () = stop.cancelled() => return Ok(None),
-            () = tokio::time::sleep(LOCKED_PAUSE) => {}
-        }
-    }
-}
-
 /// What all other parts of a run need.
-struct Foundation {
+pub(super) struct Foundation {
     store: Store,
     run: EventId,
     journal: Journal,
@@ -173,7 +61,7 @@ struct Foundation {
 
 impl Foundation {
     /// Begins to follow the journal until `stop_journal`; returns the task that follows it as well.
-    fn lay(
+    pub(super) fn lay(
         config: &Config,
         store: Store,
         run: EventId,
@@ -211,10 +99,10 @@ fn clients(config: &Config, tokens: &Tokens) -> Result<(ToolFiles, Approvals), R
     Ok((files, Approvals::new(&tokens.tool_url, approver)?))
 }
 
-struct System {
-    config: Config,
-    launcher: Arc<Launcher>,
-    store: Store,
+pub(super) struct System {
+    pub(super) config: Config,
+    pub(super) launcher: Arc<Launcher>,
+    pub(super) store: Store,
     run: EventId,
     journal: Journal,
     tokens: Tokens,
@@ -222,21 +110,21 @@ struct System {
     effects: Effects,
     schedules: Schedules,
     contacts: Contacts,
-    queue: Queue,
+    pub(super) queue: Queue,
     inbound: Inbound,
     /// The tool server, for what comes in and goes out.
     files: ToolFiles,
     approvals: Approvals,
-    board: Board,
-    stop_by: StopBy,
-    rejection: SettingsRejection,
+    pub(super) board: Board,
+    pub(super) stop_by: StopBy,
+    pub(super) rejection: SettingsRejection,
     /// Ends everything; cancelled when the running tasks have ended or their time is over.
-    stop: CancellationToken,
-    tasks: LongTasks,
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: LongTasks,
 }
 
 impl System {
-    fn new(
+    pub(super) fn new(
         config: Config,
         tokens: Tokens,
         launcher: Arc<Launcher>,
@@ -244,7 +132,8 @@ impl System {
     ) -> Result<Self, RunError> {
         let (files, approvals) = clients(&config, &tokens)?;
         let inbound = foundation.inbound(&config, &files, &approvals);
-        let channels = channels(&config.channels, inbound.clone())?;
+        note_unasked(&config.channels, &foundation.board);
+        let channels = channels(&config.channels, &foundation.store)?;
         let schedules = Schedules::new(&foundation.store, &channels, config.schedules);
         let (store, cooldown) = (foundation.store.clone(), config.contacts_cooldown);
         let contacts = Contacts { store, book: Book(files.clone()), cooldown };
@@ -274,7 +163,7 @@ impl System {
     }
 
     /// Starts everything but the children.
-    fn start(
+    pub(super) fn start(
         &self,
         children: ChildrenStates,
         control_port: Port,
@@ -282,6 +171,7 @@ impl System {
     ) -> Result<(), RunError> {
         let monitor = self.start_monitor(&children);
         self.start_channels(control_port, &monitor)?;
+        self.start_downloads()?;
         self.start_file_requests()?;
         self.start_approvals();
         let clock = schedules::due::keep(self.schedules.clone(), self.run.clone(), self.stop.clone());
@@ -293,7 +183,7 @@ impl System {
         Ok(())
     }
 
-    async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
+    pub(super) async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
         dispatcher.requeue_abandoned().await;
         self.store.write(|tx| held::look_again(tx)).await?;
@@ -337,7 +227,7 @@ impl System {
         ChildSupervisor::new(launcher, self.store.clone(), self.run.clone(), self.rejection.clone())
     }
 
-    fn dispatcher(&self) -> Dispatcher {
+    pub(super) fn dispatcher(&self) -> Dispatcher {
         Dispatcher {
             store: self.store.clone(),
             journal: self.journal.clone(),
@@ -387,7 +277,11 @@ impl System {
                 }
             }
             let (name, stop) = (format!("receiver of {}", channel.name()), self.stop.clone());
-            self.tasks.spawn(name, async move { channel.receive(stop).await });
+            let inbound = self.inbound.clone();
+            self.tasks.spawn(name, async move {
+                let reception = Reception::after_a_pause(Arc::clone(&channel), inbound).await;
+                channel.receive(Box::new(reception), stop).await;
+            });
         }
         Ok(())
     }
@@ -421,6 +315,20 @@ impl System {
             approver_token: Secret::from(self.tokens.approver_token.as_str()),
             journal: self.journal.clone(),
         })
+    }
+
+    fn start_downloads(&self) -> Result<(), RunError> {
+        let transcription = self.config.channels.transcription.clone();
+        let downloads = Downloads {
+            store: self.store.clone(),
+            run: self.run.clone(),
+            channels: self.channels.clone(),
+            files: self.files.clone(),
+            arrived: Arc::clone(&self.inbound.files_came),
+            transcriber: Transcriber::new(transcription, self.files.clone())?,
+        };
+        self.tasks.spawn("downloads", downloads.run(self.stop.clone()));
+        Ok(())
     }
 
     fn start_file_requests(&self) -> Result<(), RunError> {
@@ -479,44 +387,5 @@ impl System {
                 }
             }
         });
-    }
-
-    /// An error says what ended the run if no signal did.
-    async fn until_stopped(&self, asked: &CancellationToken) -> Result<(), RunError> {
-        tokio::select! {
-            () = asked.cancelled() => {
-                self.finish().await;
-                Ok(())
-            }
-            () = self.stop.cancelled() => Ok(()),
-            is_damaged = self.store.given_up() => Err(if is_damaged {
-                RunError::DamagedMeanwhile(self.config.data.database())
-            } else {
-                RunError::LostTask("database".to_owned())
-            }),
-            task = self.tasks.lost() => Err(RunError::LostTask(task)),
-            loss = self.launcher.lost(&self.board) => Err(RunError::Launcher(loss)),
-        }
-    }
-
-    /// Waits until everything has ended, and puts back what still ran.
-    async fn end(&self, stop_journal: CancellationToken, following: JoinHandle<()>) {
-        self.tasks.finish().await;
-        // The children have exited: read what the tool server wrote last.
-        self.dispatcher().requeue_at_shutdown().await;
-        stop_journal.cancel();
-        let _ = following.await;
-        if let Err(error) = housekeeping::merge_log(self.config.data.database()).await {
-            tracing::warn!(%error, "could not merge the database's log; the next start reads it");
-        }
-    }
-
-    /// Claims no more tasks, and gives those that run some time to end.
-    async fn finish(&self) {
-        let stop_by = Instant::now() + self.config.stop_patience;
-        self.stop_by.set(stop_by);
-        if timeout_at(stop_by, self.queue.finish()).await.is_err() {
-            tracing::warn!("tasks still run; they are put back into the queue");
-        }
     }
 }
