@@ -4,7 +4,7 @@ use channel::attachment::Attachment;
 use teloxide::types::{FileMeta, Message, PhotoSize};
 
 /// What Telegram gives out to a bot (<https://core.telegram.org/bots/api#getfile>).
-pub(super) const MAX_FILE_BYTES: u64 = 20 * 1000 * 1000;
+pub(super) const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
 
 /// How much of a message that somebody replies to is repeated.
 const MAX_QUOTED_CHARS: usize = 2000;

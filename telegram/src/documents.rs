@@ -120,11 +120,21 @@ impl Author {
         Part { lines, read }
     }
 
+    /// A word with which four columns fit on a phone.
+    fn short_word(&mut self) -> (String, String) {
+        loop {
+            let word = self.word();
+            if word.1.len() < 15 || !word.1.is_ascii() {
+                return word;
+            }
+        }
+    }
+
     fn table(&mut self) -> Part {
         let columns = self.random.below(4) + 1;
         let (mut rows, mut written) = (Vec::new(), Vec::new());
         for _ in 0..self.random.below(5) + 1 {
-            let cells: Vec<(String, String)> = (0..columns).map(|_| self.word()).collect();
+            let cells: Vec<(String, String)> = (0..columns).map(|_| self.short_word()).collect();
             let bars = |cell: &(String, String)| cell.0.clone();
             written.push(format!("| {} |", cells.iter().map(bars).collect::<Vec<_>>().join(" | ")));
             rows.push(cells.into_iter().map(|cell| cell.1).collect::<Vec<_>>().join("│"));
@@ -183,10 +193,12 @@ impl Author {
             read.push_str(&first.read);
         }
         for _ in 0..=self.random.below(3) {
-            let inner = self.block(depth.saturating_sub(1));
-            lines.extend(inner.lines.iter().map(|line| format!("> {line}")));
-            lines.push(">".to_owned());
-            read.push_str(&inner.read);
+            // Two lists in a row would be one.
+            for inner in [self.block(depth.saturating_sub(1)), self.paragraph()] {
+                lines.extend(inner.lines.iter().map(|line| format!("> {line}")));
+                lines.push(">".to_owned());
+                read.push_str(&inner.read);
+            }
         }
         Part { lines, read }
     }
@@ -369,11 +381,46 @@ fn each_construct_of_markdown_becomes_what_telegram_has_for_it() {
         ("a<br>b<br><br>c", "a\nb\n\nc", vec![]),
         ("<u>a</u> <kbd>b</kbd> <s>c", "a <kbd>b</kbd> <s>c", vec!["underline(a)"]),
         ("<TG-SPOILER>a **b**</TG-SPOILER>", "a b", vec!["spoiler(a b)", "bold(b)"]),
+        ("**yes**/**no**, and/**or**", "yes/no, and/or", vec!["bold(yes)", "bold(no)", "bold(or)"]),
+        ("**In src/a.rs** *(see b)*.", "In src/a.rs (see b).", vec!["bold(In src/a.rs)", "italic((see b))"]),
+        ("**https://e.org/__a__**", "https://e.org/__a__", vec!["bold(https://e.org/__a__)"]),
+        ("~~5~10 km~~", "5~10 km", vec!["strikethrough(5~10 km)"]),
     ] {
         let [message] = messages(markdown).try_into().unwrap();
         assert_eq!(message.text, text, "{markdown}");
         assert_eq!(styles(&message), expected, "{markdown}");
     }
+}
+
+#[test]
+fn addresses_paths_and_names_arrive_as_they_were_written() {
+    for text in [
+        "https://github.com/psf/requests/blob/main/src/requests/__init__.py",
+        "see https://e.org/__a__/*b*/~~c~~?q=*a*b*&r=__d__ and (https://e.org/_x_y_).",
+        "src/__tests__/ and ./a/_b_/c, ~/.config/__x__/y",
+        "?q=*a*b*",
+        "snake_case_names, _private_name, __init__.py, __main__.py: __pycache__/x",
+        "src/*.rs, tests/*.rs",
+        "look in src/**/*.rs and lib/**/*.rs",
+        "2*3*4, 5~10 minutes or 20~30 rows",
+        "$HOME/_a_/b",
+    ] {
+        let [message] = messages(text).try_into().unwrap();
+        assert_eq!((message.text.as_str(), styles(&message)), (text, vec![]));
+    }
+}
+
+#[test]
+fn a_table_that_is_wider_than_a_phone_is_a_list() {
+    let table = "|File|What it is for|Size|\n|-|-|-:|\n|`src/main.rs`|reads the arguments and starts|120|\n\
+                 |**src/lib.rs**||[4](https://e.org/)|";
+    let [message] = messages(table).try_into().unwrap();
+    assert_eq!(
+        message.text,
+        "• src/main.rs\n  What it is for: reads the arguments and starts\n  Size: 120\n\
+         • src/lib.rs\n  Size: 4 (https://e.org/)"
+    );
+    assert_eq!(styles(&message), ["bold(src/main.rs)", "bold(src/lib.rs)"]);
 }
 
 #[test]

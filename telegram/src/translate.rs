@@ -17,7 +17,7 @@ use super::content::{Identity, MAX_FILE_BYTES, MessageContent, is_command, text_
 use super::updates::{self, Received};
 
 const UNREADABLE: &str = "I cannot read that kind of message. Please write what you need, or send a file.";
-const TOO_LARGE: &str = "That file is too large: Telegram gives a bot files of at most 20 MB. Please send a \
+const TOO_LARGE: &str = "That file is too large: Telegram gives a bot files of at most 20 MiB. Please send a \
      smaller one, send it in parts, or send a link to it.";
 const NO_CHAT: &str = "none";
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
+use super::addresses;
 use super::builder::Builder;
 use super::inline_html::{self, Tag as HtmlTag};
 use super::table::Table;
@@ -48,6 +49,8 @@ struct Renderer<'a> {
     /// For each tag, from where its next closing one was looked for last, and where it stands: at the block's
     /// end if there is none. Every part of the source is searched once.
     closing: HashMap<&'static str, Range<usize>>,
+    /// For each style of the Markdown that is open, its closing mark, if the mark is a character of the text.
+    marks: Vec<Option<&'a str>>,
 }
 
 struct CodeBlock {
@@ -55,7 +58,7 @@ struct CodeBlock {
     text: String,
 }
 
-impl Renderer<'_> {
+impl<'a> Renderer<'a> {
     fn take(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag, &range),
@@ -107,9 +110,12 @@ impl Renderer<'_> {
                 self.block_end = range.end;
                 self.around_cell = Some(std::mem::take(&mut self.builder));
             }
-            Tag::Emphasis => self.builder.open(Style::Italic, None),
-            Tag::Strong => self.builder.open(Style::Bold, None),
-            Tag::Strikethrough => self.builder.open(Style::Strikethrough, None),
+            Tag::Emphasis => self.start_style(Style::Italic, 1, range),
+            Tag::Strong => self.start_style(Style::Bold, 2, range),
+            Tag::Strikethrough => {
+                let length = if self.source[range.start..].starts_with("~~") { 2 } else { 1 };
+                self.start_style(Style::Strikethrough, length, range);
+            }
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => self.start_link(&dest_url),
             // Not enabled.
             Tag::FootnoteDefinition(_)
@@ -119,6 +125,23 @@ impl Renderer<'_> {
             | Tag::Superscript
             | Tag::Subscript
             | Tag::MetadataBlock(_) => {}
+        }
+    }
+
+    /// Begins a style whose marks have so many bytes.
+    fn start_style(&mut self, style: Style, length: usize, range: &Range<usize>) {
+        let marks = addresses::shown_marks(self.source, range, length);
+        self.marks.push(marks.map(|(_, closing)| closing));
+        match marks {
+            Some((opening, _)) => self.builder.write(opening),
+            None => self.builder.open(style, None),
+        }
+    }
+
+    fn end_style(&mut self) {
+        match self.marks.pop().flatten() {
+            Some(closing) => self.builder.write(closing),
+            None => self.close(),
         }
     }
 
@@ -167,12 +190,9 @@ impl Renderer<'_> {
                 self.discard_html();
                 self.builder.end_item();
             }
-            TagEnd::Table => {
-                let table = std::mem::take(&mut self.table);
-                self.builder.write_code(None, &table.lines());
-            }
+            TagEnd::Table => std::mem::take(&mut self.table).write(&mut self.builder),
             TagEnd::TableCell => self.end_cell(),
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => self.close(),
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => self.end_style(),
             TagEnd::Link | TagEnd::Image => self.end_link(),
             TagEnd::TableHead
             | TagEnd::TableRow

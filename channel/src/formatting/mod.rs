@@ -3,6 +3,7 @@
 //! Pure functions, and no channel: which styles a channel shows, and how it counts, the channel knows. What
 //! comes out always nests: two spans with common characters lie one within the other.
 
+mod addresses;
 mod builder;
 mod inline_html;
 mod markdown;

@@ -13,7 +13,7 @@ use super::answers::{refusal, result};
 use super::state::Shared;
 
 /// What Telegram gives out to a bot.
-const MAX_BYTES: usize = 20 * 1000 * 1000;
+const MAX_BYTES: usize = 20 * 1024 * 1024;
 
 pub(super) fn describe(shared: &Shared, id: &str) -> Response {
     match shared.lock().files.get(id) {

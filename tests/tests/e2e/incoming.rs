@@ -107,7 +107,7 @@ fn a_file_that_telegram_does_not_give_out_is_refused_with_words() {
     let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("I see.")]));
     let system = started(&telegram, &model);
     telegram.push(ADA.document("large", "film.mp4", "video/mp4", 25 * MEGABYTE));
-    assert_says(&telegram.wait_for_sent(1)[0].text, &["too large", "20 MB"]);
+    assert_says(&telegram.wait_for_sent(1)[0].text, &["too large", "20 MiB"]);
     assert_eq!(system.database().task_states(), ["skipped"]);
     // One with a false size, and one that is gone.
     telegram.add_file("wrong", vec![0; 25 * MEGABYTE]);
