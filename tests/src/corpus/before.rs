@@ -10,8 +10,7 @@ use super::Case;
 use super::placeholders::Placeholders;
 
 /// The checks that compare, each with what it compares of a path; none if there is no such thing.
-const COMPARISONS: [(&str, StateOf); 3] =
-    [("file_unchanged", content), ("metadata_unchanged", metadata), ("dir_kept", directory)];
+const COMPARISONS: [(&str, StateOf); 2] = [("file_unchanged", content), ("metadata_unchanged", metadata)];
 
 type StateOf = fn(&str) -> Option<Vec<u8>>;
 
@@ -49,11 +48,6 @@ fn metadata(path: &str) -> Option<Vec<u8>> {
     let owner = (stat.mode(), stat.uid(), stat.gid(), stat.nlink(), stat.ino());
     let times = (stat.mtime(), stat.mtime_nsec(), stat.ctime(), stat.ctime_nsec());
     Some(format!("{owner:?}{times:?}").into_bytes())
-}
-
-fn directory(path: &str) -> Option<Vec<u8>> {
-    let stat = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir)?;
-    Some(format!("{:?}", (stat.dev(), stat.ino())).into_bytes())
 }
 
 pub(super) fn texts(value: &Value) -> Result<Vec<&str>, String> {

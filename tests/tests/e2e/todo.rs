@@ -13,11 +13,7 @@ struct Lists(System);
 
 impl Lists {
     fn start() -> Self {
-        Self::with(&[])
-    }
-
-    fn with(variables: &[(&str, &str)]) -> Self {
-        Self(System::builder().workers(1).variables(variables).start())
+        Self(System::builder().workers(1).start())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -156,11 +152,7 @@ fn every_error_of_the_contract_is_told_in_its_words() {
 }
 
 #[test]
-fn a_tool_that_is_off_and_one_without_its_root_say_why() {
-    let off = Lists::with(&[("AUTONOUS_TOOL_DISABLED", "todo_update")]);
-    let told = off.call(&add("x"));
-    assert!(told.contains("TOOL_NOT_ALLOWED") && told.contains("todo_update tool is disabled"), "{told}");
-
+fn a_server_without_the_root_says_why() {
     let server = harness::ToolServer::start();
     let answer = server.call("todo_update", &add("x"));
     let error = answer.meta.error.unwrap();
@@ -201,47 +193,10 @@ fn rules_about_paths_hold_for_the_lists_and_the_contacts() {
 #[test]
 fn a_chat_has_its_number_in_its_items() {
     let telegram = FakeTelegram::start();
-    let model = FakeModel::start(|request| {
-        let messages = request["messages"].as_array().cloned().unwrap_or_default();
-        let last = messages.last().cloned().unwrap_or_default();
-        match last["role"].as_str() {
-            Some("tool") => ModelReply::Text(last["content"].as_str().unwrap_or_default().to_owned()),
-            _ => ModelReply::call("todo_update", &add("Call Anna")),
-        }
-    });
+    let model = FakeModel::telling(ModelReply::call("todo_update", &add("Call Anna")));
     let system = System::builder().telegram(&telegram, "4711").model(&model).start();
     telegram.push(ADA.text("remind me to call Anna"));
     wait::until_true("it is answered", || telegram.sent().iter().any(|sent| sent.text.contains("Added")));
     let text = fs::read_to_string(system.dir().data().join("state/TODO.md")).unwrap();
     assert!(text.contains("), [ChatID](tg:4711) | Call Anna"), "{text}");
-}
-
-/// How often an item stands in both lists.
-fn seen(lists: &Lists, item: &str) -> [usize; 2] {
-    ["TODO.md", "TODO.DONE.md"].map(|name| lists.read(name).matches(&format!("| {item}\n")).count())
-}
-
-#[test]
-fn kills_of_worker_and_tool_server_at_any_time_neither_lose_nor_double_an_item() {
-    let lists = Lists::with(&[("AUTONOUS_TASK_RETRY_BASE_MS", "50"), ("AUTONOUS_TASK_MAX_ATTEMPTS", "8")]);
-    for number in 0..6 {
-        let item = format!("item {number}");
-        let added = lists.call(&add(&item));
-        assert!(added.contains("Added") || added.contains("already"), "{added}");
-        let task = lists.0.say(&format!("/todo_update {}", complete(&item)));
-        let begun = format!(
-            "select count(*) from events where task_id = '{task}' and type = 'tool_call.started'
-             and payload ->> 'tool_name' = 'todo_update'"
-        );
-        match number % 3 {
-            0 => {}
-            1 => wait::until_true("the call runs", || lists.0.database().count(&begun) > 0),
-            _ => wait::until_true("a file is changed", || seen(&lists, &item)[1] > 0),
-        }
-        lists.0.kill_child(["agent-worker", "tool-server"][number % 2]);
-        lists.0.reply(&task);
-        let is_ready = || lists.0.ask_tool_server(Request::get("/readyz")).status == 200;
-        wait::until_true("the tool server is back", is_ready);
-        assert_eq!(seen(&lists, &item).iter().sum::<usize>(), 1, "{item}: {:?}", seen(&lists, &item));
-    }
 }

@@ -4,7 +4,6 @@
 mod asking;
 mod breaker;
 mod chat;
-mod corpus;
 mod name_server;
 mod network;
 mod outside;
@@ -27,14 +26,12 @@ fn server() -> ToolServer {
 
 /// A server that may ask all public hosts, and send them what it likes.
 fn with(variables: &[(&str, &str)]) -> ToolServer {
-    let mut builder = ToolServer::builder()
+    ToolServer::builder()
         .policy("[[rule]]\ncircumstances = [\"sends_data\"]\ndecision = \"allow\"\n")
         .variable("AUTONOUS_TOOL_DISABLE_EXEC", "true")
-        .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*");
-    for (name, value) in variables {
-        builder = builder.variable(name, value);
-    }
-    builder.start()
+        .variable("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")
+        .variables(variables)
+        .start()
 }
 
 fn fetch(server: &ToolServer, url: &str) -> Envelope {
@@ -87,6 +84,8 @@ const NOT_OF_THE_WEB: &[&str] = &[
     "http://[fe80::1%25lo]/",
     "http://page.test:6379/",
     "http://page.test:22/",
+    "jar:http://127.0.0.1!/",
+    "http://pa ge.test/",
 ];
 
 #[test]
@@ -175,6 +174,23 @@ fn each_redirect_is_judged_and_credentials_stay_at_their_origin() {
             let asked = json!({"url": "http://page.test/", "headers": {header: "x"}});
             assert_code(&server.call("url_fetch", &asked), ErrorCode::InvalidArgument, header);
         }
+    });
+}
+
+/// Neither a proxy in the environment nor an address that a server recommends.
+#[test]
+fn nothing_is_asked_in_place_of_a_host() {
+    in_a_network_of_its_own("web::nothing_is_asked_in_place_of_a_host", || {
+        let other = Site::start("127.0.0.1", 8099, |_| Reply::html("<p>private</p>"));
+        let hint = "h3=\"127.0.0.1:8099\"; ma=60, h2=\"127.0.0.1:8099\"; ma=60";
+        let headers = [("Alt-Svc", hint), ("Content-Type", "text/plain")];
+        let _site = Site::start(PUBLIC, 80, move |_| Reply::status(200, &headers, "here"));
+        let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];
+        let server = with(&names.map(|name| (name, "http://127.0.0.1:8099")));
+        for path in ["a", "b"] {
+            assert_eq!(fetch(&server, &format!("http://page.test/{path}")).stdout, "here");
+        }
+        assert_eq!(other.count(), 0);
     });
 }
 
