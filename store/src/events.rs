@@ -83,7 +83,7 @@ pub fn from_row(row: &Row<'_>) -> rusqlite::Result<Event> {
 }
 
 /// Reads an event's body from a column with its type and the next one with its payload.
-pub fn body(row: &Row<'_>, column: usize) -> rusqlite::Result<EventBody> {
+pub(crate) fn body(row: &Row<'_>, column: usize) -> rusqlite::Result<EventBody> {
     let payload: String = row.get(column + 1)?;
     let payload = serde_json::from_str(&payload).map_err(|error| malformed(column + 1, error))?;
     Ok(EventBody::new(row.get(column)?, payload))

@@ -41,6 +41,7 @@ pub mod parked;
 pub mod prior_context;
 #[cfg(test)]
 mod properties;
+pub mod queries;
 pub mod questions;
 pub mod quotas;
 pub mod requeue;

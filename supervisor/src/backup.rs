@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use serde::Serialize;
+use store::queries::{self, QueryError};
 use store::{kv, open};
 
 use crate::data_dir::DataDir;
-use crate::queries::{self, QueryError};
 
 /// How the name of an unfinished copy ends.
 const UNFINISHED: &str = ".autonous-partial";

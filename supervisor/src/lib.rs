@@ -30,7 +30,6 @@ mod journal;
 mod long_tasks;
 mod monitor;
 mod ports;
-mod queries;
 mod reception;
 mod retention;
 mod run;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use process::log_queue;
 use protocol::event::JournalTampered;
+use store::queries::{self, QueryError};
 use store::{Store, Trouble};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, spawn_blocking};
@@ -22,7 +23,6 @@ use crate::health::database_file::DatabaseFile;
 use crate::health::disk::{FEW_FREE_MB, LEAST_FREE_MB, free_mb};
 use crate::health::{Board, PartName, Reading, Report, log};
 use crate::journal::tampering;
-use crate::queries::{self, QueryError};
 
 /// How often it looks without being asked.
 const EVERY: Duration = Duration::from_secs(5);

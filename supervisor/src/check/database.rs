@@ -4,10 +4,10 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use store::open;
+use store::queries::{self, QueryError, tasks};
 
 use super::Finding;
 use crate::data_dir::DataDir;
-use crate::queries::{self, QueryError, tasks};
 
 const NAME: &str = "database";
 

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use store::queries::{self, QueryError};
+
 use super::Finding;
 use crate::data_dir::DataDir;
 use crate::journal::compare::{Comparison, Depth};
 use crate::journal::tampering;
-use crate::queries::{self, QueryError};
 
 const NAME: &str = "journal";
 

@@ -6,11 +6,11 @@ use clap::{ArgGroup, Args};
 use protocol::journal::ARGUMENTS_DIRECTORY;
 use protocol::{SessionId, now_ms};
 use serde_json::json;
+use store::queries::audit::{Call, Question, calls};
+use store::queries::short_id::shown;
+use store::queries::{self, QueryError};
 
 use crate::data_dir::DataDir;
-use crate::queries::audit::{Call, Question, calls};
-use crate::queries::short_id::shown;
-use crate::queries::{self, QueryError};
 use crate::terminal::age::Span;
 use crate::terminal::{Colour, Column, Screen, Table};
 

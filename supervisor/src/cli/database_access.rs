@@ -2,13 +2,12 @@
 
 use channel::Channels;
 use protocol::EventId;
-use store::{Store, events};
+use store::{Store, events, queries};
 
 use super::error::CommandError;
 use crate::all_channels::channels;
 use crate::config::ChannelSettings;
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
-use crate::queries;
 
 /// Who may write to the database.
 pub(super) enum DatabaseAccess {

@@ -1,9 +1,9 @@
 //! Why a command that changes something, or asks the running supervisor, failed.
 
 use store::StoreError;
+use store::queries::QueryError;
 
 use crate::data_dir::DataDirError;
-use crate::queries::QueryError;
 use crate::retention::PruneError;
 use crate::tokens::TokensError;
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::Args;
 use protocol::{Event, visible};
 use serde_json::json;
+use store::queries::QueryError;
+use store::queries::short_id::shown;
+use store::queries::watch::Watcher;
 
 use crate::data_dir::DataDir;
-use crate::queries::QueryError;
-use crate::queries::short_id::shown;
-use crate::queries::watch::Watcher;
 use crate::terminal::Screen;
 use crate::terminal::width::fitted;
 use crate::tree::render;
@@ -42,7 +42,7 @@ pub(super) fn run(
     loop {
         // Asked first: what comes after that is read next.
         let has_ended = watcher.has_ended()?;
-        for event in watcher.next()? {
+        for event in watcher.newer()? {
             let line = line(&event, arguments, screen);
             if writeln!(stdout, "{line}").and_then(|()| stdout.flush()).is_err() {
                 return Ok(());

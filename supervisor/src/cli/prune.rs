@@ -3,6 +3,7 @@
 use clap::Args;
 use protocol::now_ms;
 use serde_json::json;
+use store::queries::{self, QueryError};
 use store::retention::{Pruned, count};
 
 use super::control_client::ControlClient;
@@ -10,7 +11,6 @@ use super::database_access::{DatabaseAccess, ExclusiveStore, database_access};
 use super::error::CommandError;
 use crate::control::retention::PruneRequest;
 use crate::data_dir::DataDir;
-use crate::queries::{self, QueryError};
 use crate::retention::{SHORTEST, prune};
 use crate::terminal::age::Span;
 

@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 use store::StoreError;
 use store::cancel;
+use store::queries;
+use store::queries::short_id::{resolve, shown};
 use store::requeue::{self, Ended, Filter, RequeuedMany};
 
 use super::control_client::ControlClient;
@@ -15,8 +17,6 @@ use super::error::CommandError;
 use crate::control::error::ControlError;
 use crate::control::tasks::{TaskState, state_of_cancelled, state_of_requeued};
 use crate::data_dir::DataDir;
-use crate::queries;
-use crate::queries::short_id::{resolve, shown};
 use crate::terminal::COLUMNS;
 use crate::terminal::age::Span;
 use crate::terminal::width::wrapped;

@@ -2,6 +2,8 @@
 
 use clap::Args;
 use serde_json::json;
+use store::queries;
+use store::queries::short_id::resolve;
 use store::resend::{self, Resent, Which};
 
 use super::control_client::ControlClient;
@@ -9,8 +11,6 @@ use super::database_access::{DatabaseAccess, database_access};
 use super::error::CommandError;
 use super::queue::CommandOutput;
 use crate::data_dir::DataDir;
-use crate::queries;
-use crate::queries::short_id::resolve;
 
 /// Who asked, in the events.
 const BY: &str = "cli";

@@ -3,11 +3,11 @@
 use clap::Args;
 use protocol::now_ms;
 use serde_json::json;
+use store::queries::{self, QueryError};
 use store::schedules::{Listed, Schedule, all};
 use store::timing;
 
 use crate::data_dir::DataDir;
-use crate::queries::{self, QueryError};
 use crate::terminal::age::since;
 use crate::terminal::{Column, Screen, Table};
 

@@ -4,11 +4,11 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use protocol::now_ms;
 use serde_json::json;
+use store::queries::short_id::shown;
+use store::queries::tasks::{Counts, Filter, STATES, Task, Undelivered, counts, tasks, undelivered};
+use store::queries::{self, QueryError};
 
 use crate::data_dir::DataDir;
-use crate::queries::short_id::shown;
-use crate::queries::tasks::{Counts, Filter, STATES, Task, Undelivered, counts, tasks, undelivered};
-use crate::queries::{self, QueryError};
 use crate::terminal::age::since;
 use crate::terminal::{Colour, Column, Screen, Table, width};
 

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use serde_json::json;
+use store::queries::QueryError;
 
 use crate::data_dir::DataDir;
-use crate::queries::QueryError;
 use crate::terminal::Screen;
 use crate::tree::{Node, Scope, grow, load, render};
 

@@ -1,14 +1,14 @@
 //! `supervisor undo`: through the running supervisor, whose tool server has the files.
 
 use clap::Args;
+use store::queries::short_id::resolve;
+use store::queries::{self, QueryError};
 
 use super::control_client::ControlClient;
 use super::error::CommandError;
 use super::queue::CommandOutput;
 use crate::control::undo::UndoRequest;
 use crate::data_dir::DataDir;
-use crate::queries::short_id::resolve;
-use crate::queries::{self, QueryError};
 use crate::undo::Undone;
 
 #[derive(Debug, Args)]

@@ -3,11 +3,11 @@
 use clap::Args;
 use protocol::now_ms;
 use serde_json::json;
+use store::queries::usage::{Used, used};
+use store::queries::{self, QueryError};
 use store::quotas::money_in_words;
 
 use crate::data_dir::DataDir;
-use crate::queries::usage::{Used, used};
-use crate::queries::{self, QueryError};
 use crate::terminal::{Column, Screen, Table, width};
 
 const DAY_MS: i64 = 86_400_000;

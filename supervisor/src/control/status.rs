@@ -9,6 +9,7 @@ use axum::extract::State;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
+use store::queries::{self, QueryError};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -16,7 +17,6 @@ use super::Control;
 use super::error::ControlError;
 use crate::config::Settings;
 use crate::health::Report;
-use crate::queries::{self, QueryError};
 
 /// How long counting may take; without counts the rest is sent all the same.
 const PATIENCE: Duration = Duration::from_millis(800);

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::EventId;
 use store::open::is_damage;
-
-use crate::queries::{self, QueryError};
+use store::queries::{self, QueryError};
 
 /// What every database file begins with.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";

@@ -5,8 +5,7 @@ use std::path::Path;
 use protocol::Event;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use store::events::{self, COLUMNS};
-
-use crate::queries::{self, QueryError, short_id};
+use store::queries::{self, QueryError, short_id};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {

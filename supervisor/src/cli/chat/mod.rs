@@ -13,13 +13,13 @@ use anyhow::Context as _;
 use clap::Args;
 use protocol::visible;
 use store::inbox::MessageStatus;
+use store::queries::short_id::shown;
 use tokio::runtime::Runtime;
 
 use super::control_client::ControlClient;
 use super::error::CommandError;
 use crate::channels::local::messages::NewMessage;
 use crate::data_dir::DataDir;
-use crate::queries::short_id::shown;
 use crate::terminal::{Screen, styled};
 use reply_wait::{ReplyWait, Waited};
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use protocol::{EventId, TaskId};
 use store::inbox::MessageStatus;
+use store::queries::watch::Watcher;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -18,7 +19,6 @@ use super::question;
 use crate::channels::local::messages::NewMessage;
 use crate::control::tasks::TaskState;
 use crate::data_dir::DataDir;
-use crate::queries::watch::Watcher;
 use crate::terminal::progress::Progress;
 use crate::terminal::{Colour, Screen};
 
@@ -225,7 +225,7 @@ impl Shown {
 
     /// The line, if it is another one than before.
     fn next(&mut self, waited: Duration) -> Result<Option<String>, CommandError> {
-        for event in self.watcher.next()? {
+        for event in self.watcher.newer()? {
             self.progress.take(&event);
         }
         let Some(screen) = self.screen else { return Ok(None) };

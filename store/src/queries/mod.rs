@@ -3,22 +3,23 @@
 //! Nothing here writes: the file is opened read-only. Where SQLite cannot create its index file beside the
 //! database (a read-only disk, a backup), the database is read as one that does not change.
 
-pub(crate) mod audit;
+pub mod audit;
 #[cfg(test)]
 mod golden;
-pub(crate) mod short_id;
-pub(crate) mod tasks;
-pub(crate) mod usage;
-pub(crate) mod watch;
+pub mod short_id;
+pub mod tasks;
+pub mod usage;
+pub mod watch;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row};
-use store::{StoreError, open};
+
+use crate::{StoreError, open};
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum QueryError {
+pub enum QueryError {
     #[error("no database at {}; `supervisor run` creates it", .0.display())]
     Missing(PathBuf),
     #[error(
@@ -52,7 +53,7 @@ pub(crate) enum QueryError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-pub(crate) fn open(path: &Path) -> Result<Connection, QueryError> {
+pub fn open(path: &Path) -> Result<Connection, QueryError> {
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(QueryError::Missing(path.to_owned()));

@@ -7,7 +7,7 @@ use super::QueryError;
 
 /// What a chat used of a model in a day; or how long its commands ran, without a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Used {
+pub struct Used {
     /// As `2026-01-31`.
     pub day: String,
     pub channel: String,
@@ -25,11 +25,7 @@ pub(crate) struct Used {
 }
 
 /// Everything since a time, oldest day first.
-pub(crate) fn used(
-    connection: &Connection,
-    since_ms: i64,
-    chat: Option<&str>,
-) -> Result<Vec<Used>, QueryError> {
+pub fn used(connection: &Connection, since_ms: i64, chat: Option<&str>) -> Result<Vec<Used>, QueryError> {
     let sql = "select strftime('%Y-%m-%d', event.time_ms / 1000, 'unixepoch') as day,
                       task.channel, task.chat_id,
                       event.payload ->> 'model_name' as model, count(distinct task.id),

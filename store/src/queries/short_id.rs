@@ -14,13 +14,13 @@ const SHOWN: usize = 8;
 const SHORTEST: usize = 4;
 
 /// The end of an ID, as tables show it.
-pub(crate) fn shown(id: &str) -> &str {
+pub fn shown(id: &str) -> &str {
     let cut = id.len().saturating_sub(SHOWN);
     id.get(cut..).unwrap_or(id)
 }
 
 /// The whole ID of the one task that matches.
-pub(crate) fn resolve(connection: &Connection, given: &str) -> Result<String, QueryError> {
+pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryError> {
     let exact = "select id from inbox where id = ?1";
     if let Some(id) = connection.query_row(exact, [given], |row| row.get(0)).optional()? {
         return Ok(id);
@@ -52,9 +52,9 @@ fn candidates(given: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use store::open;
 
     use super::*;
+    use crate::open;
 
     #[test]
     fn what_tables_show_is_found_without_a_scan() {

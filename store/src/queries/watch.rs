@@ -4,17 +4,17 @@ use std::path::Path;
 
 use protocol::{Event, EventId};
 use rusqlite::{Connection, Row, params};
-use store::events::{self, COLUMNS};
-use store::questions;
 
 use super::{QueryError, short_id};
+use crate::events::{self, COLUMNS};
+use crate::questions;
 
 /// The most events that are read at once.
 const PAGE: usize = 500;
 
 /// The position of one who watches.
 #[derive(Debug)]
-pub(crate) struct Watcher {
+pub struct Watcher {
     connection: Connection,
     /// None for all tasks, and what belongs to none.
     task: Option<String>,
@@ -24,21 +24,21 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Watches a task from its first event on; its ID may be shortened.
-    pub(crate) fn of_task(path: &Path, given: &str) -> Result<Self, QueryError> {
+    pub fn of_task(path: &Path, given: &str) -> Result<Self, QueryError> {
         let connection = super::open(path)?;
         let task = Some(short_id::resolve(&connection, given)?);
         Ok(Self { connection, task, seq: 0 })
     }
 
     /// Watches everything from now on.
-    pub(crate) fn from_now(path: &Path) -> Result<Self, QueryError> {
+    pub fn from_now(path: &Path) -> Result<Self, QueryError> {
         let connection = super::open(path)?;
         let seq = connection.query_row("select coalesce(max(seq), 0) from events", [], |row| row.get(0))?;
         Ok(Self { connection, task: None, seq })
     }
 
     /// What came since the last time, and nothing if nothing did.
-    pub(crate) fn next(&mut self) -> Result<Vec<Event>, QueryError> {
+    pub fn newer(&mut self) -> Result<Vec<Event>, QueryError> {
         let mut all = Vec::new();
         loop {
             let page = self.page()?;
@@ -54,7 +54,7 @@ impl Watcher {
     }
 
     /// Whether the task has ended; false for everything.
-    pub(crate) fn has_ended(&self) -> Result<bool, QueryError> {
+    pub fn has_ended(&self) -> Result<bool, QueryError> {
         let Some(task) = &self.task else { return Ok(false) };
         let sql = "select state not in ('queued', 'in_progress') from inbox where id = ?1";
         Ok(self.connection.prepare_cached(sql)?.query_row([task], |row| row.get(0))?)
@@ -62,7 +62,7 @@ impl Watcher {
 
     /// Whether the supervisor asked somebody in a chat about this approval; none if the database cannot be
     /// read.
-    pub(crate) fn has_asked_in_a_chat(&self, approval: &EventId) -> Option<bool> {
+    pub fn has_asked_in_a_chat(&self, approval: &EventId) -> Option<bool> {
         questions::was_asked(&self.connection, approval).ok()
     }
 
@@ -90,23 +90,23 @@ impl Watcher {
 #[cfg(test)]
 mod tests {
     use protocol::event::TaskClaimed;
-    use store::fixture::TestDatabase;
 
     use super::*;
+    use crate::fixture::TestDatabase;
 
     #[test]
     fn each_event_is_read_once_and_in_order_however_many_there_are() {
         let database = TestDatabase::new();
         let mut watcher = Watcher::from_now(&database.path()).unwrap();
-        assert!(watcher.next().unwrap().is_empty());
+        assert!(watcher.newer().unwrap().is_empty());
         for attempt in 1..=1201 {
             database.append(TaskClaimed { attempt }, None, None);
         }
-        let read = watcher.next().unwrap();
+        let read = watcher.newer().unwrap();
         let attempts: Vec<u64> = read.iter().map(|e| e.body.payload()["attempt"].as_u64().unwrap()).collect();
         assert_eq!(attempts, (1..=1201).collect::<Vec<_>>());
-        assert!(watcher.next().unwrap().is_empty() && !watcher.has_ended().unwrap());
+        assert!(watcher.newer().unwrap().is_empty() && !watcher.has_ended().unwrap());
         database.append(TaskClaimed { attempt: 7 }, None, None);
-        assert_eq!(watcher.next().unwrap().len(), 1);
+        assert_eq!(watcher.newer().unwrap().len(), 1);
     }
 }

@@ -9,12 +9,12 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params_from_iter};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use store::events;
 
 use super::{QueryError, oldest_first, short_id};
+use crate::events;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Question {
+pub enum Question {
     /// Those that changed a file.
     File {
         /// Its possible absolute paths.
@@ -28,7 +28,7 @@ pub(crate) enum Question {
 
 /// A tool call, from its start and its end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Call {
+pub struct Call {
     pub id: String,
     pub task_id: Option<String>,
     /// Whose reads and locks it used.
@@ -73,14 +73,14 @@ impl Call {
     }
 
     /// The journal's record of its end.
-    pub(crate) fn ended(&self) -> Option<&CallEnded> {
+    pub fn ended(&self) -> Option<&CallEnded> {
         let end = self.end.as_ref()?;
         let completed = ToolCallCompleted::of(end).map(|completed| &completed.call);
         completed.or_else(|| ToolCallFailed::of(end).map(|failed| &failed.call))
     }
 
     /// Why it failed, or why its end is unknown.
-    pub(crate) fn error(&self) -> Option<&str> {
+    pub fn error(&self) -> Option<&str> {
         let interrupted = ToolCallInterrupted::of(self.end.as_ref()?).map(|interrupted| &interrupted.error);
         let failed = || self.ended()?.failure.as_ref().map(|failure| &failure.error);
         interrupted.or_else(failed).map(String::as_str)
@@ -92,7 +92,7 @@ fn payload<S: Serializer>(end: &Option<EventBody>, serializer: S) -> Result<S::O
 }
 
 /// The newest calls that match, oldest first.
-pub(crate) fn calls(
+pub fn calls(
     connection: &Connection,
     question: &Question,
     since_ms: i64,
@@ -202,9 +202,9 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
 mod tests {
     use protocol::Event;
     use protocol::journal::CallChange;
-    use store::fixture::{TestDatabase, call_completed, call_started};
 
     use super::*;
+    use crate::fixture::{TestDatabase, call_completed, call_started};
     use crate::queries;
 
     fn call_of(path: &str, end: impl Into<EventBody>) -> [Event; 2] {

@@ -3,10 +3,10 @@
 
 use protocol::Event;
 use protocol::event::{EventPayload, TaskDone};
-use store::fixture::TestDatabase;
-use store::{events, prior_context, tool_calls};
 
 use super::audit::{Question, calls};
+use crate::fixture::TestDatabase;
+use crate::{events, prior_context, tool_calls};
 
 const ROWS: &str = include_str!("../../../protocol/tests/data/events.jsonl");
 const TASK: &str = "019a0000-0000-7000-8000-000000000001";

@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::{QueryError, oldest_first};
 
 /// The states of a task, in the order of its life.
-pub(crate) const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
+pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Filter {
+pub struct Filter {
     /// Those in these states, of [`STATES`]; empty: in any.
     pub states: Vec<&'static str>,
     pub chat: Option<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Filter {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Task {
+pub struct Task {
     pub id: String,
     pub state: String,
     pub channel: String,
@@ -38,7 +38,7 @@ pub(crate) struct Task {
 
 /// A message that is not delivered unless somebody sends it again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Undelivered {
+pub struct Undelivered {
     pub outbox_id: i64,
     /// The task whose reply it is; none for a message that somebody sent through the control port.
     pub task_id: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Undelivered {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Tasks by state, in the order of [`STATES`].
     pub tasks: Vec<(&'static str, i64)>,
     /// Replies that could not be delivered.
@@ -61,7 +61,7 @@ pub(crate) struct Counts {
 }
 
 /// The newest tasks that match, oldest first.
-pub(crate) fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, QueryError> {
+pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, QueryError> {
     let mut conditions = vec!["true".to_owned()];
     let mut values: Vec<&dyn ToSql> = Vec::new();
     if !filter.states.is_empty() {
@@ -84,7 +84,7 @@ pub(crate) fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task
 }
 
 /// The newest replies that could not be delivered, oldest first.
-pub(crate) fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, QueryError> {
+pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivered>, QueryError> {
     let sql = "select task_id, channel, chat_id, part, attempt, error, finished_at_ms, seq
                from outbox where state = 'dead' order by seq desc limit ?1";
     let undelivered = |row: &Row<'_>| {
@@ -104,7 +104,7 @@ pub(crate) fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Und
 
 /// How many tasks and undelivered replies there are. Most tasks are done, so these are computed from the
 /// total: the other states have indexes.
-pub(crate) fn counts(connection: &Connection) -> Result<Counts, QueryError> {
+pub fn counts(connection: &Connection) -> Result<Counts, QueryError> {
     let number =
         |sql: &str| -> Result<i64, QueryError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
     let all = number("select count(*) from inbox")?;
