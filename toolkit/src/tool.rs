@@ -96,16 +96,15 @@ pub trait Tool: Send + Sync + 'static {
     /// tool says it, because a tool that forgot it would pass every rule.
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
 
+    /// The files that a call with these arguments names: a decision of a person holds only as long as they
+    /// and their contents stay. Every tool says it, because a person's yes to one that forgot it would hold
+    /// for other contents.
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError>;
+
     /// The other machine that a call needs, if it needs one. When that one keeps failing, only the calls that
     /// need the same one are paused. The arguments are not validated yet.
     fn depends_on(&self, _arguments: &Value) -> Option<String> {
         None
-    }
-
-    /// The files that a call with these arguments names, and their contents: a decision of a person holds
-    /// only as long as both stay.
-    fn named_files(&self, _arguments: &Value, _session: &SessionId) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
     }
 
     /// What a person is shown of a call that has to be approved, beside its arguments; an error if the call

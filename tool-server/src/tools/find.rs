@@ -3,12 +3,12 @@
 use std::ops::Bound;
 
 use files::roots::names;
-use protocol::{Annotations, Risk, SessionId};
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Page, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
@@ -112,6 +112,10 @@ impl Tool for Find {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         Touches { reads_below: true, ..self.0.touches(arguments, session) }
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: FindArguments, call: &Call) -> Outcome<FindData> {

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::{TouchedPath, Touches};
-use toolkit::{Call, Outcome, Page, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Page, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
@@ -108,6 +108,10 @@ impl Tool for Ls {
         // A list of names alone shows nothing of a directory's entries.
         let reads_below = arguments["recursive"] == true;
         Touches { reads_below, ..self.0.touches(arguments, session) }
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: LsArguments, call: &Call) -> Outcome<LsData> {

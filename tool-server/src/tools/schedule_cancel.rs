@@ -1,12 +1,12 @@
 //! `schedule_cancel`: ends a schedule of this chat.
 
 use protocol::effect::{Answer, Ask, Schedule};
-use protocol::{Annotations, Risk, SessionId};
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::outgoing::TELEGRAM;
 use crate::supervisor_link::unexpected;
@@ -46,6 +46,10 @@ impl Tool for ScheduleCancel {
 
     fn touches(&self, _: &Value, _: &SessionId) -> Touches {
         Touches::nothing()
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: ScheduleCancelArguments, call: &Call) -> Outcome<Schedule> {

@@ -1,12 +1,12 @@
 //! `schedule_list`: the schedules of this chat.
 
 use protocol::effect::{Answer, Ask, Schedule};
-use protocol::{Annotations, Risk, SessionId};
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::outgoing::TELEGRAM;
 use crate::supervisor_link::unexpected;
@@ -49,6 +49,10 @@ impl Tool for ScheduleList {
 
     fn touches(&self, _: &Value, _: &SessionId) -> Touches {
         Touches::nothing()
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, _: ScheduleListArguments, call: &Call) -> Outcome<ScheduleListData> {

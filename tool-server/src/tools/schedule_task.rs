@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::outgoing::TELEGRAM;
 use crate::supervisor_link::unexpected;
@@ -73,6 +73,10 @@ impl Tool for ScheduleTask {
             Ok(Answer::Yes { yes: false }) => Touches::nothing(),
             _ => Touches { circumstances: vec![Circumstance::SeenOutside], ..Touches::nothing() },
         }
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     /// When and what, and what was read before.

@@ -1,11 +1,11 @@
 //! `skill`: the instructions for a kind of task.
 
-use protocol::{Annotations, Risk, SessionId};
+use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -67,6 +67,10 @@ impl Tool for SkillTool {
     fn touches(&self, arguments: &Value, _: &SessionId) -> Touches {
         let name = arguments["name"].as_str().unwrap_or_default();
         Touches { paths: self.0.skills.touched(name, "SKILL.md"), ..Touches::nothing() }
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: SkillArguments, _: &Call) -> Outcome<SkillData> {

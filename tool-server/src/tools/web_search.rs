@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use settings::choices::Words;
 use toolkit::output::{Full, head};
 use toolkit::policy::Touches;
-use toolkit::{Bounds, Call, Outcome, Slot, Success, Tool};
+use toolkit::{Bounds, Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 use crate::web;
@@ -114,6 +114,10 @@ impl Tool for WebSearch {
             circumstances: web.search_is().into_iter().collect(),
             ..Touches::default()
         }
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn depends_on(&self, _: &Value) -> Option<String> {

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Fingerprint, Outcome, Seen, Slot, Success, Tool};
+use toolkit::{Call, Fingerprint, NamedFiles, Outcome, Seen, Slot, Success, Tool};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -87,6 +87,10 @@ impl Tool for FileDownload {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         self.0.touches(arguments, session)
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: DownloadArguments, call: &Call) -> Outcome<DownloadData> {

@@ -1,12 +1,12 @@
 //! `undo`: what `POST /changes/{call_id}/undo` does.
 
 use files::change::{UndoData, UndoRequest};
-use protocol::{Annotations, EventId, Risk, SessionId};
+use protocol::{Annotations, EventId, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -56,6 +56,10 @@ impl Tool for Undo {
         let changed = call.and_then(|call| self.0.changer.changed_by(&call));
         let paths = changed.map(|(path, session)| self.0.paths_touched(&path, &session));
         Touches { paths: paths.unwrap_or_default(), ..Touches::nothing() }
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: UndoArguments, call: &Call) -> Outcome<UndoData> {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -100,6 +100,10 @@ impl Tool for FileUpload {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         self.0.touches(arguments, session)
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: UploadArguments, call: &Call) -> Outcome<ChangeData> {

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 /// A tool that does what its test says.
 struct Scripted<F>(F);
@@ -40,6 +40,10 @@ impl<F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static> Tool for Scr
 
     fn touches(&self, _: &Value, _: &SessionId) -> Touches {
         Touches::nothing()
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {

@@ -13,6 +13,7 @@ mod ls;
 mod read;
 
 // What holds for several.
+mod calls;
 mod catalogue;
 mod check;
 mod command_hints;

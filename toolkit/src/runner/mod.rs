@@ -294,7 +294,7 @@ mod tests {
 
     use super::*;
     use crate::policy::Touches;
-    use crate::{Bounds, Slot, Tool};
+    use crate::{Bounds, NamedFiles, Slot, Tool};
 
     /// Keeps a weak reference to what each call shares with its caller.
     struct Watching(Arc<Mutex<Vec<Weak<AtomicBool>>>>);
@@ -322,6 +322,10 @@ mod tests {
 
         fn touches(&self, _: &Value, _: &SessionId) -> Touches {
             Touches::nothing()
+        }
+
+        fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+            Ok(NamedFiles::new())
         }
 
         fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {
@@ -384,6 +388,10 @@ mod tests {
 
         fn touches(&self, _: &Value, _: &SessionId) -> Touches {
             Touches::nothing()
+        }
+
+        fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+            Ok(NamedFiles::new())
         }
 
         fn run(&self, _: Nothing, _: &Call) -> Outcome<NoData> {

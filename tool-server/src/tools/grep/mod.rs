@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use self::files::{Files, Tree};
 use self::page::Position;
@@ -156,6 +156,10 @@ impl Tool for Grep {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         Touches { reads_below: true, ..self.0.touches(arguments, session) }
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: GrepArguments, call: &Call) -> Outcome<GrepData> {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::outgoing::{TELEGRAM, chat_of, id_of};
 use crate::supervisor_link::unexpected;
@@ -70,6 +70,10 @@ impl Tool for TelegramReact {
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
         self.0.touches_outgoing(arguments, session)
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {

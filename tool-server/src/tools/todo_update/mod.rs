@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
-use toolkit::{Call, Failure, Outcome, Slot, Success, Tool};
+use toolkit::{Call, Failure, NamedFiles, Outcome, Slot, Success, Tool};
 
 use crate::state_files;
 use crate::tool_context::ToolContext;
@@ -152,6 +152,10 @@ impl Tool for TodoUpdate {
         let paths =
             names.iter().flat_map(|name| self.context.paths_touched(&state_files::path(name), session));
         Touches { paths: paths.collect(), ..Touches::nothing() }
+    }
+
+    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        Ok(NamedFiles::new())
     }
 
     fn misfit(&self, arguments: &Value) -> Option<String> {

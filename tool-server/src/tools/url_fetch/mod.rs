@@ -1,12 +1,13 @@
 //! `url_fetch`: a page of the web as text, or a file from it.
 
 mod local_paths;
+mod page;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fetcher::{Extract, Fetch, Head, Job, Link, Message, Page, PageKind, Purpose, Standing};
+use fetcher::{Extract, Fetch, Head, Job, Message, Purpose, Standing};
 use files::change::{ChangeData, Condition, UploadRequest};
 use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
@@ -19,6 +20,7 @@ use toolkit::{Call, NamedFiles, Outcome, PartialReason, Slot, Success, Tool};
 use crate::tool_context::ToolContext;
 use crate::web::{self, MAX_TIMEOUT, Web};
 use local_paths::Said;
+use page::head;
 
 /// How long a request may take, unless its call says.
 const TIMEOUT_SECONDS: u64 = 30;
@@ -243,12 +245,12 @@ impl Tool for UrlFetch {
     fn run(&self, arguments: UrlFetchArguments, call: &Call) -> Outcome<FetchData> {
         let web = self.0.web.as_ref().ok_or_else(|| no_host(&arguments.url))?;
         if let Some(cursor) = &arguments.cursor {
-            return Ok(read_on(web, call, &arguments, cursor)?);
+            return Ok(page::read_on(web, call, &arguments, cursor)?);
         }
         let fetch = self.request(web, &arguments, call)?;
         match &arguments.download_path {
             Some(path) => Ok(self.download(web, &fetch, path, call)?),
-            None => Ok(read(web, &fetch, &arguments, call)?),
+            None => Ok(page::read(web, &fetch, &arguments, call)?),
         }
     }
 }
@@ -374,100 +376,6 @@ impl UrlFetch {
             ..Success::default()
         })
     }
-}
-
-fn head(exchange: &mut fetcher::Exchange, call: &Call) -> Result<Head, ToolError> {
-    match web::next(exchange, call)? {
-        Message::Head(head) => Ok(head),
-        _ => Err(web::out_of_turn()),
-    }
-}
-
-fn read(
-    web: &Web,
-    fetch: &Fetch,
-    arguments: &UrlFetchArguments,
-    call: &Call,
-) -> Result<Success<FetchData>, ToolError> {
-    let mut exchange = web.begin(&Job::Fetch(fetch.clone()))?;
-    let head = head(&mut exchange, call)?;
-    let Message::Page(page) = web::next(&mut exchange, call)? else { return Err(web::out_of_turn()) };
-    let Message::End(end) = web::next(&mut exchange, call)? else { return Err(web::out_of_turn()) };
-    let mut success = Success { notices: notices(&head, &page, fetch), ..Success::default() };
-    let status = head.status;
-    let Page { mut text, title, links, is_cut, .. } = page;
-    // Escapes are longer than the characters they stand for, and the bound holds for the shown text.
-    protocol::visible::escape(&mut text);
-    let cut = web::cut(&text, 0, call.bounds);
-    success.stdout = cut.text.to_owned();
-    success.data = FetchData {
-        bytes: Some(end.bytes),
-        sha256: end.sha256,
-        title,
-        links: links.into_iter().map(|Link { text, url }| LinkData { text, url }).collect(),
-        ..FetchData::of(head)
-    };
-    if status >= 400 {
-        success.partial = Some(PartialReason::ErrorStatus);
-    } else if is_cut {
-        success.partial = Some(PartialReason::Cut(toolkit::output::Full::Limit));
-    }
-    if let Some(next) = cut.next {
-        let (full_output, notice) = web.keep(call, &text);
-        success.notices.extend(notice);
-        success.next_page_cursor =
-            full_output.as_ref().map(|_| web.cursor(&arguments.bound(), &call.id, next));
-        success.full_output = full_output;
-    }
-    Ok(success.cut_at(cut.full))
-}
-
-fn notices(head: &Head, page: &Page, fetch: &Fetch) -> Vec<String> {
-    let mut notices = Vec::new();
-    if head.status >= 300 {
-        // What the server says it in is outside text and stays in the headers.
-        let leads_on = head.headers.iter().any(|(name, _)| name == "location");
-        let to = if leads_on { "; the header `location` says where to" } else { "" };
-        notices.push(format!("The server answered with status {}{to}.", head.status));
-    }
-    if head.redirects > 0 {
-        notices.push(format!("Redirected to {}.", head.final_url));
-    }
-    if page.is_cut {
-        let most = fetch.max_bytes;
-        notices.push(if page.kind == PageKind::Pdf || page.is_part {
-            let what = if page.kind == PageKind::Pdf { "of its text are shown" } else { "were read" };
-            format!(
-                "Only the first {most} bytes {what}: repeat with a larger `max_bytes`, or use \
-             `download_path`."
-            )
-        } else {
-            "Its text is much longer than the page, so only the beginning is shown: use \
-         `download_path`."
-                .to_owned()
-        });
-    }
-    if page.kind == PageKind::Html && page.text.is_empty() {
-        notices.push("The page has no text: it needs scripts, which are not run.".to_owned());
-    }
-    notices
-}
-
-fn read_on(
-    web: &Web,
-    call: &Call,
-    arguments: &UrlFetchArguments,
-    cursor: &str,
-) -> Result<Success<FetchData>, ToolError> {
-    let (text, kept_by, start) = web.reopen(call, &arguments.bound(), cursor)?;
-    let cut = web::cut(&text, start, call.bounds);
-    let success = Success {
-        stdout: cut.text.to_owned(),
-        next_page_cursor: cut.next.map(|next| web.cursor(&arguments.bound(), &kept_by, next)),
-        data: FetchData { from_cache: true, ..FetchData::default() },
-        ..Success::default()
-    };
-    Ok(success.cut_at(cut.full))
 }
 
 impl FetchData {

@@ -6,7 +6,6 @@
 
 mod answers;
 mod approval;
-mod store;
 #[cfg(test)]
 mod tests;
 mod unhidden;
@@ -23,9 +22,9 @@ use protocol::{ErrorCode, EventId, ToolError, now_ms};
 use tokio::sync::{broadcast, watch};
 
 pub use answers::unknown;
+use approval::Store;
 pub(crate) use approval::Wanted;
 pub use approval::{Approval, ApprovalState, Decided, MAX_UNTIL, NewDecision};
-use store::Store;
 pub(crate) use unhidden::Unhidden;
 
 use super::recorder::{CallIds, Recorder};
