@@ -17,8 +17,9 @@ use tokio::sync::{broadcast, watch};
 use toolkit::approvals::{Approval, ApprovalState, Change, NewDecision, unknown};
 use toolkit::arguments::{elide, invalid, parse_object};
 
+use super::call::read_body;
+use super::response;
 use super::state::AppState;
-use super::{body, response};
 
 /// What `GET /approvals` answers.
 #[derive(JsonSchema, Serialize)]
@@ -97,7 +98,7 @@ pub(super) async fn decide(
     request: Request,
 ) -> Response {
     let (parts, content) = request.into_parts();
-    let new = match body::read(&parts.headers, content)
+    let new = match read_body(&parts.headers, content)
         .await
         .and_then(|body| NewDecision::parse(parse_object(&body)?))
     {

@@ -10,9 +10,9 @@ use serde_json::json;
 use toolkit::Tool;
 use toolkit::arguments::{elide, invalid};
 
-use super::call::request_of;
+use super::call::{read_optional_body, request_of};
+use super::response;
 use super::state::AppState;
-use super::{body, response};
 use crate::transfers::{Undo, UndoRight};
 
 /// The body of a request; an empty one stands for `{}`.
@@ -31,7 +31,7 @@ pub(super) async fn undo(
     request: Request,
 ) -> Response {
     let (parts, content) = request.into_parts();
-    let read = body::read_optional(&parts.headers, content).await;
+    let read = read_optional_body(&parts.headers, content).await;
     let arguments = read.and_then(|body| arguments(&call_id, &body));
     let request = arguments.and_then(|body| request_of(&app.access, Undo::NAME, &parts.headers, body));
     let mut envelope = match request {

@@ -3,11 +3,9 @@
 //! Host and Origin → token → the route. Every failure on the way is answered with the envelope, like a
 //! tool's own failure, so that a caller needs to understand one shape only.
 
-mod access;
 pub mod api_document;
 mod approval_document;
 mod approvals;
-mod body;
 mod call;
 mod catalogue;
 mod change_document;
@@ -27,7 +25,7 @@ use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http_port::{Access, Routes};
+use http_port::{Access, Refused, Routes};
 use protocol::{ErrorCode, ToolError};
 use toolkit::arguments::elide;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -50,15 +48,15 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/tools", get(service::catalogue))
         .route("/files", get(files::download).put(files::upload))
         .route("/capabilities", get(service::capabilities))
-        .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token));
+        .route_layer(from_fn_with_state(Arc::clone(&app.access), require_token));
     let with_either_token = Router::new()
         .route("/changes/{call_id}/undo", post(changes::undo))
-        .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_token_or_approver));
+        .route_layer(from_fn_with_state(Arc::clone(&app.access), require_token_or_approver));
     let for_approvers = Router::new()
         .route("/approvals", get(approvals::list))
         .route("/approvals/stream", get(approvals::stream))
         .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
-        .route_layer(from_fn_with_state(Arc::clone(&app.access), access::require_approver));
+        .route_layer(from_fn_with_state(Arc::clone(&app.access), require_approver));
     let without_token = Router::new()
         .route("/livez", get(service::livez))
         .route("/readyz", get(service::readyz))
@@ -89,13 +87,63 @@ fn guarded(routes: Router<Arc<AppState>>, app: &Arc<AppState>) -> Router {
 /// Lets in only requests for our own host, and writes every answer in the form that was asked for.
 async fn around(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let wanted = response::Wanted::by(request.headers());
-    let mut answer = match access::check_host(&access, &request) {
+    let mut answer = match check_host(&access, &request) {
         Ok(()) => next.run(request).await,
         Err(refused) => refused,
     };
     wanted.write(&mut answer);
     answer.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
+}
+
+/// Refuses requests for other hosts and from foreign pages, on every route.
+#[expect(clippy::result_large_err, reason = "the error is the answer")]
+fn check_host(access: &Access, request: &Request) -> Result<(), Response> {
+    let checked = access.check_host(request.headers(), request.uri());
+    checked.map_err(|refused| refusal(&refused, request))
+}
+
+async fn require_token(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    // Where callers need no token, an approver's is still none of a caller.
+    if access.is_approver(request.headers()) {
+        return refusal(&Refused::Token, &request);
+    }
+    match access.check_token(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refusal(&refused, &request),
+    }
+}
+
+/// Lets in callers with the approver's token alone.
+async fn require_approver(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    if access.is_approver(request.headers()) {
+        return next.run(request).await;
+    }
+    let message = "Only the approver's token opens this route.";
+    let hint = "Send it as `Authorization: Bearer <token>`; `supervisor token approver` prints it, and \
+                AUTONOUS_TOOL_APPROVER_TOKEN sets it for a tool server alone.";
+    response::error_response("", ToolError::new(ErrorCode::Unauthorized, message).with_hint(hint))
+}
+
+/// The same for routes that an approver may use as well.
+async fn require_token_or_approver(
+    State(access): State<Arc<Access>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if access.is_approver(request.headers()) {
+        return next.run(request).await;
+    }
+    require_token(State(access), request, next).await
+}
+
+fn refusal(refused: &Refused, request: &Request) -> Response {
+    let code = match refused {
+        Refused::HostCount | Refused::Host(_) | Refused::Origin(_) => ErrorCode::OriginRefused,
+        Refused::TokenCount | Refused::Token => ErrorCode::Unauthorized,
+    };
+    let error = ToolError::new(code, refused.to_string());
+    response::error_response(response::tool_in(request.uri().path()), error)
 }
 
 async fn no_route(request: Request) -> Response {

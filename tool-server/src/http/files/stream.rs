@@ -12,7 +12,7 @@ use rustix::io::{Errno, pread};
 use tokio::sync::mpsc;
 
 use super::range::Part as FilePart;
-use crate::http::body::{MAX_DISCARDED_BYTES, cut_short};
+use crate::http::call::{MAX_DISCARDED_BYTES, cut_short};
 use crate::transfers::{OpenFile, Part};
 
 /// How much of a file is in memory at once.
