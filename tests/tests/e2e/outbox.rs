@@ -54,9 +54,9 @@ fn every_kind_is_sent_by_its_own_method_and_in_order() {
 #[test]
 fn what_cannot_be_delivered_is_given_up_and_the_next_message_goes_on() {
     let telegram = FakeTelegram::start();
-    (0..2).for_each(|_| telegram.fail("sendMessage", Fault::RetryAfter(1)));
-    let builder = System::builder().telegram(&telegram, "4711");
-    let system = builder.variable("AUTONOUS_TG_SEND_MAX_ATTEMPTS", "2").start();
+    telegram.fail("sendMessage", Fault::RetryAfter(1));
+    telegram.fail("sendMessage", Fault::Blocked);
+    let system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(ADA.text("ls path=lost"));
     telegram.push(ADA.text("ls path=found"));
     assert!(telegram.wait_for_sent(1)[0].text.contains("found"), "{:?}", telegram.sent());

@@ -1,5 +1,7 @@
 //! What each tag does to the text.
 
+mod links;
+
 use std::collections::HashSet;
 
 use url::Url;
@@ -10,9 +12,7 @@ use super::table::Table;
 use super::tokens::{Attributes, Element};
 use super::writer::Writer;
 use crate::messages::Link;
-
-/// The most links that are listed.
-const MOST_LINKS: usize = 50;
+use links::OpenLink;
 
 /// A longer text of a link is cut in the list.
 pub(crate) const LINK_TEXT: usize = 200;
@@ -20,9 +20,6 @@ pub(crate) const LINK_TEXT: usize = 200;
 /// Longer addresses are not shown, nor is a longer one the beginning of others: a page with a long base and
 /// many links would become a text without end.
 const MOST_URL_BYTES: usize = 2000;
-
-/// The most addresses that are looked at where only a list of links is wanted.
-const MOST_LOOKED_AT: usize = 2000;
 
 /// How much longer than its page a text may become.
 const MOST_TIMES: usize = 2;
@@ -104,15 +101,6 @@ pub(super) struct Markdown {
 enum Frame {
     List { next: Option<usize>, depth: usize },
     Quote { depth: usize },
-}
-
-struct OpenLink {
-    /// As the page has it, until its first words are written.
-    url: String,
-    /// How many cells were open.
-    level: usize,
-    is_written: bool,
-    text: String,
 }
 
 impl Markdown {
@@ -413,96 +401,6 @@ impl Markdown {
         };
         self.writer().verbatim(&marked);
         if code.ends_with(char::is_whitespace) {
-            self.writer().space();
-        }
-    }
-
-    fn start_link(&mut self, attributes: Attributes<'_>) {
-        self.end_code();
-        self.end_link();
-        let Some(href) = attributes.get("href").map(str::trim) else { return };
-        if href.is_empty() || href.starts_with('#') || href.len() > MOST_URL_BYTES {
-            return;
-        }
-        let level = self.writers.len();
-        self.link = Some(OpenLink { url: href.to_owned(), level, is_written: false, text: String::new() });
-    }
-
-    /// Where a link leads, if that can be followed; none for an invisible link.
-    fn shown_address(&mut self, href: &str) -> Option<String> {
-        self.looked_at += 1;
-        if !self.marks && (self.links.len() >= MOST_LINKS || self.looked_at > MOST_LOOKED_AT) {
-            return None;
-        }
-        let url = self.base.join(href).ok()?;
-        let can_be_followed = matches!(url.scheme(), "http" | "https" | "mailto");
-        (can_be_followed && url.as_str().len() <= MOST_URL_BYTES).then(|| url.into())
-    }
-
-    /// Writes the beginning of a link before its first words.
-    fn begin_link(&mut self, text: &str) {
-        let new = self.link.as_ref().filter(|link| !link.is_written && !text.trim().is_empty());
-        let Some(href) = new.map(|link| link.url.clone()) else { return };
-        let Some(address) = self.shown_address(&href) else {
-            self.link = None;
-            return;
-        };
-        if text.starts_with(char::is_whitespace) {
-            self.writer().space();
-        }
-        if self.marks {
-            self.writer().verbatim("[");
-        }
-        if let Some(link) = &mut self.link {
-            (link.url, link.is_written) = (address, true);
-        }
-    }
-
-    fn end_link(&mut self) {
-        self.end_code();
-        let Some(link) = self.link.take().filter(|link| link.is_written) else { return };
-        if self.marks && link.level == self.writers.len() {
-            let writer = self.writer();
-            writer.out.push_str("](");
-            writer.out.push_str(&link.url);
-            writer.out.push(')');
-        }
-        let text: String =
-            link.text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LINK_TEXT).collect();
-        if self.links.len() < MOST_LINKS && self.known.insert(link.url.clone()) {
-            self.links.push(Link { text, url: link.url });
-        }
-    }
-
-    fn picture(&mut self, attributes: Attributes<'_>) {
-        let alt = attributes.get("alt").unwrap_or_default().trim();
-        if alt.is_empty() {
-            return;
-        }
-        let src = attributes.get("src").filter(|src| self.marks && src.len() <= MOST_URL_BYTES);
-        let url = src.and_then(|src| self.base.join(src).ok());
-        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.filter(|url| url.as_str().len() <= MOST_URL_BYTES);
-        match url {
-            Some(url) if self.marks && self.link.is_none() => {
-                let words = alt.split_whitespace().collect::<Vec<_>>().join(" ");
-                self.writer().space();
-                self.writer().verbatim(&format!("![{words}]({url})"));
-            }
-            Some(_) | None => self.text(alt),
-        }
-    }
-
-    /// The label of a button, and the purpose of a field.
-    fn input(&mut self, attributes: Attributes<'_>) {
-        let shown = match attributes.get("type").unwrap_or("text") {
-            "hidden" => None,
-            "submit" | "button" | "reset" => attributes.get("value"),
-            _ => attributes.get("placeholder"),
-        };
-        if let Some(shown) = shown.filter(|shown| !shown.trim().is_empty()) {
-            self.writer().space();
-            self.text(&format!("({})", shown.trim()));
             self.writer().space();
         }
     }

@@ -1,5 +1,7 @@
 //! Calls that a person must approve, by HTTP alone: asking, waiting, deciding, and what a decision covers.
 
+mod document;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -9,7 +11,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use harness::http::Request;
-use harness::project_copy::workspace;
 use harness::tool_server::APPROVER;
 use harness::{ToolServer, ToolServerBuilder, wait};
 use protocol::{Envelope, ErrorCode};
@@ -435,45 +436,6 @@ fn an_event_stream_tells_what_happens() {
     let since = Instant::now();
     server.stop();
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
-}
-
-/// The lines of the document's console blocks, as somebody types them.
-fn documented() -> Vec<String> {
-    let text = fs::read_to_string(workspace().join("docs/approvals.md")).unwrap();
-    let story = text.split("## By curl alone").nth(1).expect("the document has the story");
-    let blocks = story.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
-    blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("$ ")).map(str::to_owned).collect()
-}
-
-#[test]
-fn the_commands_of_the_document_tell_the_whole_story() {
-    let server = ToolServer::builder().token(CALLER).approver().start();
-    fs::write(server.root().join("old.txt"), "old\n").unwrap();
-    let lines = documented();
-    assert!(lines.len() >= 7, "{lines:?}");
-    let script: String = lines.iter().map(|line| format!("{line}\necho; echo [end]\n")).collect();
-    let script = script.replace("http://127.0.0.1:8701", &format!("http://{}", server.address()));
-    let mut shell = Command::new("sh");
-    let output =
-        shell.args(["-ec", &script]).env("CALLER", CALLER).env("APPROVER", APPROVER).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let said: Vec<&str> = text.split("[end]\n").map(str::trim).collect();
-    let expected = [
-        "",
-        "old",
-        "APPROVAL_REQUIRED",
-        "\"state\":\"pending\"",
-        "",
-        "\"state\":\"granted\"",
-        "\"ok\":true",
-        "",
-    ];
-    assert_eq!(said.len(), expected.len(), "{text}");
-    for ((said, expected), line) in said.iter().zip(expected).zip(&lines) {
-        assert!(said.contains(expected), "{line}\n{said}");
-    }
-    assert!(!server.root().join("old.txt").exists());
-    assert_eq!(recorded(&server), ["requested", "granted", "used"]);
 }
 
 /// What a question hides is noted with its length and place; the approver alone can see it, and only while
