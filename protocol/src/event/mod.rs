@@ -18,23 +18,11 @@ use crate::{EventId, TaskId, now_ms};
 pub use crate::approval::{
     ApprovalDenied, ApprovalExpired, ApprovalGranted, ApprovalRequested, ApprovalUsed,
 };
-pub use agent::{
-    AgentCompleted, AgentFailed, AgentFailure, AgentStarted, AgentTotals, CircuitClosed, CircuitHalfOpen,
-    CircuitOpened, ContextAssembled, ControlLimitReached, FittedContext, InitialContext,
-    ModelRequestCompleted, PlanCreated, PlanUpdated, ProgressStalled, RequestFailed, TurnCompleted,
-    TurnStarted,
-};
+// Each of these files has payloads and nothing else.
+pub use agent::*;
 pub use body::{EventBody, EventPayload, TYPES};
-pub use supervisor::{
-    AttemptFailed, ChatMoved, ChatPaired, ChatUnpaired, CrashLoopDetected, DatabasePruned, JournalAccepted,
-    JournalTampered, ProcessStarted, QuotaExhausted, ReplyQueued, ReplyRequeued, ReplySent, Requeued,
-    RetryExhausted, RetryScheduled, ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed,
-    TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskEdited, TaskParked, TaskQueued, TaskSkipped,
-    WorkerExited, WorkerSpawned,
-};
-pub use tool_call::{
-    ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,
-};
+pub use supervisor::*;
+pub use tool_call::*;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
