@@ -10,7 +10,7 @@ const MAX_NAME_BYTES: usize = 32;
 
 /// The name of a channel: lower-case letters, digits, `_` and `-`, beginning with a letter. It never has a
 /// colon, which ends it in a session ID.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelName(Cow<'static, str>);
 
 #[derive(Debug, thiserror::Error)]

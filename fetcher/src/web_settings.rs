@@ -30,7 +30,7 @@ pub struct Settings {
 /// The search service.
 #[derive(Debug, Clone)]
 pub struct SearchSettings {
-    /// By default DuckDuckGo.
+    /// Which one it is.
     pub service: SearchService,
     /// Its base address.
     pub url: Url,
@@ -68,23 +68,14 @@ fn hosts(source: &Source) -> Result<Hosts, SettingError> {
 
 impl SearchSettings {
     fn read(source: &Source) -> Result<Self, SettingError> {
-        let chosen = SEARCH_PROVIDER.read(source)?;
+        let chosen = SEARCH_PROVIDER.given(source)?;
         let given = SEARCH_URL.read(source)?;
         let is_chosen = chosen.is_some() || given.is_some();
-        let service = chosen.unwrap_or(SearchService::DuckDuckGo);
-        let url = given.or_else(|| default_url(service)).ok_or_else(|| {
+        let service = chosen.unwrap_or_else(|| SEARCH_PROVIDER.default_value());
+        let own = service.own_address().and_then(|address| address.parse().ok());
+        let url = given.or(own).ok_or_else(|| {
             SEARCH_URL.refuse("", "the base address of the service, because searxng is set")
         })?;
         Ok(Self { service, url, is_chosen })
     }
-}
-
-fn default_url(service: SearchService) -> Option<Url> {
-    let url = match service {
-        SearchService::DuckDuckGo => "https://html.duckduckgo.com/",
-        SearchService::SearXng => return None,
-        SearchService::Brave => "https://api.search.brave.com/",
-        SearchService::Tavily => "https://api.tavily.com/",
-    };
-    url.parse().ok()
 }

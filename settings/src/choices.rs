@@ -82,6 +82,18 @@ pub enum SearchService {
     Tavily,
 }
 
+impl SearchService {
+    /// Its base address, if there is one for everybody.
+    pub const fn own_address(self) -> Option<&'static str> {
+        match self {
+            Self::DuckDuckGo => Some("https://html.duckduckgo.com/"),
+            Self::SearXng => None,
+            Self::Brave => Some("https://api.search.brave.com/"),
+            Self::Tavily => Some("https://api.tavily.com/"),
+        }
+    }
+}
+
 /// What answers the worker's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelProvider {

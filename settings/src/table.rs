@@ -95,19 +95,20 @@ table! {
         "how long a contact gets no message after one that did not arrive \
          ([contacts](telegram.md#contacts))");
     SCHEDULES_MAX_PER_CHAT: Setting<u32> = ("AUTONOUS_SCHEDULES_MAX_PER_CHAT", OWN, "20", small(1, 1000),
-        "the most reminders and repeated tasks of a chat that are open");
+        "the most reminders and repeated tasks of a chat that are open: raise it for people who keep many. \
+         Each costs tokens when it is due");
     SCHEDULES_MIN_MINUTES: Setting<u32> = ("AUTONOUS_SCHEDULES_MIN_MINUTES", OWN, "5", small(1, 1440),
         "the shortest pause between two times of a repeated task; a task that a schedule began cannot set \
-         another one sooner, either");
+         another one sooner, either. Lower it where a look each minute is worth its tokens");
     RETENTION: Setting<Option<Span>> = ("AUTONOUS_RETENTION", OWN, "30d",
         checked(checks::retention, "a span such as 30d or 12w, at least 1h, or 0 to keep all"),
         "how long tasks are kept after their end ([pruning](#pruning))");
     TASK_MAX_ATTEMPTS: Setting<u32> = ("AUTONOUS_TASK_MAX_ATTEMPTS", OWN, "3", small(1, 100),
         "attempts per task; by default more for as long as `AUTONOUS_TASK_RETRY_SECONDS` says");
-    TASK_RETRY_SECONDS: Optional<Duration> = ("AUTONOUS_TASK_RETRY_SECONDS", OWN,
-        "900, or 0 where `AUTONOUS_TASK_MAX_ATTEMPTS` is set", seconds(0, 86_400),
+    TASK_RETRY_SECONDS: Setting<Duration> = ("AUTONOUS_TASK_RETRY_SECONDS", OWN, "900", seconds(0, 86_400),
         "how long after its first failure a task is tried again, however often, while what it needs fails, \
-         such as the model; an attempt that ended its worker is only counted");
+         such as the model; an attempt that ended its worker is only counted. Where \
+         `AUTONOUS_TASK_MAX_ATTEMPTS` is set and this is not, that number is meant: then it is 0");
     TASK_RETRY_BASE_MS: Setting<Duration> = ("AUTONOUS_TASK_RETRY_BASE_MS", OWN, "2000",
         milliseconds(1, 60_000),
         "pause after the first failed attempt; doubles up to a minute");
@@ -148,8 +149,6 @@ table! {
     TG_PENDING_MAX_MESSAGES: Setting<u32> = ("AUTONOUS_TG_PENDING_MAX_MESSAGES", OWN, "50", small(0, 10_000),
         "of the messages that waited in a chat, at most this many are run: the newest. None begins before \
          all have come");
-    TG_SEND_MAX_ATTEMPTS: Setting<u32> = ("AUTONOUS_TG_SEND_MAX_ATTEMPTS", OWN, "20", small(1, 1000),
-        "attempts to send a message to Telegram");
 
     TOOL_ALLOWED_ROOTS: Optional<Vec<String>> = ("AUTONOUS_TOOL_ALLOWED_ROOTS", ROOTS,
         "`workspace` and `state` in the data directory; required when the server runs alone",
@@ -184,9 +183,10 @@ table! {
     FETCH_PROFILES_FILE: Optional<PathBuf> = ("AUTONOUS_FETCH_PROFILES_FILE", TOOLS_AND_OWN, "none",
         path("a file that only its owner can read"),
         "the file with [credentials for the web](#credentials-for-the-web)");
-    SEARCH_PROVIDER: Optional<SearchService> = ("AUTONOUS_SEARCH_PROVIDER", TOOLS,
-        "`duckduckgo`, which asks a person unless its host is listed", choice(SearchService::WORDS),
-        "the service behind `web_search`");
+    SEARCH_PROVIDER: Setting<SearchService> = ("AUTONOUS_SEARCH_PROVIDER", TOOLS, "duckduckgo",
+        choice(SearchService::WORDS),
+        "the service behind `web_search`. Where neither this nor its address is set, a search asks a person, \
+         unless the service's host is listed");
     SEARCH_URL: Optional<Url> = ("AUTONOUS_SEARCH_URL", TOOLS, "the provider's own",
         checked(checks::base_address, "a base address such as https://search.lan/"),
         "its base address; required for `searxng`, whose address may be private");
@@ -271,7 +271,7 @@ table! {
         "variables for commands, `NAME` with the server's value. Commits have the name in `GIT_AUTHOR_NAME` \
          and `GIT_AUTHOR_EMAIL`, else `Autonous <autonous@localhost>`; a repository's own `user.name` goes \
          before that default");
-    TOOL_BASH_NETWORK: Optional<CommandNetwork> = ("AUTONOUS_TOOL_BASH_NETWORK", TOOLS, "`off`",
+    TOOL_BASH_NETWORK: Setting<CommandNetwork> = ("AUTONOUS_TOOL_BASH_NETWORK", TOOLS, "off",
         choice(CommandNetwork::WORDS),
         "the network of commands: none; public addresses over TCP ([sandbox.md](sandbox.md#network)); all \
          that this machine reaches. `public` and `all` require a token");
@@ -363,9 +363,16 @@ table! {
 /// The settings that hold in a supervisor with this source, by variable: what it reads or passes on. Secrets
 /// are left out.
 pub fn shown(source: &Source) -> BTreeMap<String, String> {
+    // The older name goes before the default of the newer one.
+    let is_replaced = |row: &dyn Row| {
+        row.name() == TOOL_BASH_NETWORK.name()
+            && matches!(TOOL_BASH_NETWORK.given(source), Ok(None))
+            && matches!(TOOL_BASH_ALLOW_NETWORK.read(source), Ok(Some(_)))
+    };
     let rows = ALL
         .iter()
-        .filter(|row| row.is_read_by(Supervisor) || row.readers().children_get == FromSupervisor::PassedOn);
+        .filter(|row| row.is_read_by(Supervisor) || row.readers().children_get == FromSupervisor::PassedOn)
+        .filter(|row| !is_replaced(**row));
     rows.filter_map(|row| Some((row.name().to_owned(), row.shown(source)?))).collect()
 }
 
@@ -434,6 +441,7 @@ mod tests {
             ("AUTONOUS_TOOL_ENV", "EDITOR, KEY=hunter2"),
             ("AUTONOUS_TELEGRAM_TOKEN", "1:hunter2"),
             ("AUTONOUS_MODEL_NAME", "m"),
+            ("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", "true"),
             ("AUTONOUS_TOOL_JOURNAL", "/ignored"),
         ]);
         let shown = shown(&source);
@@ -442,6 +450,7 @@ mod tests {
         assert_eq!(value("AUTONOUS_TOOL_ENV"), Some("EDITOR,KEY"));
         assert_eq!(value("AUTONOUS_MODEL_NAME"), Some("m"));
         assert_eq!(value("AUTONOUS_RETENTION"), Some("30d"), "a default holds, too");
+        assert_eq!(value("AUTONOUS_TOOL_BASH_NETWORK"), None, "the older name says otherwise");
         for absent in ["AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TOOL_JOURNAL", "AUTONOUS_MODEL_SCRIPT"] {
             assert_eq!(value(absent), None, "{absent}");
         }

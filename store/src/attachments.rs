@@ -3,8 +3,8 @@
 //! A task is held in the queue, at its place, until each of its files is stored or has failed. Then its text
 //! gets a list of them, and it is due.
 
-use channel::Chat;
 use channel::attachment::Attachment;
+use channel::{ChannelName, Chat};
 use protocol::{MessageId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
@@ -113,25 +113,35 @@ pub fn open_album(connection: &Connection, chat: &Chat, album: &str) -> Result<O
     Ok(found.optional()?)
 }
 
-/// The files that are due, oldest first; those of tasks that will not run are left out.
-pub fn due(connection: &Connection, limit: usize) -> Result<Vec<Waiting>, StoreError> {
+/// The files of these channels that are due, oldest first; those of tasks that will not run are left out.
+pub fn due(
+    connection: &Connection,
+    channels: &[ChannelName],
+    limit: usize,
+) -> Result<Vec<Waiting>, StoreError> {
     let sql = "select attachments.seq, task_id, inbox.channel, inbox.chat_id, source, kind, path,
                       attachments.attempt
                from attachments join inbox on inbox.id = task_id
                where attachments.state = 'waiting' and attachments.available_at_ms <= ?1
-                     and inbox.state = 'queued'
+                     and inbox.state = 'queued' and inbox.channel in (select value from json_each(?3))
                order by attachments.seq limit ?2";
     let mut query = connection.prepare_cached(sql)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = query.query_map(params![now_ms(), limit], waiting)?;
+    let rows = query.query_map(params![now_ms(), limit, names(channels)], waiting)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// When the next file is due that is to be tried again.
-pub fn next_due(connection: &Connection) -> Result<Option<i64>, StoreError> {
+/// When the next file of these channels is due that is to be tried again.
+pub fn next_due(connection: &Connection, channels: &[ChannelName]) -> Result<Option<i64>, StoreError> {
     let sql = "select min(attachments.available_at_ms) from attachments join inbox on inbox.id = task_id
-               where attachments.state = 'waiting' and inbox.state = 'queued'";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+               where attachments.state = 'waiting' and inbox.state = 'queued'
+                     and inbox.channel in (select value from json_each(?1))";
+    Ok(connection.prepare_cached(sql)?.query_row([names(channels)], |row| row.get(0))?)
+}
+
+/// The names as an array in JSON.
+fn names(channels: &[ChannelName]) -> String {
+    serde_json::json!(channels.iter().map(ChannelName::as_str).collect::<Vec<_>>()).to_string()
 }
 
 fn waiting(row: &Row<'_>) -> rusqlite::Result<Waiting> {
@@ -167,7 +177,7 @@ pub fn settle(connection: &Connection, file: &Waiting, fetched: &Fetched) -> Res
 }
 
 /// Gives a task its whole text, and lets it run, once it waits for no file.
-pub(crate) fn release(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
+pub fn release(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     let sql = "select count(*) filter (where state = 'waiting'), max(created_at_ms), max(album is not null)
                from attachments where task_id = ?1";
     let (waiting, newest, is_album): (i64, Option<i64>, Option<bool>) = connection
@@ -254,7 +264,7 @@ fn line(row: &Row<'_>) -> rusqlite::Result<String> {
 mod tests {
     use super::*;
     use crate::claim::Claim;
-    use crate::fixture::{TestDatabase, test_chat};
+    use crate::fixture::{CHANNEL, TestDatabase, test_chat};
 
     fn photo(source: &str) -> Attachment {
         Attachment {
@@ -280,7 +290,9 @@ mod tests {
         add(&database, &task, "look", None, &[photo("a"), photo("b")]);
         database.enqueue(test_chat(1), "later");
         assert!(matches!(database.try_claim(), Claim::Nothing { until_ms: Some(_) }));
-        let [first, second] = due(&database, 9).unwrap().try_into().unwrap();
+        let elsewhere = [ChannelName::new("other")];
+        assert!(due(&database, &elsewhere, 9).unwrap().is_empty(), "a channel that is off keeps its files");
+        let [first, second] = due(&database, &[CHANNEL], 9).unwrap().try_into().unwrap();
         settle(&database, &first, &Fetched::Stored { size_bytes: 8, transcript: None }).unwrap();
         assert!(matches!(database.try_claim(), Claim::Nothing { .. }));
         settle(&database, &second, &Fetched::Failed("It is gone.".to_owned())).unwrap();
@@ -295,7 +307,7 @@ mod tests {
         );
         assert!(first.path.starts_with("/state/inbox/test-1/12-1-") && first.path.ends_with(".jpg"));
         assert_eq!(images(&database, &task).unwrap(), [first.path]);
-        assert!(due(&database, 9).unwrap().is_empty());
+        assert!(due(&database, &[CHANNEL], 9).unwrap().is_empty());
     }
 
     #[test]
@@ -308,7 +320,10 @@ mod tests {
         assert_eq!(open_album(&database, &test_chat(1), "h").unwrap(), None);
         database.execute("update inbox set state = 'cancelled', finished_at_ms = 1", []).unwrap();
         assert_eq!(open_album(&database, &test_chat(1), "g").unwrap(), None);
-        assert!(due(&database, 9).unwrap().is_empty(), "nobody needs the files of a cancelled task");
+        assert!(
+            due(&database, &[CHANNEL], 9).unwrap().is_empty(),
+            "nobody needs the files of a cancelled task"
+        );
     }
 
     #[test]
@@ -316,11 +331,14 @@ mod tests {
         let database = TestDatabase::new();
         let task = database.enqueue(test_chat(1), "look");
         add(&database, &task, "look", None, &[photo("a")]);
-        let [file] = due(&database, 9).unwrap().try_into().unwrap();
+        let [file] = due(&database, &[CHANNEL], 9).unwrap().try_into().unwrap();
         settle(&database, &file, &Fetched::Later { at_ms: now_ms() + 60_000 }).unwrap();
-        assert!(due(&database, 9).unwrap().is_empty() && next_due(&database).unwrap().is_some());
+        assert!(
+            due(&database, &[CHANNEL], 9).unwrap().is_empty()
+                && next_due(&database, &[CHANNEL]).unwrap().is_some()
+        );
         database.execute("update attachments set available_at_ms = 0", []).unwrap();
-        let [file] = due(&database, 9).unwrap().try_into().unwrap();
+        let [file] = due(&database, &[CHANNEL], 9).unwrap().try_into().unwrap();
         assert_eq!(file.attempt, 1);
         let transcript = Some(Ok("hello".to_owned()));
         settle(&database, &file, &Fetched::Stored { size_bytes: 8, transcript }).unwrap();

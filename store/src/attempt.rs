@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 
 use super::claim::{Claimed, after};
 use super::outbox::Reply;
-use super::{StoreError, cancel, decisions, events, history, outbox, parked};
+use super::{StoreError, approvals, cancel, conversation, events, outbox, parked};
 
 /// What happens to a task after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,8 +66,8 @@ pub fn end(
     }
     record(connection, task, ending, cancelled_by, claimed.as_ref())?;
     if let Some((reply, format)) = ending.reply() {
-        decisions::withdraw(connection, &task.id)?;
-        history::keep(connection, &task.chat, &task.id, &task.text, reply)?;
+        approvals::withdraw(connection, &task.id)?;
+        conversation::keep(connection, &task.chat, &task.id, &task.text, reply)?;
         let reply = Reply { task: &task.id, chat: &task.chat, text: reply, format };
         outbox::queue_reply(connection, channels, &reply, claimed.as_ref())?;
     }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns::{chat, task_id};
 use super::outbox::Reply;
-use super::{StoreError, decisions, events, history, outbox, prior_context};
+use super::{StoreError, approvals, conversation, events, outbox, prior_context};
 
 /// The most calls that a reply names; the event tree has all of them.
 const MAX_CALLS_NAMED: usize = 10;
@@ -129,7 +129,7 @@ pub fn requested_by(
 }
 
 /// The reply for a cancelled task whose worker gave none.
-pub(crate) fn reply_for(connection: &Connection, task: &TaskId) -> Result<String, StoreError> {
+pub fn reply_for(connection: &Connection, task: &TaskId) -> Result<String, StoreError> {
     Ok(describe(&prior_context::trace(connection, task)?))
 }
 
@@ -166,8 +166,8 @@ fn cancel_waiting(connection: &Connection, task: &Open, by: &str) -> Result<Stri
     let queued = events::newest_of::<TaskQueued>(connection, &task.id)?;
     let cancelled = TaskCancelled { attempt: None, by: Some(by.to_owned()) };
     events::record(connection, cancelled, queued.as_ref(), &task.id)?;
-    decisions::withdraw(connection, &task.id)?;
-    history::keep(connection, &task.chat, &task.id, &task.text, &reply)?;
+    approvals::withdraw(connection, &task.id)?;
+    conversation::keep(connection, &task.chat, &task.id, &task.text, &reply)?;
     Ok(reply)
 }
 

@@ -10,6 +10,7 @@
 #![expect(missing_docs, reason = "the names are those of the columns, and say what they mean")]
 
 pub mod activity;
+pub mod approvals;
 pub mod attachments;
 pub mod attempt;
 pub mod backlog;
@@ -20,7 +21,6 @@ pub mod claim;
 mod columns;
 pub mod contact_messages;
 pub mod conversation;
-pub mod decisions;
 pub mod delivery;
 pub mod edits;
 pub mod effects;
@@ -29,7 +29,6 @@ pub mod file_requests;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod held;
-pub mod history;
 pub mod inbox;
 pub mod kv;
 pub mod open;
@@ -42,7 +41,6 @@ pub mod prior_context;
 #[cfg(test)]
 mod properties;
 pub mod queries;
-pub mod questions;
 pub mod quotas;
 pub mod requeue;
 pub mod resend;

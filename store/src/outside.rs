@@ -151,7 +151,7 @@ mod tests {
         database.append(call_started("web_search", "."), None, Some(&earlier));
         running(&database, 1);
         assert_eq!(seen_in(&database, &test_chat(1)).unwrap(), None, "it is no part of the conversation");
-        super::super::history::keep(&database, &test_chat(1), &earlier, "read it", "done").unwrap();
+        super::super::conversation::keep(&database, &test_chat(1), &earlier, "read it", "done").unwrap();
         assert_eq!(seen_in(&database, &test_chat(1)).unwrap().as_deref(), Some("the web (a search)"));
         let origin = json!({"scheduled": "due", "outside": "the web (eve.example)"});
         database

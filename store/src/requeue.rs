@@ -11,10 +11,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::columns::task_id;
-use super::{StoreError, events, history};
+use super::{StoreError, conversation, events};
 
 /// The most tasks that one call requeues, so that the writer is never busy for long.
-pub(crate) const MOST_AT_ONCE: usize = 1000;
+pub const MOST_AT_ONCE: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requeued {
@@ -155,7 +155,7 @@ fn requeue(connection: &Connection, id: &TaskId, by: &str, run: &EventId) -> Res
         Ok(TaskQueued { channel, chat_id, text, message_id: None, requeued: Some(requeued) })
     })?;
     events::record(connection, queued, Some(run), id)?;
-    history::forget(connection, id)
+    conversation::forget(connection, id)
 }
 
 #[cfg(test)]

@@ -26,5 +26,5 @@ pub(crate) fn note_unasked(settings: &ChannelSettings, board: &Board) {
         Some(_) => Reading::untried("not asked yet"),
         None => Reading::off("off: AUTONOUS_TELEGRAM_TOKEN is not set"),
     };
-    board.set(PartName::Telegram, reading);
+    board.set(PartName::Channel(telegram::NAME), reading);
 }

@@ -149,11 +149,15 @@ impl Config {
 
 impl TaskSettings {
     fn read(source: &Source) -> Result<Self, SettingError> {
-        // A number that is set is meant.
-        let usual = if TASK_MAX_ATTEMPTS.given(source)?.is_some() { 0 } else { 900 };
+        let retry_for = match (TASK_RETRY_SECONDS.given(source)?, TASK_MAX_ATTEMPTS.given(source)?) {
+            (Some(given), _) => given,
+            // A number that is set is meant.
+            (None, Some(_)) => Duration::ZERO,
+            (None, None) => TASK_RETRY_SECONDS.default_value(),
+        };
         Ok(Self {
             max_attempts: TASK_MAX_ATTEMPTS.read(source)?,
-            retry_for: TASK_RETRY_SECONDS.read(source)?.unwrap_or(Duration::from_secs(usual)),
+            retry_for,
             retry_base: TASK_RETRY_BASE_MS.read(source)?,
             max_wall_time: CONTROL_MAX_WALL_TIME_SECONDS.read(source)?,
         })

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use channel::attachment::SPEECH;
 use channel::download::{Download, NoDownload};
-use channel::{Channel, Channels, Content, Delivery};
+use channel::{Channel, ChannelName, Channels, Content, Delivery};
 use futures_util::{Stream, TryStreamExt as _};
 use protocol::{EventId, now_ms};
 use reqwest::Body;
@@ -81,11 +81,15 @@ impl Downloads {
         running: &mut JoinSet<i64>,
         in_hand: &mut HashSet<i64>,
     ) -> Result<Duration, StoreError> {
-        let look =
-            self.store.write(|tx| Ok((attachments::due(tx, 4 * AT_ONCE)?, attachments::next_due(tx)?)));
+        // The files of a channel that is off wait, and keep no others waiting.
+        let working = self.channels.iter().filter(|channel| channel.delivery() != Delivery::Off);
+        let working: Vec<ChannelName> = working.map(|channel| channel.name()).collect();
+        let look = self.store.write(move |tx| {
+            Ok((attachments::due(tx, &working, 4 * AT_ONCE)?, attachments::next_due(tx, &working)?))
+        });
         let (due, next) = look.await?;
         for file in due {
-            let Some(channel) = self.channel_of(&file) else { continue };
+            let Some(channel) = self.channels.get(&file.chat.channel).cloned() else { continue };
             if running.len() < AT_ONCE && in_hand.insert(file.seq) {
                 let this = Arc::clone(self);
                 running.spawn(async move { this.fetch_and_settle(channel.as_ref(), file).await });
@@ -94,11 +98,6 @@ impl Downloads {
         let until = next.filter(|next| *next > now_ms()).map(|next| next - now_ms());
         let until = until.and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
         Ok(until.unwrap_or(LOOK_EVERY).min(LOOK_EVERY))
-    }
-
-    /// The channel that gives out a file; none while it is off, and the file waits.
-    fn channel_of(&self, file: &Waiting) -> Option<Arc<dyn Channel>> {
-        self.channels.get(&file.chat.channel).filter(|channel| channel.delivery() != Delivery::Off).cloned()
     }
 
     async fn fetch_and_settle(&self, channel: &dyn Channel, file: Waiting) -> i64 {

@@ -8,7 +8,6 @@ use settings::choices::{GroupMembers, GroupTrigger};
 use settings::table::{
     APPROVERS, TELEGRAM_ALLOWED_CHATS, TELEGRAM_ALLOWED_USERS, TELEGRAM_API_URL, TELEGRAM_GROUP_MEMBERS,
     TELEGRAM_GROUP_TRIGGER, TELEGRAM_TOKEN, TG_PENDING_MAX_MESSAGES, TG_PENDING_WINDOW_SECONDS,
-    TG_SEND_MAX_ATTEMPTS,
 };
 use settings::{SettingError, Source};
 
@@ -35,8 +34,6 @@ pub struct TelegramSettings {
     pub pending_window: Duration,
     /// At most this many of those that waited in a chat are run.
     pub pending_max: u32,
-    /// A message is given up after this many failures.
-    pub send_max_attempts: u32,
 }
 
 impl TelegramSettings {
@@ -57,7 +54,6 @@ impl TelegramSettings {
             group_trigger: TELEGRAM_GROUP_TRIGGER.read(source)?,
             pending_window: TG_PENDING_WINDOW_SECONDS.read(source)?,
             pending_max: TG_PENDING_MAX_MESSAGES.read(source)?,
-            send_max_attempts: TG_SEND_MAX_ATTEMPTS.read(source)?,
         }))
     }
 }

@@ -17,7 +17,6 @@ mod send;
 mod signs;
 mod split;
 mod translate;
-mod updates;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -50,7 +49,7 @@ pub use content::Identity;
 pub use translate::read_update;
 
 /// The channel's name.
-pub(crate) const NAME: ChannelName = ChannelName::new("telegram");
+pub const NAME: ChannelName = ChannelName::new("telegram");
 
 /// The most UTF-16 units of a caption (<https://core.telegram.org/bots/api#senddocument>).
 const MAX_CAPTION_UNITS: usize = 1024;
@@ -234,9 +233,7 @@ impl Channel for Telegram {
     fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
         Box::pin(async move {
             match &self.bot {
-                Some(Bot { api, settings, .. }) => {
-                    send::send(api, &self.files, settings.send_max_attempts, outgoing).await
-                }
+                Some(Bot { api, .. }) => send::send(api, &self.files, outgoing).await,
                 None => SendOutcome::GiveUp { error: "Telegram is off".to_owned() },
             }
         })

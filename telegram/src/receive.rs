@@ -6,37 +6,14 @@ use std::time::Duration;
 use channel::Described;
 use channel::access::Access;
 use channel::update_sink::{NotStored, ServiceState, UpdateSink};
-use serde::Serialize;
-use serde_json::value::RawValue;
 use teloxide::payloads::GetMe;
-use teloxide::requests::Payload;
 use tokio_util::sync::CancellationToken;
 
-use super::api::{Api, CallError, PATIENCE};
+use super::api::{Api, BATCH, CallError, Received};
 use super::bot::{LONG_POLL, RetryPolicy, pause, retry_policy};
 use super::content::Identity;
 use super::menu::Menu;
 use super::translate::translate;
-use super::updates::{self, Received};
-
-const BATCH: u8 = 100;
-
-/// `getUpdates` (<https://core.telegram.org/bots/api#getupdates>), with updates unread and numbers of any
-/// size, unlike the client's.
-#[derive(Serialize)]
-struct GetUpdates {
-    offset: i64,
-    limit: u8,
-    /// How long Telegram may hold the request open, in seconds.
-    timeout: u64,
-    allowed_updates: [&'static str; 3],
-}
-
-impl Payload for GetUpdates {
-    type Output = Vec<Box<RawValue>>;
-
-    const NAME: &'static str = "GetUpdates";
-}
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -122,18 +99,16 @@ impl Receiver {
     async fn fetch(&mut self, offset: i64) -> Result<(Vec<Received>, Identity), CallError> {
         // No long poll for the backlog: its end must be seen at once.
         let hold = if self.sink.is_in_backlog() { Duration::ZERO } else { LONG_POLL };
-        let allowed_updates = ["message", "edited_message", "callback_query"];
-        let request = GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates };
-        let updates: Vec<Box<RawValue>> = self.api.call_for(&request, hold + PATIENCE).await?;
+        let updates = self.api.updates(offset, hold).await?;
         if let Some(bot) = &self.identity {
-            return Ok((updates::read(&updates), bot.clone()));
+            return Ok((updates, bot.clone()));
         }
         let me = self.api.call(&GetMe::new()).await?;
         let bot = Identity { id: me.user.id.0, username: me.username().to_owned() };
         let allowed = self.access.configured();
         tracing::info!(bot = bot.username, ?allowed, "receiving from Telegram");
         self.identity = Some(bot.clone());
-        Ok((updates::read(&updates), bot))
+        Ok((updates, bot))
     }
 
     /// Stores updates together with the offset that confirms them.

@@ -29,15 +29,15 @@ use super::split::MAX_UNITS;
 use super::translate::Place;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// With the default of 20 attempts, a message is tried for about an hour.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// With these pauses, a message is tried for about an hour.
+const MAX_ATTEMPTS: u32 = 20;
 /// A rejection that may not be final is final after this many attempts.
 const LIMITED_ATTEMPTS: u32 = 5;
 
 pub(super) async fn send(
     api: &Api,
     files: &Arc<dyn StoredFiles>,
-    max_attempts: u32,
     Outgoing { chat_id, content, attempt }: Outgoing<'_>,
 ) -> SendOutcome {
     let Ok(place) = chat_id.parse::<Place>() else {
@@ -51,18 +51,18 @@ pub(super) async fn send(
     if let RetryPolicy::NeedsOperator { what, .. } = policy {
         tracing::error!(%error, "{what}");
     }
-    after_failure(policy, error.to_string(), attempt, max_attempts)
+    after_failure(policy, error.to_string(), attempt)
 }
 
 /// What follows from a failed attempt, counted from 1. Nothing is retried forever: it would block its chat.
 /// A pause that Telegram names is a minimum, so that many short ones do not use up the attempts in a minute.
-fn after_failure(policy: RetryPolicy, error: String, attempt: u32, max_attempts: u32) -> SendOutcome {
+fn after_failure(policy: RetryPolicy, error: String, attempt: u32) -> SendOutcome {
     let growing = pause(FIRST_PAUSE, attempt - 1, LONGEST_PAUSE);
     let (attempts, at_least) = match policy {
         RetryPolicy::Moved { to } => return SendOutcome::Moved { chat_id: to.to_string() },
-        RetryPolicy::Retry { at_least } => (max_attempts, at_least),
-        RetryPolicy::RetryLimited => (max_attempts.min(LIMITED_ATTEMPTS), Duration::ZERO),
-        RetryPolicy::NeedsOperator { pause, .. } => (max_attempts, pause),
+        RetryPolicy::Retry { at_least } => (MAX_ATTEMPTS, at_least),
+        RetryPolicy::RetryLimited => (LIMITED_ATTEMPTS, Duration::ZERO),
+        RetryPolicy::NeedsOperator { pause, .. } => (MAX_ATTEMPTS, pause),
         RetryPolicy::Never => (0, Duration::ZERO),
     };
     if attempt < attempts {
@@ -300,7 +300,7 @@ mod tests {
                 Some(seconds) => SendOutcome::Retry { error, pause: Duration::from_secs(seconds) },
                 None => SendOutcome::GiveUp { error },
             };
-            let outcome = after_failure(policy, "no luck".to_owned(), attempt, 20);
+            let outcome = after_failure(policy, "no luck".to_owned(), attempt);
             assert_eq!(outcome, expected, "{policy:?}, attempt {attempt}");
         }
     }

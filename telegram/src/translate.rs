@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use teloxide::types::{CallbackQuery, ChatId, Message, MessageKind, MessageOrigin, UpdateKind, User};
 
 use super::NAME;
+use super::api::{self, Received};
 use super::content::{Identity, MAX_FILE_BYTES, MessageContent, is_command, text_of};
-use super::updates::{self, Received};
 
 const UNREADABLE: &str = "I cannot read that kind of message. Please write what you need, or send a file.";
 const TOO_LARGE: &str = "That file is too large: Telegram gives a bot files of at most 20 MiB. Please send a \
@@ -23,7 +23,7 @@ const NO_CHAT: &str = "none";
 
 /// What an update means, in the JSON that Telegram sends to a bot; none if it has no number.
 pub fn read_update(update: Box<RawValue>, bot: &Identity) -> Option<Update> {
-    updates::read(&[update]).first().map(|received| translate(received, bot))
+    api::read(&[update]).first().map(|received| translate(received, bot))
 }
 
 pub(super) fn translate(received: &Received, bot: &Identity) -> Update {

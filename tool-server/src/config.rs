@@ -224,7 +224,7 @@ const MAX_VALUE_BYTES: usize = 100_000;
 fn network(source: &Source) -> Result<Network, SettingError> {
     let older = TOOL_BASH_ALLOW_NETWORK.read(source)?;
     let of_older = |allowed| if allowed { CommandNetwork::Public } else { CommandNetwork::Off };
-    let network = TOOL_BASH_NETWORK.read(source)?;
+    let network = TOOL_BASH_NETWORK.given(source)?;
     if let (Some(older), Some(network)) = (older, network)
         && of_older(older) != network
     {
@@ -234,7 +234,7 @@ fn network(source: &Source) -> Result<Network, SettingError> {
         );
         return Err(TOOL_BASH_ALLOW_NETWORK.refuse(older.to_string(), expected));
     }
-    Ok(match network.or(older.map(of_older)).unwrap_or(CommandNetwork::Off) {
+    Ok(match network.or(older.map(of_older)).unwrap_or_else(|| TOOL_BASH_NETWORK.default_value()) {
         CommandNetwork::Off => Network::Off,
         CommandNetwork::Public => Network::Public,
         CommandNetwork::All => Network::All,

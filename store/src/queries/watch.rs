@@ -6,8 +6,8 @@ use protocol::{Event, EventId};
 use rusqlite::{Connection, Row, params};
 
 use super::{QueryError, short_id};
+use crate::approvals;
 use crate::events::{self, COLUMNS};
-use crate::questions;
 
 /// The most events that are read at once.
 const PAGE: usize = 500;
@@ -63,7 +63,7 @@ impl Watcher {
     /// Whether the supervisor asked somebody in a chat about this approval; none if the database cannot be
     /// read.
     pub fn has_asked_in_a_chat(&self, approval: &EventId) -> Option<bool> {
-        questions::was_asked(&self.connection, approval).ok()
+        approvals::was_asked(&self.connection, approval).ok()
     }
 
     fn page(&self) -> rusqlite::Result<Vec<(Event, i64)>> {

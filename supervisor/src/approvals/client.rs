@@ -1,22 +1,34 @@
-//! The tool server's approvals, over its routes with the approver's token.
+//! The tool server's approvals, over its routes with the approver's token: what waits, what happens, and what
+//! was decided here.
+//!
+//! A decision is stored before it is passed on. The one who took it passes it on at once; one that they give
+//! up, and one that a process that was killed had in hand, the follower passes on as soon as the tool server
+//! answers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use process::Secret;
-use protocol::{Envelope, EventId};
+use protocol::{Envelope, EventId, now_ms};
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::decisions::Decision;
+use store::approvals::{self, Decision};
+use store::{Store, StoreError};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use toolkit::approvals::Approval;
-
-use super::events::{Events, EventsError};
 
 /// A server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Within this, the process that took a decision passes it on or gives it up.
+const BY_WHOM_IT_WAS_TAKEN: Duration = Duration::from_secs(5);
+
+/// More of one event is not from the tool server.
+const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Approvals {
@@ -39,6 +51,26 @@ pub(crate) enum Outcome {
     Failed(String),
     /// The tool server gave no answer.
     Unreachable,
+}
+
+/// A decision could not be passed on now.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotPassedOn {
+    #[error("a decision could not be passed on")]
+    Unreachable,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why there are no more events.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EventsError {
+    #[error("the stream of approvals broke")]
+    Server(#[from] reqwest::Error),
+    #[error("the stream of approvals ended")]
+    Ended,
+    #[error("an event of the stream of approvals is too long")]
+    TooLong,
 }
 
 #[derive(Deserialize)]
@@ -66,7 +98,7 @@ impl Approvals {
     }
 
     /// Those that wait, the oldest first.
-    pub(crate) async fn pending(&self) -> Result<Vec<Approval>, reqwest::Error> {
+    pub(super) async fn pending(&self) -> Result<Vec<Approval>, reqwest::Error> {
         let answer = self.request(Method::GET, "").query(&[("state", "pending")]).timeout(PATIENCE).send();
         let mut pending = answer.await?.error_for_status()?.json::<List>().await?.approvals;
         pending.sort_by_key(|one| one.created_at_ms);
@@ -74,7 +106,7 @@ impl Approvals {
     }
 
     /// One of them; none if the tool server has forgotten it.
-    pub(crate) async fn one(&self, id: &EventId) -> Result<Option<Approval>, reqwest::Error> {
+    pub(super) async fn one(&self, id: &EventId) -> Result<Option<Approval>, reqwest::Error> {
         let Some(request) = self.about(Method::GET, id.as_str()) else { return Ok(None) };
         let answer = request.timeout(PATIENCE).send().await?;
         match answer.status() {
@@ -84,14 +116,49 @@ impl Approvals {
     }
 
     /// What happens to them, from now on.
-    pub(crate) async fn events(&self) -> Result<Events, EventsError> {
+    pub(super) async fn events(&self) -> Result<Events, EventsError> {
         let remote = self.request(Method::GET, "/stream").send().await?.error_for_status()?;
         let remote = remote.bytes_stream().map_ok(|bytes| bytes.to_vec()).boxed();
         Ok(Events { remote, begun: Vec::new() })
     }
 
-    /// Passes a decision on.
-    pub(crate) async fn decide(&self, decided: &Decision) -> Outcome {
+    /// Passes on a decision that has just been stored. If the tool server does not answer, the follower does
+    /// it later.
+    pub(crate) async fn pass_on(&self, store: &Store, decision: Decision) -> Outcome {
+        let decided = timeout(BY_WHOM_IT_WAS_TAKEN, self.decide(&decision)).await;
+        let outcome = decided.unwrap_or(Outcome::Unreachable);
+        let approval = decision.approval;
+        let noted = if outcome == Outcome::Unreachable {
+            let given_up = store.write_until_done(move |tx| approvals::give_up(tx, &approval)).await;
+            self.changed.notify_one();
+            given_up
+        } else {
+            // If this fails, it is passed on once more, and is too late.
+            store.write_until_done(move |tx| approvals::remove(tx, &approval)).await
+        };
+        if let Err(error) = noted {
+            tracing::error!(%error, "could not note what became of a decision");
+        }
+        outcome
+    }
+
+    /// Passes on all decisions that no other process has in hand, in a process that began at this time.
+    pub(super) async fn pass_on_the_rest(&self, store: &Store, began_at_ms: i64) -> Result<(), NotPassedOn> {
+        let by_others = i64::try_from(BY_WHOM_IT_WAS_TAKEN.as_millis()).unwrap_or(i64::MAX);
+        let until = (now_ms() - by_others).max(began_at_ms);
+        for decision in store.write(move |tx| approvals::to_pass_on(tx, until)).await? {
+            match self.decide(&decision).await {
+                Outcome::Unreachable => return Err(NotPassedOn::Unreachable),
+                Outcome::Taken(_) | Outcome::Before(_) | Outcome::Unknown => {}
+                Outcome::Failed(why) => tracing::error!(why, "a decision was refused"),
+            }
+            store.write_until_done(move |tx| approvals::remove(tx, &decision.approval)).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the tool server decide.
+    pub(super) async fn decide(&self, decided: &Decision) -> Outcome {
         let (decision, scope) = decided.choice.decision();
         let mut body = json!({"decision": decision, "scope": scope, "by": decided.by});
         if let Some(reason) = &decided.reason {
@@ -125,4 +192,29 @@ async fn read(request: RequestBuilder) -> Result<Outcome, reqwest::Error> {
         StatusCode::CONFLICT => Outcome::Before(words),
         _ => Outcome::Failed(words),
     })
+}
+
+/// What happens to approvals: a stream that has missed nothing since it was made.
+pub(super) struct Events {
+    remote: BoxStream<'static, reqwest::Result<Vec<u8>>>,
+    /// What came of the tool server's next event.
+    begun: Vec<u8>,
+}
+
+impl Events {
+    /// The next event, with the empty line at its end.
+    pub(super) async fn next(&mut self) -> Result<Vec<u8>, EventsError> {
+        loop {
+            if let Some(at) = self.begun.windows(2).position(|two| two == b"\n\n") {
+                return Ok(self.begun.drain(..at + 2).collect());
+            }
+            if self.begun.len() > MAX_EVENT_BYTES {
+                return Err(EventsError::TooLong);
+            }
+            match self.remote.next().await {
+                Some(bytes) => self.begun.extend_from_slice(&bytes?),
+                None => return Err(EventsError::Ended),
+            }
+        }
+    }
 }

@@ -3,11 +3,8 @@
 //! The tool server keeps them and decides what a decision covers; the supervisor has the approver's token. It
 //! shows what waits to those who may decide, and passes on what they say.
 
-pub(crate) mod ask;
 pub(crate) mod client;
-pub(crate) mod events;
 pub(crate) mod follow;
-pub(crate) mod pass_on;
 pub(crate) mod words;
 
 #[cfg(test)]

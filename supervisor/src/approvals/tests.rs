@@ -17,15 +17,13 @@ use futures_util::stream;
 use process::Secret;
 use protocol::{EventId, ReplyFormat, now_ms};
 use serde_json::{Value, json};
-use store::decisions::{self, Decision};
+use store::approvals::{Decision, keep};
 use store::fixture::Fixture;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::Asker;
 use super::client::{Approvals, Outcome};
-use super::follow::Follower;
-use super::pass_on;
+use super::follow::{Asker, Follower};
 use super::words::Choice;
 use crate::cancel_signal::CancelSignal;
 
@@ -295,7 +293,7 @@ async fn a_decision_that_was_stored_before_the_start_is_passed_on_once() {
     let id = EventId::new();
     played.request(&id, "test:7", false);
     let stored = pressed(id.as_str(), Choice::Deny, "Ada");
-    fixture.store.write(move |tx| decisions::keep(tx, &stored)).await.unwrap();
+    fixture.store.write(move |tx| keep(tx, &stored)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(2)).await;
     let (_approvals, stop) = following(&fixture, &url);
     none_is_kept(&fixture).await;
@@ -322,8 +320,8 @@ async fn a_decision_that_met_a_server_that_restarts_is_passed_on_when_it_is_ther
     played.restarts.store(true, Ordering::SeqCst);
     let decision = pressed(id.as_str(), Choice::Once, "Ada");
     let stored = decision.clone();
-    fixture.store.write(move |tx| decisions::keep(tx, &stored)).await.unwrap();
-    let outcome = pass_on::just_taken(&approvals, &fixture.store, decision).await;
+    fixture.store.write(move |tx| keep(tx, &stored)).await.unwrap();
+    let outcome = approvals.pass_on(&fixture.store, decision).await;
     assert_eq!(outcome, Outcome::Unreachable);
     none_is_kept(&fixture).await;
     stop.cancel();

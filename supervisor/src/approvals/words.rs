@@ -4,7 +4,7 @@ use channel::content::{Button, Content, File, FileBody};
 use channel::formatting::{Entity, FormattedText, Style, units};
 use protocol::approval::{ApprovalDecision, ApprovalScope};
 use redaction::HIDDEN;
-pub(crate) use store::decisions::Choice;
+pub(crate) use store::approvals::Choice;
 use toolkit::approvals::{Approval, Decided};
 
 /// What a button carries before the approval's ID, and how its choice is written behind it.

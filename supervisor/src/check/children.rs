@@ -119,13 +119,13 @@ pub(super) async fn model(settings: &ChildSettings) -> Finding {
     let verdict = serde_json::from_value(report["verdict"].clone());
     match (verdict, report["what"].as_str()) {
         (Ok(verdict), Some(what)) => Finding {
-            name: NAME,
+            name: NAME.into(),
             verdict,
             what: what.to_owned(),
             remedy: report["remedy"].as_str().map(str::to_owned),
         },
         (_, _) => Finding {
-            name: NAME,
+            name: NAME.into(),
             verdict: Verdict::Fail,
             what: stderr(&answer),
             remedy: Some("Correct the variable; see docs/models.md.".to_owned()),

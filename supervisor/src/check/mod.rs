@@ -9,6 +9,8 @@ mod journal;
 mod service;
 mod telegram;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -26,7 +28,7 @@ pub(crate) enum Verdict {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub verdict: Verdict,
     pub what: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,15 +79,15 @@ pub(crate) async fn check(
 }
 
 impl Finding {
-    fn ok(name: &'static str, what: impl Into<String>) -> Self {
-        Self { name, verdict: Verdict::Ok, what: what.into(), remedy: None }
+    fn ok(name: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
+        Self { name: name.into(), verdict: Verdict::Ok, what: what.into(), remedy: None }
     }
 
-    fn warn(name: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { name, verdict: Verdict::Warn, what: what.into(), remedy: Some(remedy.into()) }
+    fn warn(name: impl Into<Cow<'static, str>>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { name: name.into(), verdict: Verdict::Warn, what: what.into(), remedy: Some(remedy.into()) }
     }
 
-    fn fail(name: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { name, verdict: Verdict::Fail, what: what.into(), remedy: Some(remedy.into()) }
+    fn fail(name: impl Into<Cow<'static, str>>, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { name: name.into(), verdict: Verdict::Fail, what: what.into(), remedy: Some(remedy.into()) }
     }
 }

@@ -1,5 +1,7 @@
 //! What the running service sees of itself. Its settings are those that count, not those of this shell.
 
+use std::borrow::Cow;
+
 use protocol::now_ms;
 
 use super::Finding;
@@ -10,9 +12,10 @@ use crate::terminal::age;
 
 /// The parts as findings. A part that is checked in the files as well is listed only if it is not well.
 pub(super) fn findings(status: &Status) -> Vec<Finding> {
-    let is_looked_at = |name| matches!(name, PartName::Database | PartName::Journal | PartName::Disk);
+    let is_looked_at =
+        |name: &PartName| matches!(name, PartName::Database | PartName::Journal | PartName::Disk);
     let told =
-        status.report.parts.iter().filter(|part| part.state != PartState::Ok || !is_looked_at(part.name));
+        status.report.parts.iter().filter(|part| part.state != PartState::Ok || !is_looked_at(&part.name));
     told.map(finding).collect()
 }
 
@@ -41,17 +44,17 @@ pub(super) fn unreachable(error: String) -> Finding {
 }
 
 fn finding(part: &Part) -> Finding {
-    let name = match part.name {
-        PartName::Database => "database",
-        PartName::Journal => "journal",
-        PartName::ToolServer => "tool server",
-        PartName::Commands => "sandbox",
-        PartName::Workers => "workers",
-        PartName::Telegram => "Telegram",
-        PartName::Model => "model",
-        PartName::Disk => "disk",
-        PartName::Log => "log",
-        PartName::Supervisor => "tasks",
+    let name: Cow<'static, str> = match &part.name {
+        PartName::Database => "database".into(),
+        PartName::Journal => "journal".into(),
+        PartName::ToolServer => "tool server".into(),
+        PartName::Commands => "sandbox".into(),
+        PartName::Workers => "workers".into(),
+        PartName::Channel(channel) => capitalised(channel.as_str()).into(),
+        PartName::Model => "model".into(),
+        PartName::Disk => "disk".into(),
+        PartName::Log => "log".into(),
+        PartName::Supervisor => "tasks".into(),
     };
     let remedy = || part.remedy.clone().unwrap_or_else(|| "See its log.".to_owned());
     let since = || format!("{} (since {})", part.detail, age::since(part.since_ms, now_ms()));
@@ -62,4 +65,10 @@ fn finding(part: &Part) -> Finding {
         PartState::Failed if part.name == PartName::Commands => Finding::warn(name, since(), remedy()),
         PartState::Failed => Finding::fail(name, since(), remedy()),
     }
+}
+
+/// A channel's name as people write it.
+fn capitalised(name: &str) -> String {
+    let (first, rest) = name.split_at(name.chars().next().map_or(0, char::len_utf8));
+    format!("{}{rest}", first.to_uppercase())
 }

@@ -1,6 +1,7 @@
 //! `supervisor approvals`, `approve` and `deny`: through the running supervisor.
 
 use clap::{Args, ValueEnum};
+use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::now_ms;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -130,11 +131,11 @@ pub(super) async fn approve(
     arguments: &ApproveArguments,
 ) -> Result<CommandOutput, CommandError> {
     let scope = match arguments.scope {
-        Scope::Call => "call",
-        Scope::Task => "task",
-        Scope::Chat => "chat",
+        Scope::Call => ApprovalScope::Call,
+        Scope::Task => ApprovalScope::Task,
+        Scope::Chat => ApprovalScope::Chat,
     };
-    let mut decision = json!({"decision": "grant", "scope": scope});
+    let mut decision = json!({"decision": ApprovalDecision::Grant, "scope": scope});
     if let Some(span) = &arguments.until {
         decision["until_ms"] = (2 * now_ms() - span.before(now_ms())).into();
     }
@@ -142,7 +143,7 @@ pub(super) async fn approve(
 }
 
 pub(super) async fn deny(data: &DataDir, arguments: &DenyArguments) -> Result<CommandOutput, CommandError> {
-    let mut decision = json!({"decision": "deny"});
+    let mut decision = json!({"decision": ApprovalDecision::Deny});
     if let Some(reason) = &arguments.reason {
         decision["reason"] = reason.as_str().into();
     }

@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn every_line_fits_and_nothing_is_left_out() {
         let finding = Finding {
-            name: "data directory",
+            name: "data directory".into(),
             verdict: Verdict::Fail,
             what: format!("/a/very/long/path/{}/of/a/data/directory: permission denied", "x".repeat(120)),
             remedy: Some("Run this as the user who runs the supervisor, or name another one.".to_owned()),

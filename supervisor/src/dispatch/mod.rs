@@ -9,7 +9,6 @@
 pub(crate) mod decide;
 mod requeue_abandoned;
 mod state;
-pub(crate) mod task_template;
 pub(crate) mod worker;
 mod worker_messages;
 
@@ -17,9 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use channel::Channels;
-use protocol::{EventId, ToWorker, now_ms};
+use protocol::{EventId, SessionId, Task, ToWorker, now_ms};
+use settings::choices::Division;
 use settings::quotas::Limits;
-use store::claim::{self, Claim};
+use store::claim::{self, Claim, Claimed};
+use store::conversation::PriorContext;
 use store::{Store, StoreError, cancel, held};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::error::Elapsed;
@@ -35,7 +36,6 @@ use crate::config::TaskSettings;
 use crate::health::Board;
 use crate::journal::Journal;
 use state::{DispatchState, Patience, Running, Work};
-use task_template::{PriorContext, TaskTemplate};
 
 /// A worker that is silent for this long is ended; it sends a heartbeat every 2 s.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -70,6 +70,17 @@ pub(crate) struct Dispatcher {
     pub models: Models,
     /// Where the model's health is reported.
     pub board: Board,
+}
+
+/// What the messages have in common that give tasks to workers.
+#[derive(Debug)]
+pub(crate) struct TaskTemplate {
+    /// Replaces the worker's system prompt.
+    pub system_prompt: Option<String>,
+    /// The roots of the tool server.
+    pub roots: Vec<String>,
+    /// What of them a chat sees.
+    pub division: Division,
 }
 
 /// The way of the slots to the queue.
@@ -234,6 +245,41 @@ impl Dispatcher {
             Err(error) => {
                 tracing::error!(%error, "could not check whether the running task is cancelled");
                 Ok(())
+            }
+        }
+    }
+}
+
+impl TaskTemplate {
+    /// The message for the worker. The parent of its events is `run`.
+    pub(crate) fn task(&self, task: &Claimed, prior: PriorContext, run: &EventId) -> Task {
+        let session = task.chat.session();
+        let roots = self.roots_of(&session);
+        Task {
+            task_id: task.id.clone(),
+            attempt: task.attempt,
+            session_id: session,
+            parent_event_id: run.clone(),
+            text: task.text.clone(),
+            origin: task.origin.clone(),
+            model: prior.model,
+            images: prior.images,
+            history: prior.history,
+            earlier: prior.earlier,
+            parked: prior.parked,
+            system_prompt: self.system_prompt.clone(),
+            roots,
+            date: task.date.clone(),
+            quota: task.quota,
+        }
+    }
+
+    fn roots_of(&self, session: &SessionId) -> Vec<String> {
+        match self.division {
+            Division::Shared => self.roots.clone(),
+            Division::PerChat => {
+                let own = session.directory_name();
+                self.roots.iter().map(|root| format!("{}/{own}", root.trim_end_matches('/'))).collect()
             }
         }
     }

@@ -1,11 +1,10 @@
 //! What a slot remembers between two messages of its worker.
 
 use store::claim::Claimed;
+use store::conversation::PriorContext;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-
-use super::task_template::PriorContext;
 
 #[derive(Default)]
 pub(super) struct DispatchState {

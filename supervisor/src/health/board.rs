@@ -34,7 +34,7 @@ impl Board {
         let succeeded_ms = if reading.is_success { Some(now_ms()) } else { succeeded_ms };
         let entry = Entry { reading, since_ms, succeeded_ms };
         if has_changed && self.is_announced.load(Ordering::Relaxed) {
-            log_part(&entry.part(name, now_ms()));
+            log_part(&entry.part(name.clone(), now_ms()));
         }
         entries.insert(name, entry);
     }
@@ -42,7 +42,7 @@ impl Board {
     /// All parts of which something is known.
     pub(crate) fn report(&self) -> Report {
         let now = now_ms();
-        Report::of(self.entries().iter().map(|(name, entry)| entry.part(*name, now)).collect())
+        Report::of(self.entries().iter().map(|(name, entry)| entry.part(name.clone(), now)).collect())
     }
 
     pub(crate) fn part(&self, name: PartName) -> Option<Part> {
@@ -79,16 +79,18 @@ impl Entry {
 }
 
 fn log_part(part: &Part) {
-    let (name, detail, remedy) = (part.name, &part.detail, part.remedy.as_deref());
+    let (name, detail, remedy) = (&part.name, &part.detail, part.remedy.as_deref());
     match part.state {
-        PartState::Ok | PartState::Off => tracing::info!(part = ?name, "{detail}"),
-        PartState::Degraded => tracing::warn!(part = ?name, remedy, "degraded: {detail}"),
-        PartState::Failed => tracing::error!(part = ?name, remedy, "failed: {detail}"),
+        PartState::Ok | PartState::Off => tracing::info!(part = %name, "{detail}"),
+        PartState::Degraded => tracing::warn!(part = %name, remedy, "degraded: {detail}"),
+        PartState::Failed => tracing::error!(part = %name, remedy, "failed: {detail}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use channel::ChannelName;
+
     use super::*;
 
     #[test]
@@ -108,11 +110,25 @@ mod tests {
         let board = Board::default();
         assert!(board.report().ready);
         board.set(PartName::Commands, Reading::failed("no namespaces", "Allow them."));
-        board.set(PartName::Telegram, Reading::off("not set"));
+        board.set(PartName::Channel(ChannelName::new("test")), Reading::off("not set"));
         board.set(PartName::Disk, Reading::degraded("little", "Free some."));
         assert!(board.report().ready);
         board.set(PartName::Workers, Reading::failed("none", "See the log."));
         assert!(!board.report().ready);
+    }
+
+    #[test]
+    fn a_channel_is_a_part_by_its_name_between_those_that_a_message_passes_before_and_after() {
+        let board = Board::default();
+        let name = PartName::Channel(ChannelName::new("test"));
+        for name in [PartName::Model, name.clone(), PartName::ToolServer] {
+            board.set(name, Reading::failed("none", "See the log."));
+        }
+        let written = serde_json::to_value(board.report()).unwrap();
+        let names: Vec<_> = written["parts"].as_array().unwrap().iter().map(|part| &part["name"]).collect();
+        assert_eq!(names, ["tool_server", "test", "model"]);
+        let read: Report = serde_json::from_value(written).unwrap();
+        assert_eq!(read.parts[1].name, name);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the supervisor knows of its own health: one reading for each part that a message needs on its way.
 //!
-//! The user of a part reports how it is: the receiver of Telegram, the dispatcher for the model, the
-//! child supervisor of the tool server. [`crate::monitor`] looks at the rest. A part that is said to be well
+//! The user of a part reports how it is: a channel for itself, the dispatcher for the model, the child
+//! supervisor of the tool server. [`crate::monitor`] looks at the rest. A part that is said to be well
 //! is one that did its work lately, not one whose process lives.
 
 pub(crate) mod asking;
@@ -12,21 +12,25 @@ pub(crate) mod disk;
 pub(crate) mod log;
 pub(crate) mod model;
 
+use std::fmt;
+
 use channel::ChannelName;
+use channel::chat::InvalidChannelName;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use board::Board;
 
 /// The parts, in the order of the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub(crate) enum PartName {
     Database,
     Journal,
     ToolServer,
     Commands,
     Workers,
-    Telegram,
+    /// A channel whose service is elsewhere.
+    Channel(ChannelName),
     Model,
     Disk,
     Log,
@@ -35,15 +39,39 @@ pub(crate) enum PartName {
 }
 
 impl PartName {
-    /// The part that a channel is, if it is one.
-    pub(crate) fn of_channel(name: &ChannelName) -> Option<Self> {
-        (name.as_str() == "telegram").then_some(Self::Telegram)
+    /// The parts that are no channels.
+    const OWN: [Self; 9] = [
+        Self::Database,
+        Self::Journal,
+        Self::ToolServer,
+        Self::Commands,
+        Self::Workers,
+        Self::Model,
+        Self::Disk,
+        Self::Log,
+        Self::Supervisor,
+    ];
+
+    /// As the answer has it.
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Database => "database",
+            Self::Journal => "journal",
+            Self::ToolServer => "tool_server",
+            Self::Commands => "commands",
+            Self::Workers => "workers",
+            Self::Channel(name) => name.as_str(),
+            Self::Model => "model",
+            Self::Disk => "disk",
+            Self::Log => "log",
+            Self::Supervisor => "supervisor",
+        }
     }
 
     /// Whether it is another's service, with its last success in the answer.
-    const fn is_remote(self) -> bool {
+    const fn is_remote(&self) -> bool {
         match self {
-            Self::Telegram | Self::Model => true,
+            Self::Channel(_) | Self::Model => true,
             Self::Database
             | Self::Journal
             | Self::ToolServer
@@ -56,16 +84,39 @@ impl PartName {
     }
 
     /// Whether no message is answered, or none should be, while it has failed.
-    const fn is_needed(self) -> bool {
+    const fn is_needed(&self) -> bool {
         match self {
             Self::Database
             | Self::Journal
             | Self::ToolServer
             | Self::Workers
-            | Self::Telegram
+            | Self::Channel(_)
             | Self::Model
             | Self::Supervisor => true,
             Self::Commands | Self::Disk | Self::Log => false,
+        }
+    }
+}
+
+impl fmt::Display for PartName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl From<PartName> for String {
+    fn from(name: PartName) -> Self {
+        name.to_string()
+    }
+}
+
+impl TryFrom<String> for PartName {
+    type Error = InvalidChannelName;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match Self::OWN.into_iter().find(|own| own.as_str() == text) {
+            Some(own) => Ok(own),
+            None => text.parse().map(Self::Channel),
         }
     }
 }

@@ -236,13 +236,12 @@ impl UpdateSink for Reception {
     }
 
     fn report(&self, state: ServiceState) {
-        let Some(part) = PartName::of_channel(&self.channel.name()) else { return };
         let reading = match state {
             ServiceState::Ok { detail } => Reading::ok(detail),
             ServiceState::Degraded { detail, remedy } => Reading::degraded(detail, remedy),
             ServiceState::Failed { detail, remedy } => Reading::failed(detail, remedy),
         };
-        self.inbound.board.set(part, reading);
+        self.inbound.board.set(PartName::Channel(self.channel.name()), reading);
     }
 }
 

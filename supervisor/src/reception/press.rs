@@ -11,14 +11,13 @@ use channel::update::{Press, PressAnswer};
 use channel::{Access, Channel, Chat, Content, Delivery};
 use protocol::{MessageId, TaskId};
 use rusqlite::Transaction;
+use store::approvals::{self, Decision};
 use store::cancel::{self, Cancellation};
-use store::decisions::{self, Decision};
 use store::{StoreError, outbox};
 
 use super::admission::{Obeyed, Rules, obeyed};
 use super::{Inbound, stranger};
 use crate::approvals::client::Outcome;
-use crate::approvals::pass_on;
 use crate::approvals::words::{self, Choice};
 
 const STOP: &str = "stop:";
@@ -111,7 +110,7 @@ pub(super) fn carry_out(
         Asks::Unknown => Ok(said(NOTHING)),
         Asks::Decide { approval, choice } => {
             let decision = Decision { approval, choice, by: press.by.to_string(), reason: None };
-            if !decisions::keep(tx, &decision)? {
+            if !approvals::keep(tx, &decision)? {
                 return Ok(said("This was decided before, and is being passed on."));
             }
             Ok(Effect { decides: Some(decision), ..Effect::default() })
@@ -166,7 +165,7 @@ impl Effect {
 async fn pass_on(inbound: &Inbound, decision: Decision) -> (String, bool) {
     let Some(approvals) = &inbound.approvals else { return (NOTHING.to_owned(), false) };
     let is_denied = decision.choice == Choice::Deny;
-    let words = match pass_on::just_taken(approvals, &inbound.store, decision).await {
+    let words = match approvals.pass_on(&inbound.store, decision).await {
         Outcome::Unreachable => {
             return ("Noted. It takes effect as soon as the tool server answers again.".to_owned(), false);
         }

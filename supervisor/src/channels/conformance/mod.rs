@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
 use super::sender::send_queued;
-use crate::approvals::ask::Asker;
+use crate::approvals::follow::Asker;
 use crate::commands::COMMANDS;
 use crate::reception::{Inbound, Reception};
 use fake::PostOffice;
@@ -247,7 +247,6 @@ impl Service for FakeTelegram {
             group_trigger: GroupTrigger::Mention,
             pending_window: WINDOW,
             pending_max: MOST,
-            send_max_attempts: 20,
         };
         Arc::new(Telegram::new(Some(&settings), files, &COMMANDS).unwrap())
     }

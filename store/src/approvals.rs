@@ -1,0 +1,249 @@
+//! Approvals: which chats were asked, in which rows of the outbox, so that each is asked once and reads what
+//! became of it; and what was decided here, from when it is stored until the keeper of the approval has taken
+//! it, so that a kill in between loses no decision. The first one about an approval counts.
+
+use channel::{Chat, Content, Delivery};
+use protocol::approval::{ApprovalDecision, ApprovalScope};
+use protocol::{EventId, TaskId, now_ms};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::columns::{chat, message_id};
+use super::{StoreError, outbox};
+
+/// A question that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub approval: EventId,
+    pub chat: Chat,
+    /// The row with the buttons.
+    outbox: i64,
+}
+
+/// What somebody can choose about a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    Once,
+    Task,
+    Chat,
+    Deny,
+}
+
+impl Choice {
+    /// As the tool server takes it: the decision and its scope.
+    pub const fn decision(self) -> (ApprovalDecision, ApprovalScope) {
+        match self {
+            Self::Once => (ApprovalDecision::Grant, ApprovalScope::Call),
+            Self::Task => (ApprovalDecision::Grant, ApprovalScope::Task),
+            Self::Chat => (ApprovalDecision::Grant, ApprovalScope::Chat),
+            Self::Deny => (ApprovalDecision::Deny, ApprovalScope::Call),
+        }
+    }
+
+    /// How it is written.
+    pub const fn letter(self) -> char {
+        match self {
+            Self::Once => 'o',
+            Self::Task => 't',
+            Self::Chat => 'c',
+            Self::Deny => 'd',
+        }
+    }
+
+    /// The choice that is written so.
+    pub fn of_letter(given: &str) -> Option<Self> {
+        let all = [Self::Once, Self::Task, Self::Chat, Self::Deny];
+        all.into_iter().find(|choice| given == choice.letter().to_string())
+    }
+}
+
+/// A decision that is to be passed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub approval: String,
+    pub choice: Choice,
+    /// Who decided.
+    pub by: String,
+    pub reason: Option<String>,
+}
+
+pub fn was_asked(connection: &Connection, approval: &EventId) -> Result<bool, StoreError> {
+    let sql = "select exists (select 1 from questions where approval_id = ?1)";
+    Ok(connection.prepare_cached(sql)?.query_row([approval.as_str()], |row| row.get(0))?)
+}
+
+/// Asks a chat, unless it was asked before.
+pub fn ask(
+    connection: &Connection,
+    approval: &EventId,
+    chat: &Chat,
+    contents: Vec<Content>,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    let sql = "insert into questions (approval_id, channel, chat_id) values (?1, ?2, ?3)
+               on conflict do nothing";
+    let (channel, id) = (chat.channel.as_str(), chat.id.as_str());
+    if connection.prepare_cached(sql)?.execute(params![approval.as_str(), channel, id])? == 0 {
+        return Ok(());
+    }
+    let rows = outbox::queue(connection, None, chat, contents, Delivery::Push, Some(run))?;
+    let sql = "update questions set outbox_seq = ?4 where approval_id = ?1 and channel = ?2 and chat_id = ?3";
+    connection.prepare_cached(sql)?.execute(params![approval.as_str(), channel, id, rows.last()])?;
+    Ok(())
+}
+
+pub fn open(connection: &Connection) -> Result<Vec<Question>, StoreError> {
+    let sql = "select approval_id, channel, chat_id, outbox_seq from questions where is_open order by rowid";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows =
+        query.query_map([], |row| Ok((row.get::<_, String>(0)?, chat(row, 1)?, row.get::<_, i64>(3)?)))?;
+    let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
+    Ok(rows
+        .filter_map(|(approval, chat, outbox)| {
+            Some(Question { approval: approval.parse().ok()?, chat, outbox })
+        })
+        .collect())
+}
+
+/// Replaces the questions about an approval, and their buttons, by what became of it. One that has not left
+/// yet is not sent.
+pub fn close(
+    connection: &Connection,
+    approval: &EventId,
+    text: &str,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    for question in open(connection)?.into_iter().filter(|question| question.approval == *approval) {
+        let sql = "select message_id from outbox where seq = ?1";
+        let mut query = connection.prepare_cached(sql)?;
+        let sent = query.query_row([question.outbox], |row| message_id(row, 0)).optional()?;
+        let content = match sent.flatten() {
+            Some(message_id) => Content::Edit { message_id, text: text.to_owned() },
+            None => {
+                outbox::withdraw(connection, question.outbox)?;
+                Content::Text(text.to_owned())
+            }
+        };
+        outbox::queue(connection, None, &question.chat, vec![content], Delivery::Push, Some(run))?;
+    }
+    let sql = "update questions set is_open = 0 where approval_id = ?1";
+    connection.prepare_cached(sql)?.execute([approval.as_str()])?;
+    Ok(())
+}
+
+/// Stores a decision that the caller passes on. Returns false if there is one about this approval already.
+pub fn keep(connection: &Connection, decision: &Decision) -> Result<bool, StoreError> {
+    insert(connection, decision, false)
+}
+
+fn insert(connection: &Connection, decision: &Decision, is_given_up: bool) -> Result<bool, StoreError> {
+    let sql = "insert into decisions (approval_id, choice, decided_by, reason, created_at_ms, is_given_up)
+               values (?1, ?2, ?3, ?4, ?5, ?6) on conflict do nothing";
+    let Decision { approval, choice, by, reason } = decision;
+    let values = params![approval, choice.letter().to_string(), by, reason, now_ms(), is_given_up];
+    Ok(connection.prepare_cached(sql)?.execute(values)? == 1)
+}
+
+/// Those that no process has in hand, the oldest first: they were given up, or stored at this time or before.
+pub fn to_pass_on(connection: &Connection, until_ms: i64) -> Result<Vec<Decision>, StoreError> {
+    let sql = "select approval_id, choice, decided_by, reason from decisions
+               where is_given_up or created_at_ms <= ?1 order by created_at_ms";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map([until_ms], |row| {
+        let choice = Choice::of_letter(&row.get::<_, String>(1)?);
+        Ok((row.get(0)?, choice, row.get(2)?, row.get(3)?))
+    })?;
+    let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
+    let decision = |(approval, choice, by, reason)| Some(Decision { approval, choice: choice?, by, reason });
+    Ok(rows.filter_map(decision).collect())
+}
+
+/// A decision has been taken, or came too late.
+pub fn remove(connection: &Connection, approval: &str) -> Result<(), StoreError> {
+    connection.prepare_cached("delete from decisions where approval_id = ?1")?.execute([approval])?;
+    Ok(())
+}
+
+/// The process that took a decision has not passed it on, and does not try again.
+pub fn give_up(connection: &Connection, approval: &str) -> Result<(), StoreError> {
+    let sql = "update decisions set is_given_up = 1 where approval_id = ?1";
+    connection.prepare_cached(sql)?.execute([approval])?;
+    Ok(())
+}
+
+/// Refuses what a task that has ended still asks for: it would not run.
+pub(super) fn withdraw(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
+    let sql = "select distinct asked.payload ->> 'approval_id' from events as asked indexed by events_task
+               where task_id = ?1 and type = 'approval.requested' and not exists (
+                   select 1 from events as ended indexed by events_task
+                   where ended.task_id = ?1
+                       and ended.type in ('approval.granted', 'approval.denied', 'approval.expired')
+                       and ended.payload ->> 'approval_id' = asked.payload ->> 'approval_id')";
+    let mut query = connection.prepare_cached(sql)?;
+    let open = query.query_map([task.as_str()], |row| row.get::<_, String>(0))?;
+    for approval in open.collect::<Result<Vec<_>, _>>()? {
+        let (by, reason) = ("the supervisor".to_owned(), Some("its task has ended".to_owned()));
+        insert(connection, &Decision { approval, choice: Choice::Deny, by, reason }, true)?;
+    }
+    Ok(())
+}
+
+/// How many wait to be passed on, for tests.
+#[cfg(test)]
+pub fn count(connection: &Connection) -> usize {
+    to_pass_on(connection, i64::MAX).unwrap().len()
+}
+
+/// The approval that a task asks for, for tests.
+#[cfg(test)]
+pub fn requested(approval: &protocol::EventId) -> protocol::event::ApprovalRequested {
+    protocol::event::ApprovalRequested {
+        approval_id: approval.clone(),
+        tool_name: "write".to_owned(),
+        risk: protocol::Risk::Low,
+        arguments: serde_json::Map::new(),
+        preview: String::new(),
+        reason: String::new(),
+        rule: String::new(),
+        token: String::new(),
+        digest: String::new(),
+        expires_at_ms: 0,
+        session: protocol::SessionId::default_session(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::EventId;
+
+    use super::*;
+    use crate::fixture::{TestDatabase, done, test_chat};
+
+    #[test]
+    fn the_first_decision_about_an_approval_is_kept_until_it_is_taken() {
+        let database = TestDatabase::new();
+        let decision = |choice, by: &str| {
+            let (approval, by) = ("a".to_owned(), by.to_owned());
+            Decision { approval, choice, by, reason: Some("so".to_owned()) }
+        };
+        assert!(keep(&database, &decision(Choice::Task, "Ada")).unwrap());
+        assert!(!keep(&database, &decision(Choice::Deny, "Bob")).unwrap());
+        let long_ago = now_ms() - 60_000;
+        assert_eq!(to_pass_on(&database, long_ago).unwrap(), []);
+        assert_eq!(to_pass_on(&database, now_ms()).unwrap(), [decision(Choice::Task, "Ada")]);
+        give_up(&database, "a").unwrap();
+        assert_eq!(to_pass_on(&database, long_ago).unwrap(), [decision(Choice::Task, "Ada")]);
+        remove(&database, "a").unwrap();
+        assert_eq!(count(&database), 0);
+    }
+
+    #[test]
+    fn what_a_task_that_has_ended_still_asks_for_is_refused() {
+        let (database, task) = TestDatabase::with_claimed(test_chat(1));
+        let approval = EventId::new();
+        database.append(requested(&approval), None, Some(&task.id));
+        assert!(database.end(&task, done("ok")));
+        let refused = to_pass_on(&database, 0).unwrap();
+        assert_eq!(refused.len(), 1);
+        assert_eq!((refused[0].approval.as_str(), refused[0].choice), (approval.as_str(), Choice::Deny));
+    }
+}
