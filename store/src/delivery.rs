@@ -36,7 +36,7 @@ pub struct Head {
     pub available_at_ms: i64,
 }
 
-/// The oldest queued message of each chat of a channel; later ones wait for it.
+/// The oldest queued message of each chat of a channel, notices behind all others; later ones wait for it.
 pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>, StoreError> {
     // From chat to chat by the index, past all that waits in each. A row that was updated in the future was
     // delayed before the clock was set back: it is due.
@@ -48,8 +48,9 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
                    from line where line.chat_id is not null)
                select seq, outbox.chat_id, iif(updated_at_ms > ?2, ?2, available_at_ms)
                from line join outbox on seq = (
-                   select min(seq) from outbox
-                   where state = 'queued' and channel = ?1 and chat_id = line.chat_id)";
+                   select seq from outbox
+                   where state = 'queued' and channel = ?1 and chat_id = line.chat_id
+                   order by is_notice, seq limit 1)";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(params![channel.as_str(), now_ms()], |row| {
         Ok(Head { seq: row.get(0)?, chat_id: row.get(1)?, available_at_ms: row.get(2)? })

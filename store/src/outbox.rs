@@ -85,6 +85,22 @@ pub fn queue(
     (1..).zip(contents).map(queue_row).collect()
 }
 
+/// Queues a message that leaves behind all others of its chat, and not before so many milliseconds; returns
+/// the number of its row. For a channel that pushes.
+pub fn queue_notice(
+    connection: &Connection,
+    chat: &Chat,
+    content: Content,
+    delay_ms: i64,
+    run: &EventId,
+) -> Result<i64, StoreError> {
+    let seqs = queue(connection, None, chat, vec![content], Delivery::Push, Some(run))?;
+    let seq = seqs.last().copied().unwrap_or_default();
+    let sql = "update outbox set is_notice = 1, available_at_ms = available_at_ms + ?2 where seq = ?1";
+    connection.prepare_cached(sql)?.execute([seq, delay_ms])?;
+    Ok(seq)
+}
+
 pub fn row(connection: &Connection, outbox_id: i64) -> Result<Option<OutboxRow>, StoreError> {
     let sql = "select chat_id, kind, state, attempt, error, message_id from outbox where seq = ?1";
     let found = connection.prepare_cached(sql)?.query_row([outbox_id], |row| {

@@ -7,13 +7,23 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
 use super::columns::chat;
-use super::{StoreError, cancel, events, outbox, schedules};
+use super::{StoreError, cancel, events, kv, outbox, schedules};
 
 /// How long a code can be used, and the pause before its chat gets another one.
 const CODE_LIFE_MS: i64 = 60 * 60 * 1000;
 
-/// The most codes at a time: a flood of strangers fills neither the database nor the outbox.
+/// The most codes at a time, and the most chats that wait for one: a flood of strangers fills neither the
+/// database nor the outbox.
 const MAX_CODES: i64 = 1000;
+
+/// The most questions about strangers that the owner of a channel has open at a time.
+pub const MAX_QUESTIONS: i64 = 3;
+
+/// A chat that did not get a code within this time has to write again.
+const WAIT_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// How long the message about how many wait is kept back, for those who write within a moment.
+const DIGEST_DELAY_MS: i64 = 5000;
 
 /// Without characters that look like others.
 const CODE_CHARACTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
@@ -58,6 +68,104 @@ pub fn give_code(connection: &Connection, chat: &Chat, title: &str) -> Result<Op
     let given =
         connection.prepare_cached(sql)?.execute(params![code, chat.channel.as_str(), chat.id, title, now])?;
     Ok((given == 1).then_some(code))
+}
+
+/// Notes that the owner is asked about the chat with this code, or has answered.
+pub fn set_asked(connection: &Connection, code: &str, is_asked: bool) -> Result<(), StoreError> {
+    let sql = "update pairing_codes set is_asked = ?2 where code = ?1";
+    connection.prepare_cached(sql)?.execute(params![code, is_asked])?;
+    Ok(())
+}
+
+/// The chats that the owner of a channel is asked about, oldest first.
+pub fn asked(connection: &Connection, channel: &ChannelName) -> Result<Vec<KnownChat>, StoreError> {
+    let sql = "select channel, chat_id, title, given_at_ms, code from pairing_codes
+               where channel = ?1 and is_asked and given_at_ms > ?2 order by given_at_ms, chat_id";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map(params![channel.as_str(), now_ms() - CODE_LIFE_MS], known)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// A chat waits until the owner of its channel can be asked about it.
+pub fn wait(connection: &Connection, chat: &Chat, title: &str) -> Result<(), StoreError> {
+    let sql = "delete from strangers where wrote_at_ms <= ?1";
+    connection.prepare_cached(sql)?.execute([now_ms() - WAIT_MS])?;
+    let sql = "insert into strangers (channel, chat_id, title, wrote_at_ms)
+               select ?1, ?2, ?3, ?4
+               where (select count(*) from strangers) < ?5
+                 and not exists (select 1 from pairing_codes where channel = ?1 and chat_id = ?2)
+               on conflict (channel, chat_id) do nothing";
+    connection.prepare_cached(sql)?.execute(params![
+        chat.channel.as_str(),
+        chat.id,
+        title,
+        now_ms(),
+        MAX_CODES
+    ])?;
+    Ok(())
+}
+
+/// Takes the chat of a channel that has waited longest, if the owner has fewer than [`MAX_QUESTIONS`] open.
+pub fn next_stranger(
+    connection: &Connection,
+    channel: &ChannelName,
+) -> Result<Option<(Chat, String)>, StoreError> {
+    if i64::try_from(asked(connection, channel)?.len()).unwrap_or(i64::MAX) >= MAX_QUESTIONS {
+        return Ok(None);
+    }
+    let sql = "delete from strangers
+               where channel = ?1 and chat_id = (select chat_id from strangers where channel = ?1
+                                                 order by wrote_at_ms, chat_id limit 1)
+               returning chat_id, title";
+    let found = connection.prepare_cached(sql)?.query_row([channel.as_str()], |row| {
+        Ok((Chat::new(channel.clone(), &row.get::<_, String>(0)?), row.get(1)?))
+    });
+    Ok(found.optional()?)
+}
+
+/// The names of the chats of a channel that wait for a code, oldest first.
+pub fn waiting_strangers(connection: &Connection, channel: &ChannelName) -> Result<Vec<String>, StoreError> {
+    let sql = "select title from strangers where channel = ?1 order by wrote_at_ms, chat_id";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map([channel.as_str()], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Tells the owner of a channel how many chats wait: in a message that has not left yet, else in a new one,
+/// but not twice within the hour.
+pub fn tell_how_many(
+    connection: &Connection,
+    owner: &Chat,
+    in_words: impl Fn(i64) -> String,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    let channel = owner.channel.as_str();
+    let sql = "select count(*), coalesce(sum(not is_told), 0) from strangers where channel = ?1";
+    let (all, untold): (i64, i64) =
+        connection.prepare_cached(sql)?.query_row([channel], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if untold == 0 {
+        return Ok(());
+    }
+    let key = format!("{channel}.strangers_told");
+    let last: Option<(i64, i64)> = kv::get(connection, &key)?.and_then(|last| {
+        let (seq, at) = last.split_once(' ')?;
+        Some((seq.parse().ok()?, at.parse().ok()?))
+    });
+    if let Some((seq, at)) = last {
+        let sql = "update outbox set text = ?2 where seq = ?1 and state = 'queued' and attempt = 0";
+        if connection.prepare_cached(sql)?.execute(params![seq, in_words(all)])? == 1 {
+            return Ok(());
+        }
+        if (0..CODE_LIFE_MS).contains(&(now_ms() - at)) {
+            return Ok(());
+        }
+    }
+    let content = Content::Text(in_words(all));
+    let seq = outbox::queue_notice(connection, owner, content, DIGEST_DELAY_MS, run)?;
+    kv::set(connection, &key, &format!("{seq} {}", now_ms()))?;
+    let sql = "update strangers set is_told = 1 where channel = ?1";
+    connection.prepare_cached(sql)?.execute([channel])?;
+    Ok(())
 }
 
 /// The chat that waits with this code, if it is still good.
@@ -153,7 +261,7 @@ pub(super) fn moved(
     from: &str,
     to: &str,
 ) -> Result<(), StoreError> {
-    for table in ["paired_chats", "pairing_codes"] {
+    for table in ["paired_chats", "pairing_codes", "strangers"] {
         let sql = format!("update or replace {table} set chat_id = ?3 where channel = ?1 and chat_id = ?2");
         connection.prepare_cached(&sql)?.execute(params![channel.as_str(), from, to])?;
     }

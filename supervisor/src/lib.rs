@@ -36,6 +36,7 @@ mod run;
 mod schedules;
 mod shipped_skills;
 mod startup_resources;
+mod strangers;
 mod terminal;
 mod tokens;
 mod tool_files;

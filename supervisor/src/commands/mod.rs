@@ -11,6 +11,7 @@ mod help;
 mod model;
 pub(crate) mod models;
 mod new;
+mod pairings;
 mod retry;
 mod status;
 mod undo;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Files { path: String },
     /// Send a file.
     Get { path: String },
+    /// Say which strangers want to use the bot, and ask about them again.
+    Pairings,
     /// Say who writes, and where.
     WhoAmI,
 }
@@ -63,7 +66,7 @@ pub(crate) enum Parsed {
 }
 
 /// All commands, in the order of the menu.
-pub(crate) const COMMANDS: [Described; 12] = [
+pub(crate) const COMMANDS: [Described; 13] = [
     Described { name: "help", summary: "What I am and what I can do" },
     Described { name: "status", summary: "What runs, what waits, what was used today" },
     Described { name: "stop", summary: "Stop what I am doing; with all, everything" },
@@ -74,6 +77,7 @@ pub(crate) const COMMANDS: [Described; 12] = [
     Described { name: "files", summary: "What is in the workspace, or in a directory of it" },
     Described { name: "get", summary: "Send a file: /get PATH" },
     Described { name: "model", summary: "Which model answers here, and how to switch" },
+    Described { name: "pairings", summary: "Who wants to use this bot; for its owner" },
     Described { name: "whoami", summary: "Your ID and that of this chat" },
     Described { name: "start", summary: "The same as /help" },
 ];
@@ -93,6 +97,8 @@ pub(crate) struct Context<'a> {
     pub file_requests: &'a Notify,
     /// This run's `process.started`.
     pub run: &'a EventId,
+    /// Whether the owner of the bot gave it.
+    pub is_owner: bool,
 }
 
 /// The command that a text is; none if it is not one of ours.
@@ -123,6 +129,8 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         ("files", _) => Parsed::Command(Command::Files { path: path() }),
         ("get", []) => Parsed::Misused(files::GET_USAGE),
         ("get", _) => Parsed::Command(Command::Get { path: path() }),
+        ("pairings", []) => Parsed::Command(Command::Pairings),
+        ("pairings", _) => Parsed::Misused("/pairings takes nothing after it."),
         ("whoami", []) => Parsed::Command(Command::WhoAmI),
         ("whoami", _) => Parsed::Misused("/whoami takes nothing after it."),
         _ => return None,
@@ -150,6 +158,7 @@ pub(crate) fn carry_out(
         Command::Get { path } => {
             return files::note(connection, context, Kind::Send, path).map(|()| None);
         }
+        Command::Pairings => pairings::carry_out(connection, context)?,
         Command::WhoAmI => whoami::text(chat, context.origin),
     };
     Ok(Some(answer))

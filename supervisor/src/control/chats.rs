@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use channel::{Channel, Channels};
+use channel::{Channel, Channels, Chat};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
@@ -14,6 +14,7 @@ use store::pairing::{self, KnownChat, Paired};
 use super::Control;
 use super::body::{self, Body};
 use super::error::ControlError;
+use crate::strangers;
 
 /// Who asked, in the events.
 const BY: &str = "control";
@@ -85,7 +86,12 @@ pub(crate) async fn post_pair(
         // The sender holds back messages for strangers, so the permission comes before the welcome.
         channel.access().set_paired(&known.chat.id, true);
         let (run, delivery) = (control.run.clone(), channel.delivery());
-        control.store.write(move |tx| pairing::welcome(tx, &known, delivery, &run)).await?;
+        let owner = channel.access().owner().map(|owner| Chat::new(channel.name(), &owner));
+        let write = control.store.write(move |tx| {
+            pairing::welcome(tx, &known, delivery, &run)?;
+            owner.iter().try_for_each(|owner| strangers::ask_next(tx, owner, &run))
+        });
+        write.await?;
     }
     Ok(Json(paired))
 }

@@ -12,8 +12,9 @@ use store::inbox::{IncomingMessage, enqueue, store_skipped};
 use store::{StoreError, backlog, chats, edits, kv, outbox};
 
 use super::admission::{Rules, Verdict};
-use super::{Backlog, Inbound, press, stranger};
+use super::{Backlog, Inbound, press};
 use crate::commands::{self, Command, Context};
+use crate::strangers;
 
 /// How often a group gets a message about who may use the bot, at most.
 const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;
@@ -150,13 +151,14 @@ impl Batch {
         Ok(match verdict {
             Verdict::Command(command) => {
                 let origin = incoming.origin.as_ref();
-                let context = Context { chat, task, origin, models, limits, file_requests, run };
+                let is_owner = self.is_owner(incoming);
+                let context = Context { chat, task, origin, models, limits, file_requests, run, is_owner };
                 commands::carry_out(tx, command, &context)?
             }
             Verdict::Answer { reply, .. } => Some((*reply).to_owned()),
             Verdict::UnknownChat => {
                 let owner = self.channel.access().owner();
-                stranger::refusal(tx, chat, &title(incoming, chat), owner.as_deref(), run)?
+                strangers::wrote(tx, chat, &title(incoming, chat), owner.as_deref(), run)?
             }
             Verdict::NotObeyed(reply) => may_tell_again(tx, chat)?.then(|| (*reply).to_owned()),
             Verdict::Late => {
@@ -248,6 +250,13 @@ impl Batch {
     ) -> Result<(), StoreError> {
         let delivery = self.channel.delivery();
         outbox::queue(tx, task, chat, vec![Content::Text(text)], delivery, Some(&self.inbound.run)).map(drop)
+    }
+
+    /// Whether the owner of the bot wrote it. All people of a channel that checks them itself are owners.
+    fn is_owner(&self, incoming: &Incoming) -> bool {
+        let access = self.channel.access();
+        let sender = incoming.sender().map(|sender| sender.id.as_str());
+        access.rules().is_open || access.owner().as_deref().is_some_and(|owner| Some(owner) == sender)
     }
 
     fn rules(&self, chat: &Chat) -> Rules<'_> {

@@ -8,7 +8,6 @@
 mod admission;
 mod batch;
 pub(crate) mod press;
-mod stranger;
 #[cfg(test)]
 mod telegram_updates;
 

@@ -15,10 +15,11 @@ use store::approvals::{self, Decision};
 use store::cancel::{self, Cancellation};
 use store::{StoreError, outbox};
 
+use super::Inbound;
 use super::admission::{Obeyed, Rules, obeyed};
-use super::{Inbound, stranger};
 use crate::approvals::client::Outcome;
 use crate::approvals::words::{self, Choice};
+use crate::strangers;
 
 const STOP: &str = "stop:";
 const NOTHING: &str = "This button does nothing any more.";
@@ -27,7 +28,7 @@ const NOTHING: &str = "This button does nothing any more.";
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Asks {
     Stop(TaskId),
-    Stranger(stranger::Decision),
+    Stranger(strangers::Decision),
     Decide {
         approval: String,
         choice: Choice,
@@ -62,7 +63,7 @@ fn asks(data: &str) -> Asks {
     if let Some((choice, approval)) = words::pressed(data) {
         return Asks::Decide { approval: approval.to_owned(), choice };
     }
-    stranger::Decision::of(data).map_or(Asks::Unknown, Asks::Stranger)
+    strangers::Decision::of(data).map_or(Asks::Unknown, Asks::Stranger)
 }
 
 /// Why the person may not press the button; none if they may.

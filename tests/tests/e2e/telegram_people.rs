@@ -193,6 +193,57 @@ fn edited(telegram: &FakeTelegram, number: i64, times: usize) -> Sent {
     })
 }
 
+/// What the owner was asked and told, in order.
+fn to_owner(telegram: &FakeTelegram) -> Vec<Sent> {
+    let is_new = |sent: &Sent| sent.chat_id == ADA.id && sent.method == "sendmessage";
+    telegram.sent().into_iter().filter(is_new).collect()
+}
+
+#[test]
+fn a_crowd_of_strangers_asks_three_questions_behind_every_answer_and_waits_for_its_codes() {
+    let telegram = FakeTelegram::start();
+    let system = System::builder().telegram(&telegram, "4711,12").start();
+    for id in 1000..1100 {
+        telegram.push(Chat { id }.text("hello?"));
+    }
+    telegram.push(ADA.text("ls path=."));
+    let [.., digest] =
+        wait::until("the owner reads how many wrote", || <[_; 5]>::try_from(to_owner(&telegram)).ok());
+    assert_eq!(digest.text, "97 more strangers wrote to this bot. /pairings shows who waits.");
+    let answer = to_owner(&telegram).iter().position(|sent| sent.text.contains("no output"));
+    assert!(answer.is_some_and(|at| at <= 1), "behind the questions: {:?}", texts(&to_owner(&telegram)));
+    let strangers = || {
+        let with_code = telegram.sent().into_iter().filter(|sent| sent.text.contains("supervisor pair "));
+        with_code.map(|sent| sent.chat_id).collect::<Vec<_>>()
+    };
+    wait::until_true("three strangers have a code", || strangers().len() == 3);
+
+    // Each answer makes room for one.
+    let (asked, _, ignore) = question(&telegram, 0);
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &ignore), "Ignored.");
+    wait::until_true("a fourth has one", || strangers().len() == 4);
+    let (_, allow, _) = question(&telegram, 1);
+    let code = allow.trim_start_matches("pair:allow:");
+    assert!(system.run_command(&["pair", code]).status.success());
+    wait::until_true("a fifth has one", || strangers().len() == 5);
+
+    // Only the owner reads who they are.
+    telegram.push(Chat { id: 12 }.text("/pairings"));
+    telegram.push(ADA.text("/pairings"));
+    wait::until_true("the other one is refused", || {
+        to(&telegram.sent(), Chat { id: 12 }) == ["Only the owner of this bot decides who may use it."]
+    });
+    let list = wait::until("the owner has the list", || {
+        to_owner(&telegram).into_iter().find(|sent| sent.text.contains("The buttons come below."))
+    });
+    let says = ["3 chats want to use this bot.", "95 more wait", "Ada (ID 1005)", "and others."];
+    assert_says(&list.text, &says);
+    let (again, ..) = wait::until("the questions come again", || {
+        (to_owner(&telegram).len() >= 11).then(|| question(&telegram, 7))
+    });
+    assert_says(&again.text, &["wants to use this bot"]);
+}
+
 #[test]
 fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
     let telegram = FakeTelegram::start();
