@@ -40,6 +40,10 @@ pub struct Incoming {
     pub is_to_bot: bool,
     /// All that it says, what it quotes included.
     pub text: String,
+    /// What its sender wrote, and nothing that it quotes.
+    pub said: String,
+    /// The message that it answers.
+    pub answers: Option<MessageId>,
     /// What its sender wrote, if that begins with a command, of ours or not.
     pub command: Option<String>,
     pub files: Vec<Attachment>,
@@ -87,6 +91,8 @@ impl Incoming {
             sent_at,
             is_to_bot: true,
             text: text.to_owned(),
+            said: text.to_owned(),
+            answers: None,
             command: text.trim_start().starts_with('/').then(|| text.to_owned()),
             files: Vec::new(),
             album: None,

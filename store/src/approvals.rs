@@ -4,10 +4,10 @@
 
 use channel::{Chat, Content, Delivery};
 use protocol::approval::{ApprovalDecision, ApprovalScope};
-use protocol::{EventId, TaskId, now_ms};
+use protocol::{EventId, MessageId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::columns::{chat, message_id};
+use super::columns::{chat, content, message_id};
 use super::{StoreError, outbox};
 
 /// A question that waits for an answer.
@@ -102,6 +102,45 @@ pub fn open(connection: &Connection) -> Result<Vec<Question>, StoreError> {
             Some(Question { approval: approval.parse().ok()?, chat, outbox })
         })
         .collect())
+}
+
+/// The open questions of a chat, and the messages with their buttons, once they were sent.
+pub fn open_in(
+    connection: &Connection,
+    chat: &Chat,
+) -> Result<Vec<(EventId, Option<MessageId>)>, StoreError> {
+    let sql = "select message_id from outbox where seq = ?1";
+    let mut sent = connection.prepare_cached(sql)?;
+    let mut questions = Vec::new();
+    for question in open(connection)?.into_iter().filter(|question| question.chat == *chat) {
+        let message = sent.query_row([question.outbox], |row| message_id(row, 0)).optional()?.flatten();
+        questions.push((question.approval, message));
+    }
+    Ok(questions)
+}
+
+/// Asks the open questions of a chat once more, in new messages; the older ones lose their buttons. Returns
+/// how many there are.
+pub fn ask_again(connection: &Connection, chat: &Chat, run: &EventId) -> Result<usize, StoreError> {
+    let questions: Vec<Question> =
+        open(connection)?.into_iter().filter(|question| question.chat == *chat).collect();
+    for question in &questions {
+        let sql = "select kind, text, target_message_id, file_name, outbox.file_id, entities, is_big,
+                          size_bytes, buttons, caption_entities, message_id
+                   from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
+                   where seq = ?1";
+        let found = connection
+            .prepare_cached(sql)?
+            .query_row([question.outbox], |row| Ok((content(row, 0)?, message_id(row, 10)?)));
+        // One that has not left yet comes anyway.
+        let Some((content, Some(message_id))) = found.optional()? else { continue };
+        let edit = Content::Edit { message_id, text: "This question comes again below.".to_owned() };
+        let rows = outbox::queue(connection, None, chat, vec![edit, content], Delivery::Push, Some(run))?;
+        let sql = "update questions set outbox_seq = ?3 where approval_id = ?1 and outbox_seq = ?2";
+        let moved = params![question.approval.as_str(), question.outbox, rows.last()];
+        connection.prepare_cached(sql)?.execute(moved)?;
+    }
+    Ok(questions.len())
 }
 
 /// Replaces the questions about an approval, and their buttons, by what became of it. One that has not left

@@ -27,14 +27,16 @@ pub enum Cancellation {
     NoSuchTask,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InChat {
     /// Whether a running task will be stopped.
     pub running: bool,
     /// Whether one that waited for a person was cancelled.
     pub parked: bool,
-    /// How many waiting tasks were cancelled.
-    pub queued: usize,
+    /// The texts of the waiting tasks that were cancelled, the newest first.
+    pub queued: Vec<String>,
+    /// The texts of those that still wait, the newest first.
+    pub left: Vec<String>,
 }
 
 struct Open {
@@ -108,9 +110,11 @@ pub fn in_chat(connection: &Connection, chat: &Chat, all: bool, by: &str) -> Res
         } else if task.is_parked {
             cancel_waiting(connection, &task, by)?;
             done.parked = true;
-        } else if all || (!runs && done.queued == 0) {
+        } else if all || (!runs && done.queued.is_empty()) {
             cancel_waiting(connection, &task, by)?;
-            done.queued += 1;
+            done.queued.push(task.text);
+        } else {
+            done.left.push(task.text);
         }
     }
     Ok(done)
@@ -250,10 +254,17 @@ mod tests {
         for chat in [1, 1, 1, 2] {
             database.enqueue(test_chat(chat), "hello");
         }
-        assert_eq!(cancel_in_chat(&database, false), InChat { running: false, queued: 1, parked: false });
+        let texts = |count: usize| vec!["hello".to_owned(); count];
+        let done = |running, queued, left| InChat {
+            running,
+            queued: texts(queued),
+            left: texts(left),
+            parked: false,
+        };
+        assert_eq!(cancel_in_chat(&database, false), done(false, 1, 2));
         database.claim();
-        assert_eq!(cancel_in_chat(&database, false), InChat { running: true, queued: 0, parked: false });
-        assert_eq!(cancel_in_chat(&database, true), InChat { running: true, queued: 1, parked: false });
+        assert_eq!(cancel_in_chat(&database, false), done(true, 0, 1));
+        assert_eq!(cancel_in_chat(&database, true), done(true, 1, 0));
         let states = database.texts("select state from inbox order by seq");
         assert_eq!(states, ["in_progress", "cancelled", "cancelled", "queued"]);
     }

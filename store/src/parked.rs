@@ -164,7 +164,7 @@ mod tests {
         database.enqueue(test_chat(1), "second");
         park(&database, &[&EventId::new()]);
         let done = cancel::in_chat(&database, &test_chat(1), false, "test").unwrap();
-        assert!(done.parked && !done.running && done.queued == 0, "{done:?}");
+        assert!(done.parked && !done.running && done.queued.is_empty(), "{done:?}");
         assert_eq!(of(&database, &task).unwrap(), None);
         assert_eq!(awaited(&database).unwrap(), []);
         assert_eq!(database.claim().text, "second");

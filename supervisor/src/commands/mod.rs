@@ -5,6 +5,7 @@
 //!
 //! To add one, write its file, and add its line to [`COMMANDS`] and its arms to [`Command`].
 
+mod approvals;
 mod cancel;
 mod files;
 mod help;
@@ -17,7 +18,7 @@ mod status;
 mod undo;
 mod whoami;
 
-use channel::{Chat, Described};
+use channel::{Chat, Delivery, Described};
 use protocol::{EventId, Origin, TaskId};
 use rusqlite::Connection;
 use settings::quotas::Limits;
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Files { path: String },
     /// Send a file.
     Get { path: String },
+    /// Ask once more about the calls that wait for a decision.
+    Approvals,
     /// Say which strangers want to use the bot, and ask about them again.
     Pairings,
     /// Say who writes, and where.
@@ -66,7 +69,7 @@ pub(crate) enum Parsed {
 }
 
 /// All commands, in the order of the menu.
-pub(crate) const COMMANDS: [Described; 13] = [
+pub(crate) const COMMANDS: [Described; 14] = [
     Described { name: "help", summary: "What I am and what I can do" },
     Described { name: "status", summary: "What runs, what waits, what was used today" },
     Described { name: "stop", summary: "Stop what I am doing; with all, everything" },
@@ -77,6 +80,7 @@ pub(crate) const COMMANDS: [Described; 13] = [
     Described { name: "files", summary: "What is in the workspace, or in a directory of it" },
     Described { name: "get", summary: "Send a file: /get PATH" },
     Described { name: "model", summary: "Which model answers here, and how to switch" },
+    Described { name: "approvals", summary: "The calls that wait for a decision, with their buttons" },
     Described { name: "pairings", summary: "Who wants to use this bot; for its owner" },
     Described { name: "whoami", summary: "Your ID and that of this chat" },
     Described { name: "start", summary: "The same as /help" },
@@ -97,6 +101,8 @@ pub(crate) struct Context<'a> {
     pub file_requests: &'a Notify,
     /// This run's `process.started`.
     pub run: &'a EventId,
+    /// How answers reach the chat.
+    pub delivery: Delivery,
     /// Whether the owner of the bot gave it.
     pub is_owner: bool,
 }
@@ -129,6 +135,8 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         ("files", _) => Parsed::Command(Command::Files { path: path() }),
         ("get", []) => Parsed::Misused(files::GET_USAGE),
         ("get", _) => Parsed::Command(Command::Get { path: path() }),
+        ("approvals", []) => Parsed::Command(Command::Approvals),
+        ("approvals", _) => Parsed::Misused("/approvals takes nothing after it."),
         ("pairings", []) => Parsed::Command(Command::Pairings),
         ("pairings", _) => Parsed::Misused("/pairings takes nothing after it."),
         ("whoami", []) => Parsed::Command(Command::WhoAmI),
@@ -158,6 +166,7 @@ pub(crate) fn carry_out(
         Command::Get { path } => {
             return files::note(connection, context, Kind::Send, path).map(|()| None);
         }
+        Command::Approvals => approvals::carry_out(connection, context)?,
         Command::Pairings => pairings::carry_out(connection, context)?,
         Command::WhoAmI => whoami::text(chat, context.origin),
     };

@@ -7,11 +7,13 @@ use channel::update::{Incoming, Kind, Press, Update};
 use channel::{Channel, Chat, Content};
 use protocol::{MessageId, PersonId, TaskId, now_ms};
 use rusqlite::Transaction;
+use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
 use store::inbox::{IncomingMessage, enqueue, store_skipped};
 use store::{StoreError, backlog, chats, edits, kv, outbox};
 
 use super::admission::{Rules, Verdict};
+use super::typed::{Typed, typed};
 use super::{Backlog, Inbound, press};
 use crate::commands::{self, Command, Context};
 use crate::strangers;
@@ -41,6 +43,8 @@ pub(super) struct Stored {
     /// The rows of new messages.
     pub(super) tasks: Vec<TaskId>,
     pub(super) presses: Vec<(Press, (Chat, Option<MessageId>), press::Effect)>,
+    /// What was decided by words, and is to be passed on.
+    pub(super) decisions: Vec<Decision>,
     /// The groups that have another ID now: the old one, and the new one.
     pub(super) moved: Vec<(String, String)>,
     pub(super) cancels: bool,
@@ -118,6 +122,9 @@ impl Batch {
     ) -> Result<(), StoreError> {
         let reason = match verdict {
             Verdict::Run => {
+                if let Some(typed) = typed(tx, &update.chat, incoming, self.channel.access())? {
+                    return self.store_typed(tx, update, typed, stored);
+                }
                 stored.brings_files |= !incoming.files.is_empty();
                 stored.tasks.extend(self.run(tx, update, incoming)?);
                 return Ok(());
@@ -139,6 +146,30 @@ impl Batch {
         Ok(())
     }
 
+    /// A yes or a no about a call: it is no task.
+    fn store_typed(
+        &self,
+        tx: &Transaction<'_>,
+        update: &Update,
+        typed: Typed,
+        stored: &mut Stored,
+    ) -> Result<(), StoreError> {
+        let Some(task) = self.skip(tx, update, None, "a yes or a no to a question")? else { return Ok(()) };
+        let told = match typed {
+            Typed::Told(words) => Some(words),
+            Typed::Decides(decision) if approvals::keep(tx, &decision)? => {
+                stored.decisions.push(decision);
+                None
+            }
+            Typed::Decides(_) => Some(press::DECIDED_BEFORE),
+        };
+        if let Some(words) = told {
+            self.tell(tx, Some(&task), &update.chat, words.to_owned())?;
+        }
+        stored.tasks.push(task);
+        Ok(())
+    }
+
     /// Carries out a message that is not run, and returns the message to its chat, if there is one.
     fn reply(
         &self,
@@ -151,8 +182,9 @@ impl Batch {
         Ok(match verdict {
             Verdict::Command(command) => {
                 let origin = incoming.origin.as_ref();
-                let is_owner = self.is_owner(incoming);
-                let context = Context { chat, task, origin, models, limits, file_requests, run, is_owner };
+                let (is_owner, delivery) = (self.is_owner(incoming), self.channel.delivery());
+                let context =
+                    Context { chat, task, origin, models, limits, file_requests, run, delivery, is_owner };
                 commands::carry_out(tx, command, &context)?
             }
             Verdict::Answer { reply, .. } => Some((*reply).to_owned()),

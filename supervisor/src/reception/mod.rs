@@ -10,6 +10,7 @@ mod batch;
 pub(crate) mod press;
 #[cfg(test)]
 mod telegram_updates;
+mod typed;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -182,6 +183,15 @@ impl Reception {
         }
         if stored.cancels || effects().any(|effect| effect.stops) {
             self.inbound.cancel_signal.notify();
+        }
+        for decision in stored.decisions {
+            let (approvals, store) = (self.inbound.approvals.clone(), self.inbound.store.clone());
+            // What became of it replaces the question.
+            tokio::spawn(async move {
+                if let Some(approvals) = approvals {
+                    approvals.pass_on(&store, decision).await;
+                }
+            });
         }
         for (press, place, effect) in stored.presses {
             // No answer to a press waits for another one.

@@ -22,6 +22,8 @@ use crate::approvals::words::{self, Choice};
 use crate::strangers;
 
 const STOP: &str = "stop:";
+pub(super) const NOT_AN_APPROVER: &str = "Only an approver of this bot decides that.";
+pub(super) const DECIDED_BEFORE: &str = "This was decided before, and is being passed on.";
 const NOTHING: &str = "This button does nothing any more.";
 
 /// What a press asks for.
@@ -78,9 +80,7 @@ fn refusal(asks: &Asks, press: &Press, chat: &Chat, rules: &Rules<'_>) -> Option
         Asks::Stranger(_) => {
             (rules.access.owner().as_deref() == Some(person), "Only the owner of this bot decides that.")
         }
-        Asks::Decide { .. } => {
-            (rules.access.may_approve(person), "Only an approver of this bot decides that.")
-        }
+        Asks::Decide { .. } => (rules.access.may_approve(person), NOT_AN_APPROVER),
     };
     (!may || press.by.is_bot).then_some(words)
 }
@@ -112,7 +112,7 @@ pub(super) fn carry_out(
         Asks::Decide { approval, choice } => {
             let decision = Decision { approval, choice, by: press.by.to_string(), reason: None };
             if !approvals::keep(tx, &decision)? {
-                return Ok(said("This was decided before, and is being passed on."));
+                return Ok(said(DECIDED_BEFORE));
             }
             Ok(Effect { decides: Some(decision), ..Effect::default() })
         }

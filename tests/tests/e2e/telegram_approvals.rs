@@ -253,3 +253,47 @@ fn the_buttons_of_a_question_that_was_sent_twice_go_with_their_press() {
     });
     system.stop();
 }
+
+#[test]
+fn a_typed_yes_counts_as_a_reply_to_the_question_and_is_no_task_otherwise() {
+    let telegram = FakeTelegram::start();
+    let system = system(&telegram, None);
+    telegram.push(ADA.text("write path=a.txt content=hello"));
+    let (asked, _) = telegram.question(ADA, 0);
+    telegram.push(ADA.text("Yes"));
+    let told = wait::until("its sender reads how to decide", || {
+        telegram.sent().into_iter().find(|sent| sent.text.contains("reply to the question with yes or no"))
+    });
+    assert_eq!(told.chat_id, ADA.id);
+    assert!(!file(&system, "a.txt").exists());
+
+    // The question comes once more, and the older one has no buttons.
+    telegram.push(ADA.text("/approvals"));
+    let (again, _) = telegram.question(ADA, 1);
+    wait::until_true("the older one is edited", || {
+        let edit = |sent: &Sent| sent.method == "editmessagetext" && sent.target == Some(asked.number);
+        telegram.sent().iter().any(|sent| edit(sent) && sent.text.contains("comes again below"))
+    });
+    let mut yes = ADA.text("yes");
+    yes["message"]["reply_to_message"] = ADA.text("May I call write?")["message"].clone();
+    yes["message"]["reply_to_message"]["message_id"] = again.number.into();
+    telegram.push(yes);
+    wait::until_true("it is done", || file(&system, "a.txt").exists());
+    wait::until_true("and said", || {
+        let edit = |sent: &Sent| sent.method == "editmessagetext" && sent.target == Some(again.number);
+        telegram.sent().iter().any(|sent| edit(sent) && sent.text.contains("Allowed once by Ada"))
+    });
+    let tasks = "select count(*) from inbox where state not in ('skipped', 'done')";
+    wait::until_true("only the call was a task", || system.database().count(tasks) == 0);
+    assert_eq!(system.database().count("select count(*) from inbox where state = 'done'"), 1);
+
+    // Without a question it is a message as any other.
+    telegram.push(ADA.text("yes"));
+    wait::until_true("it is run", || {
+        system.database().count("select count(*) from inbox where state <> 'skipped'") == 2
+    });
+    telegram.push(ADA.text("/approvals"));
+    wait::until_true("nothing waits", || {
+        telegram.sent().iter().any(|sent| sent.text == "No call waits for a decision in this chat.")
+    });
+}

@@ -1,0 +1,83 @@
+//! A yes or a no that somebody types while a question about a call is open in the chat. As a reply to the
+//! question, by somebody who may decide, it counts; else its sender reads how to decide. It is no task.
+
+use channel::update::Incoming;
+use channel::{Access, Chat};
+use rusqlite::Connection;
+use store::StoreError;
+use store::approvals::{self, Choice, Decision};
+
+use super::press::NOT_AN_APPROVER;
+
+const USE_THE_BUTTONS: &str = "A call waits for a decision. Use the buttons of its question, or reply to the \
+                               question with yes or no. /approvals shows it once more.";
+
+/// In the languages of the bot's own words.
+const YES: [&str; 13] =
+    ["yes", "y", "ok", "okay", "allow", "ja", "erlauben", "sí", "si", "да", "разрешить", "是", "允许"];
+const NO: [&str; 11] =
+    ["no", "n", "deny", "don't", "nein", "ablehnen", "denegar", "нет", "запретить", "不", "拒绝"];
+
+/// What follows from such a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// Its sender reads this.
+    Told(&'static str),
+    Decides(Decision),
+}
+
+/// What follows from a message, if it is a yes or a no and a question is open.
+pub(super) fn typed(
+    connection: &Connection,
+    chat: &Chat,
+    incoming: &Incoming,
+    access: &Access,
+) -> Result<Option<Typed>, StoreError> {
+    let is_forwarded = incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some());
+    let Some(choice) = choice(&incoming.said).filter(|_| !is_forwarded) else { return Ok(None) };
+    let open = approvals::open_in(connection, chat)?;
+    if open.is_empty() {
+        return Ok(None);
+    }
+    let answered = incoming.answers.as_ref();
+    let question = open.iter().find(|(_, message)| answered.is_some() && message.as_ref() == answered);
+    let (Some((approval, _)), Some(sender)) = (question, incoming.sender()) else {
+        return Ok(Some(Typed::Told(USE_THE_BUTTONS)));
+    };
+    if !access.may_approve(sender.id.as_str()) {
+        return Ok(Some(Typed::Told(NOT_AN_APPROVER)));
+    }
+    let (approval, by) = (approval.as_str().to_owned(), sender.to_string());
+    Ok(Some(Typed::Decides(Decision { approval, choice, by, reason: None })))
+}
+
+/// A yes is for the call alone.
+fn choice(said: &str) -> Option<Choice> {
+    let said = said.trim().trim_end_matches(['.', '!', '。', '！']).to_lowercase();
+    if YES.contains(&said.as_str()) {
+        return Some(Choice::Once);
+    }
+    NO.contains(&said.as_str()).then_some(Choice::Deny)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_yes_or_a_no_is_one_word_alone() {
+        for (said, expected) in [
+            ("yes", Some(Choice::Once)),
+            (" Yes! ", Some(Choice::Once)),
+            ("OK.", Some(Choice::Once)),
+            ("Да", Some(Choice::Once)),
+            ("no", Some(Choice::Deny)),
+            ("Nein.", Some(Choice::Deny)),
+            ("yes, but not the second file", None),
+            ("know", None),
+            ("", None),
+        ] {
+            assert_eq!(choice(said), expected, "{said:?}");
+        }
+    }
+}
