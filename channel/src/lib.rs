@@ -108,6 +108,8 @@ pub trait Channel: Send + Sync {
 pub struct Outgoing<'a> {
     pub chat_id: &'a str,
     pub content: &'a Content,
+    /// The message that it answers, where that can be shown.
+    pub answers: Option<&'a MessageId>,
     /// Counted from 1.
     pub attempt: u32,
 }

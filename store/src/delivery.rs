@@ -11,7 +11,7 @@ use protocol::{Event, EventBody, EventId, MessageId, TaskId, millis, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::claim::after;
-use super::columns::{chat, content};
+use super::columns::{chat, content, message_id};
 use super::{StoreError, events};
 
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct OutgoingMessage {
     pub content: Content,
     /// How often sending has failed.
     pub attempt: u32,
+    /// The message of the chat that it answers: of a reply, the first part has it.
+    pub answers: Option<MessageId>,
     /// Its `reply.queued`.
     pub event: EventId,
 }
@@ -62,7 +64,8 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
 pub fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
                       file_name, outbox.file_id, entities, is_big, size_bytes, buttons,
-                      caption_entities
+                      caption_entities,
+                      (select message_id from inbox where id = task_id and part = 1)
                from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
                where seq = ?1 and state = 'queued'";
     Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
@@ -137,6 +140,7 @@ fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<OutgoingMessage> {
         attempt: row.get(4)?,
         event: event.parse().unwrap_or_else(|_| EventId::new()),
         content: content(row, 6)?,
+        answers: message_id(row, 16)?,
     })
 }
 

@@ -19,7 +19,8 @@ use teloxide::payloads::{
 };
 use teloxide::requests::Payload;
 use teloxide::types::{
-    self, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ReactionType, UserId,
+    self, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ReactionType,
+    ReplyParameters, UserId,
 };
 
 use super::MAX_CAPTION_UNITS;
@@ -38,12 +39,14 @@ const LIMITED_ATTEMPTS: u32 = 5;
 pub(super) async fn send(
     api: &Api,
     files: &Arc<dyn StoredFiles>,
-    Outgoing { chat_id, content, attempt }: Outgoing<'_>,
+    Outgoing { chat_id, content, answers, attempt }: Outgoing<'_>,
 ) -> SendOutcome {
     let Ok(place) = chat_id.parse::<Place>() else {
         return SendOutcome::GiveUp { error: format!("invalid Telegram chat: {chat_id:?}") };
     };
-    let error = match send_formatted(api, files, place, content).await {
+    // In a private chat there is no doubt about what a message answers.
+    let to = To { place, answers: answers.filter(|_| place.chat.0 < 0).map(target) };
+    let error = match send_formatted(api, files, to, content).await {
         Ok(message_id) => return SendOutcome::Sent { message_id: message_id.map(MessageId::from) },
         Err(error) => error,
     };
@@ -81,6 +84,13 @@ pub(super) struct SentMessage {
     pub(super) message_id: i64,
 }
 
+/// Where a message goes, and which one it answers there.
+#[derive(Debug, Clone, Copy)]
+struct To {
+    place: Place,
+    answers: Option<types::MessageId>,
+}
+
 /// Sends a message with its formatting, or without it if Telegram refuses that: how it looks matters less
 /// than that it arrives. Telegram has no code for what it does not like about a message, so all of its
 /// refusals are tried so; one for another reason comes again. Returns the number of the new message, if there
@@ -88,15 +98,15 @@ pub(super) struct SentMessage {
 async fn send_formatted(
     api: &Api,
     files: &Arc<dyn StoredFiles>,
-    place: Place,
+    to: To,
     content: &Content,
 ) -> Result<Option<i64>, CallError> {
-    match send_as_it_is(api, files, place, content).await {
+    match send_as_it_is(api, files, to, content).await {
         Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. }))
             if content.is_formatted() =>
         {
             tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
-            send_as_it_is(api, files, place, &without_formatting(content)).await
+            send_as_it_is(api, files, to, &without_formatting(content)).await
         }
         sent => sent,
     }
@@ -117,25 +127,26 @@ fn without_formatting(content: &Content) -> Content {
 async fn send_as_it_is(
     api: &Api,
     files: &Arc<dyn StoredFiles>,
-    place: Place,
+    to: To,
     content: &Content,
 ) -> Result<Option<i64>, CallError> {
     match content {
-        Content::Text(text) => send_message(api, place, text, &[], None).await.map(Some),
+        Content::Text(text) => send_message(api, to, text, &[], None).await.map(Some),
         Content::Formatted(FormattedText { text, entities }) => {
-            send_message(api, place, text, entities, None).await.map(Some)
+            send_message(api, to, text, entities, None).await.map(Some)
         }
         Content::Question { text: FormattedText { text, entities }, buttons } => {
             let markup = Some(keyboard(buttons));
-            send_message(api, place, text, entities, markup).await.map(Some)
+            send_message(api, to, text, entities, markup).await.map(Some)
         }
-        Content::Edit { message_id, text } => edit(api, place.chat, message_id, text).await,
-        Content::Document(file) => upload(api, "SendDocument", form(files, place, "document", file)).await,
-        Content::Voice(file) => upload(api, "SendVoice", form(files, place, "voice", file)).await,
+        Content::Edit { message_id, text } => edit(api, to.place.chat, message_id, text).await,
+        Content::Document(file) => upload(api, "SendDocument", form(files, to.place, "document", file)).await,
+        Content::Voice(file) => upload(api, "SendVoice", form(files, to.place, "voice", file)).await,
         Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
-            let request =
-                SetMessageReaction::new(place.chat, target(message_id)).reaction([reaction]).is_big(*is_big);
+            let request = SetMessageReaction::new(to.place.chat, target(message_id))
+                .reaction([reaction])
+                .is_big(*is_big);
             api.call(&request).await.map(|_| None)
         }
     }
@@ -151,6 +162,8 @@ struct SendMessage<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     entities: &'a [Entity],
     link_preview_options: LinkPreviewOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_parameters: Option<ReplyParameters>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_markup: Option<InlineKeyboardMarkup>,
 }
@@ -171,15 +184,21 @@ pub(super) fn keyboard(buttons: &[Vec<Button>]) -> InlineKeyboardMarkup {
 /// could carry data away that a file or a page put into it.
 async fn send_message(
     api: &Api,
-    place: Place,
+    To { place, answers }: To,
     text: &str,
     entities: &[Entity],
     reply_markup: Option<InlineKeyboardMarkup>,
 ) -> Result<i64, CallError> {
-    let Place { chat: chat_id, topic: message_thread_id } = place;
-    let link_preview_options = NO_PREVIEW;
-    let request =
-        SendMessage { chat_id, message_thread_id, text, entities, link_preview_options, reply_markup };
+    let request = SendMessage {
+        chat_id: place.chat,
+        message_thread_id: place.topic,
+        text,
+        entities,
+        link_preview_options: NO_PREVIEW,
+        // The message may be gone by then.
+        reply_parameters: answers.map(|message| ReplyParameters::new(message).allow_sending_without_reply()),
+        reply_markup,
+    };
     let sent: SentMessage = api.call_for(&request, PATIENCE).await?;
     Ok(sent.message_id)
 }

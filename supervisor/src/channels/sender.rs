@@ -148,7 +148,8 @@ impl Sender {
 async fn send(channel: &dyn Channel, store: &Store, seq: i64) -> Result<bool, StoreError> {
     let Some(message) = store.write(move |tx| delivery::load(tx, seq)).await? else { return Ok(false) };
     let attempt = message.attempt + 1;
-    let outgoing = Outgoing { chat_id: &message.chat.id, content: &message.content, attempt };
+    let (chat_id, answers) = (message.chat.id.as_str(), message.answers.as_ref());
+    let outgoing = Outgoing { chat_id, content: &message.content, answers, attempt };
     let outcome = channel.send(outgoing).await;
     let is_sent = matches!(outcome, SendOutcome::Sent { .. });
     match &outcome {

@@ -205,7 +205,8 @@ impl Reception {
     async fn tell_outage(&mut self, chats: Vec<Chat>) {
         let content = &Content::Text(OUTAGE.to_owned());
         for chat in chats.into_iter().filter(|chat| self.told.insert(chat.clone())).collect::<Vec<_>>() {
-            let outcome = self.channel.send(Outgoing { chat_id: &chat.id, content, attempt: 1 }).await;
+            let outcome =
+                self.channel.send(Outgoing { chat_id: &chat.id, content, answers: None, attempt: 1 }).await;
             tracing::debug!(?outcome, chat_id = chat.id, "told a chat about the outage");
         }
     }

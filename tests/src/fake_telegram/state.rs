@@ -54,6 +54,8 @@ pub struct Sent {
     pub entities: Value,
     /// The message that is edited or reacted to.
     pub target: Option<i64>,
+    /// The message that it quotes.
+    pub answers: Option<i64>,
     pub file: Option<(String, Vec<u8>)>,
     /// The buttons below it; null without any.
     pub markup: Value,
@@ -154,6 +156,7 @@ impl State {
             text,
             entities: entities_of(parameters),
             target,
+            answers: parameters["reply_parameters"]["message_id"].as_i64(),
             file,
             markup,
             is_progress,

@@ -97,6 +97,23 @@ fn the_settings_name_members_and_what_counts_as_a_request() {
 }
 
 #[test]
+fn an_answer_in_a_group_quotes_the_message_that_asked_and_one_in_private_does_not() {
+    let telegram = FakeTelegram::start();
+    let system = group_system(&telegram, &[]);
+    for (number, name) in [(51, "first"), (52, "second")] {
+        let text = format!("/ls path={name}");
+        telegram.push(GROUP.with(&json!({"text": text, "from": person(1), "message_id": number})));
+    }
+    telegram.push(ADA.text("ls path=private"));
+    wait_for_rest(&system, &telegram);
+    let quoted = |name: &str| {
+        let sent = telegram.sent().into_iter().find(|sent| sent.text.contains(name));
+        sent.unwrap_or_else(|| panic!("no answer names {name}")).answers
+    };
+    assert_eq!(["first", "second", "private"].map(quoted), [Some(51), Some(52), None]);
+}
+
+#[test]
 fn nobody_is_obeyed_while_telegram_does_not_say_who_administers_the_group() {
     let telegram = FakeTelegram::start();
     telegram.fail("getChatAdministrators", Fault::BadRequest);

@@ -132,7 +132,7 @@ impl Channel for Post {
     }
 
     fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
-        let Outgoing { chat_id, content, attempt } = outgoing;
+        let Outgoing { chat_id, content, attempt, .. } = outgoing;
         if attempt == 1 {
             let error = "the office is closed".to_owned();
             return Box::pin(std::future::ready(SendOutcome::Retry { error, pause: Duration::ZERO }));
