@@ -18,7 +18,7 @@ pub const INBOX: &str = "inbox";
 const HELD_MS: i64 = 10 * 365 * 24 * 3600 * 1000;
 
 /// How long after the newest part of an album another one may come.
-const ALBUM_PAUSE_MS: i64 = 1500;
+pub(crate) const ALBUM_PAUSE_MS: i64 = 1500;
 
 /// The images that a model may be shown.
 const IMAGES: &str = "'image/jpeg', 'image/png', 'image/gif', 'image/webp'";

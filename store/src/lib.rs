@@ -31,6 +31,7 @@ pub mod fixture;
 pub mod held;
 pub mod inbox;
 pub mod kv;
+pub mod line;
 pub mod open;
 pub mod outbox;
 pub mod outgoing_files;

@@ -5,5 +5,6 @@ mod conformance;
 pub(crate) mod local;
 pub(crate) mod pace;
 pub(crate) mod progress;
+mod progress_text;
 mod room;
 pub(crate) mod sender;

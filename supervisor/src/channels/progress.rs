@@ -1,27 +1,25 @@
-//! Shows in each chat that its task runs: typing, and after a while a message with the steps so far.
+//! Shows in each chat that its task runs or waits for its turn: typing, and after a while a message with the
+//! steps so far.
 //!
-//! Everything comes from the events of the running tasks, and nothing here is in the way of a reply: a sign
-//! begins only where no message waits and the channel's limits leave room. The number of a progress message
-//! is stored, so that one is taken away even if the supervisor was killed meanwhile.
+//! Everything comes from the tables of the tasks, and nothing here is in the way of a reply: a sign begins
+//! only where no message waits and the channel's limits leave room. The number of a progress message is
+//! stored, so that one is taken away even if the supervisor was killed meanwhile.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use channel::chat::whole;
-use channel::formatting::{Entity, FormattedText, Style, units};
 use channel::sign::{Progress, Shown, Sign};
 use channel::{Channel, ChannelName};
 use protocol::{MessageId, TaskId, now_ms};
-use serde_json::Value;
-use store::activity::{self, Activity};
-use store::{Store, StoreError, delivery, kv};
+use store::{Store, StoreError, activity, delivery, kv, line};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
-use crate::reception::press::stop_button;
+use super::progress_text::Seen;
 
 /// A task that takes no longer shows no message.
 const FIRST_PROGRESS: Duration = Duration::from_secs(3);
@@ -37,8 +35,6 @@ const MOST_AT_ONCE: usize = 16;
 const REMOVALS: u32 = 5;
 /// How long messages may take to go once the supervisor stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
-/// The part of a call's arguments that is shown.
-const MAX_ARGUMENT_CHARS: usize = 120;
 
 /// Shows signs of life until `stop`, and takes them away.
 pub(crate) async fn show(channel: Arc<dyn Channel>, store: Store, pace: SharedPace, stop: CancellationToken) {
@@ -114,19 +110,22 @@ impl Signs {
     /// Shows the signs that are due now.
     async fn look(&mut self) -> Result<(), StoreError> {
         let name = self.channel.name();
-        let read =
-            self.store.write(move |tx| Ok((activity::of_channel(tx, &name)?, delivery::heads(tx, &name)?)));
-        let (running, waiting) = read.await?;
+        let read = self.store.write(move |tx| {
+            let begun = activity::of_channel(tx, &name)?.into_iter().map(Seen::Begun);
+            let in_line = line::of_channel(tx, &name)?.into_iter().map(Seen::InLine);
+            Ok((begun.chain(in_line).collect::<Vec<_>>(), delivery::heads(tx, &name)?))
+        });
+        let (seen, waiting) = read.await?;
         let (now, now_ms) = (Instant::now(), now_ms());
-        for activity in &running {
-            let life = self.tasks.entry(activity.task.clone()).or_default();
-            life.chat_id.clone_from(&activity.chat_id);
-            let has_message_waiting = waiting.iter().any(|head| head.chat_id == activity.chat_id);
-            if !has_message_waiting && let Some(sign) = due(life, activity, now, now_ms) {
-                self.begin(activity.task.clone(), sign, now);
+        for seen in &seen {
+            let life = self.tasks.entry(seen.task().clone()).or_default();
+            seen.chat_id().clone_into(&mut life.chat_id);
+            let has_message_waiting = waiting.iter().any(|head| head.chat_id == seen.chat_id());
+            if !has_message_waiting && let Some(sign) = due(life, seen, now, now_ms) {
+                self.begin(seen.task().clone(), sign, now);
             }
         }
-        let over: Vec<TaskId> = self.tasks.keys().filter(|task| is_over(task, &running)).cloned().collect();
+        let over: Vec<TaskId> = self.tasks.keys().filter(|task| is_over(task, &seen)).cloned().collect();
         for task in over {
             let Some(life) = self.tasks.get(&task) else { continue };
             match life.message_id.clone() {
@@ -234,19 +233,21 @@ impl Life {
     }
 }
 
-fn is_over(task: &TaskId, running: &[Activity]) -> bool {
-    !running.iter().any(|activity| activity.task == *task)
+fn is_over(task: &TaskId, seen: &[Seen]) -> bool {
+    !seen.iter().any(|seen| seen.task() == task)
 }
 
-/// The sign that a running task needs now, if it needs one.
-fn due(life: &Life, activity: &Activity, now: Instant, now_ms: i64) -> Option<Sign> {
+/// The sign that a task needs now, if it needs one.
+fn due(life: &Life, seen: &Seen, now: Instant, now_ms: i64) -> Option<Sign> {
     if life.is_busy || life.is_refused || life.muted_until.is_some_and(|until| now < until) {
         return None;
     }
     let is_after = |last: Option<Instant>, pause| last.is_none_or(|last| last + pause <= now);
-    let elapsed = Duration::from_millis(u64::try_from(now_ms - activity.since_ms).unwrap_or(0));
-    if elapsed >= FIRST_PROGRESS && is_after(life.told_at, BETWEEN_EDITS) {
-        let progress = describe(activity, elapsed);
+    let elapsed = seen.elapsed(now_ms);
+    // A message that is there is true from the beginning of what it tells.
+    let is_time = elapsed >= FIRST_PROGRESS || life.message_id.is_some();
+    if is_time && is_after(life.told_at, BETWEEN_EDITS) {
+        let progress = seen.progress(elapsed);
         return match life.message_id.clone() {
             None => Some(Sign::Progress(progress)),
             Some(_) if life.told.as_ref() == Some(&progress) => None,
@@ -256,128 +257,39 @@ fn due(life: &Life, activity: &Activity, now: Instant, now_ms: i64) -> Option<Si
     is_after(life.typed_at, BETWEEN_TYPING).then_some(Sign::Typing)
 }
 
-/// What a progress message tells of a task.
-fn describe(activity: &Activity, elapsed: Duration) -> Progress {
-    let seconds = elapsed.as_secs();
-    let elapsed = if seconds < 60 {
-        format!("{seconds} s")
-    } else {
-        format!("{} min {} s", seconds / 60, seconds % 60)
-    };
-    let mut text = match (activity.is_stopping, activity.waits_for_person) {
-        (true, _) => format!("Stopping · {elapsed}"),
-        (false, true) => format!("Waiting for a decision · {elapsed} · turn {}", activity.turn),
-        (false, false) => format!("Working · {elapsed} · turn {}", activity.turn),
-    };
-    if activity.tokens > 0 {
-        text.push_str(&format!(" · {} tokens", short(activity.tokens)));
-    }
-    if let Some(plan) = &activity.plan {
-        text.push('\n');
-        text.push_str(&shortened(&protocol::visible::escaped(plan)));
-    }
-    let mut entities = Vec::new();
-    if let Some((tool, arguments)) = &activity.call {
-        let call = format!("{tool} {}", in_short(arguments));
-        let call = call.trim_end();
-        text.push('\n');
-        entities.push(Entity { offset: units(&text), length: units(call), style: Style::Code });
-        text.push_str(call);
-    }
-    let stop = (!activity.is_stopping).then(|| stop_button(&activity.task));
-    Progress { text: FormattedText { text, entities }, stop }
-}
-
-fn short(tokens: i64) -> String {
-    match tokens {
-        ..1000 => tokens.to_string(),
-        1000..100_000 => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
-        _ => format!("{}k", tokens / 1000),
-    }
-}
-
-/// A call's arguments in one short line: one alone without its name.
-fn in_short(arguments: &str) -> String {
-    let parsed: Value = serde_json::from_str(arguments).unwrap_or_default();
-    let line = match parsed.as_object() {
-        Some(fields) if fields.len() == 1 => fields.values().map(in_words).collect(),
-        Some(fields) => {
-            let pairs: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{name}={}", in_words(value))).collect();
-            pairs.join(" ")
-        }
-        // They were cut.
-        None => arguments.to_owned(),
-    };
-    let line: Vec<&str> = line.split_whitespace().collect();
-    let line = protocol::visible::escaped(&line.join(" ")).into_owned();
-    shortened(&line)
-}
-
-fn shortened(line: &str) -> String {
-    match line.char_indices().nth(MAX_ARGUMENT_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
-}
-
-fn in_words(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 fn prefix(channel: &ChannelName) -> String {
     format!("progress.{channel}.")
 }
 
 #[cfg(test)]
 mod tests {
+    use store::activity::Activity;
+
     use super::*;
 
-    fn activity() -> Activity {
-        let call = Some(("bash".to_owned(), r#"{"cmd":"cargo  test\n--workspace"}"#.to_owned()));
-        let (task, chat_id) = (TaskId::new(), "7".to_owned());
-        Activity {
-            task,
-            chat_id,
+    fn seen() -> Seen {
+        Seen::Begun(Activity {
+            task: TaskId::new(),
+            chat_id: "7".to_owned(),
             since_ms: 0,
             turn: 3,
             tokens: 4321,
             plan: None,
-            call,
+            call: None,
             waits_for_person: false,
             is_stopping: false,
-        }
-    }
-
-    #[test]
-    fn progress_tells_time_turn_tokens_and_the_call_in_one_line() {
-        let activity = activity();
-        let Progress { text, stop } = describe(&activity, Duration::from_secs(72));
-        assert_eq!(text.text, "Working · 1 min 12 s · turn 3 · 4.3k tokens\nbash cargo test --workspace");
-        let code = Entity { offset: 44, length: 27, style: Style::Code };
-        assert_eq!((text.entities, stop), (vec![code], Some(stop_button(&activity.task))));
-        let plan = Some("[2/6] in progress: build it; next: test it".to_owned());
-        let planned = describe(&Activity { plan, ..activity.clone() }, Duration::from_secs(9)).text;
-        let lines: Vec<&str> = planned.text.lines().collect();
-        assert_eq!(lines[1..], ["[2/6] in progress: build it; next: test it", "bash cargo test --workspace"]);
-        assert_eq!(planned.entities[0].offset, units(&lines[..2].join("\n")) + 1);
-        let stopping = Activity { is_stopping: true, call: None, tokens: 0, ..activity };
-        let Progress { text, stop } = describe(&stopping, Duration::from_secs(9));
-        assert_eq!((text.text.as_str(), stop), ("Stopping · 9 s", None));
-        let long = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(500));
-        let short = in_short(&long);
-        assert!(short.chars().count() == 121 && short.starts_with("content=x") && short.ends_with('…'));
+        })
     }
 
     #[test]
     fn typing_comes_at_once_a_message_after_three_seconds_and_edits_no_sooner_than_that() {
-        let (activity, start) = (activity(), Instant::now());
+        let (task, start) = (seen(), Instant::now());
         let mut life = Life::default();
         let mut seen = Vec::new();
         for tenth in 0..200 {
             let now = start + Duration::from_millis(tenth * 100);
             let now_ms = i64::try_from(tenth * 100).unwrap();
-            match due(&life, &activity, now, now_ms) {
+            match due(&life, &task, now, now_ms) {
                 Some(Sign::Typing) => {
                     life.typed_at = Some(now);
                     seen.push(("typing", tenth));
@@ -399,6 +311,6 @@ mod tests {
         let edits: Vec<u64> = seen.iter().filter(|seen| seen.0 == "edit").map(|seen| seen.1).collect();
         assert_eq!(edits, [60, 90, 120, 150, 180]);
         life.is_refused = true;
-        assert_eq!(due(&life, &activity, start + Duration::from_secs(90), 90_000), None);
+        assert_eq!(due(&life, &task, start + Duration::from_secs(90), 90_000), None);
     }
 }

@@ -1,7 +1,8 @@
 //! `/status`: what runs, what waits, and what was used today.
 
-use protocol::now_ms;
+use protocol::{now_ms, visible};
 use rusqlite::Connection;
+use store::line::{self, InLine, WaitsFor};
 use store::usage::{self, Running, Usage};
 use store::{StoreError, inbox, quotas};
 
@@ -11,7 +12,7 @@ use crate::terminal::age::since;
 pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {
     let (now, chat) = (now_ms(), context.chat);
     let running = match usage::running(connection, chat)? {
-        None => "Nothing runs.".to_owned(),
+        None => waiting_for(line::in_chat(connection, chat)?),
         Some(running) => in_words(&running, now),
     };
     let waiting = match usage::waiting(connection, chat)? {
@@ -25,6 +26,16 @@ pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Resul
         text.push_str(&format!("\n{line}"));
     }
     Ok(text)
+}
+
+/// Why the next task of the chat has not begun, if there is one.
+fn waiting_for(next: Option<InLine>) -> String {
+    match next.map(|next| next.waits_for) {
+        None => "Nothing runs.".to_owned(),
+        Some(WaitsFor::Worker { before: 0 }) => "Waits for a free worker.".to_owned(),
+        Some(WaitsFor::Worker { before }) => format!("Waits for a free worker, {before} before you."),
+        Some(WaitsFor::File { name }) => format!("Fetching {}.", visible::escaped(&name)),
+    }
 }
 
 fn in_words(running: &Running, now: i64) -> String {

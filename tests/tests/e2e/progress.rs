@@ -165,3 +165,43 @@ fn messages_go_first_and_the_pace_of_the_chat_is_kept() {
     let four: Vec<&str> = all[first..first + 4].iter().map(|sent| sent.text.as_str()).collect();
     assert_eq!(four, ["1", "2", "3", "4"], "progress came between");
 }
+
+/// How long a chat may be without any sign.
+const UNSEEN: Duration = Duration::from_secs(4);
+
+#[test]
+fn a_chat_that_waits_for_a_worker_reads_how_many_are_before_it_and_can_stop_that() {
+    let telegram = FakeTelegram::start();
+    let model = busy_model(15);
+    let system = System::builder().telegram(&telegram, "1,2,3,4").model(&model).workers(2).start();
+    for (chat, running) in [(1, 1), (2, 2), (3, 2), (4, 2)] {
+        telegram.push(Chat { id: chat }.text("work"));
+        let claimed = "select count(*) from inbox where state = 'in_progress'";
+        let queued = "select count(*) from inbox";
+        wait::until_true("it is queued or runs", || {
+            system.database().count(claimed) == running && system.database().count(queued) == chat
+        });
+    }
+    let (third, fourth) = (Chat { id: 3 }, Chat { id: 4 });
+    let seen = wait::within(UNSEEN, || telegram.typing(fourth.id).first().copied());
+    assert!(seen.is_some(), "no typing in {UNSEEN:?}");
+    assert_eq!(shown(&telegram, third.id).text, "Waiting · 2 before you");
+    let waiting = shown(&telegram, fourth.id);
+    assert_eq!(waiting.text, "Waiting · 3 before you");
+    telegram.push(fourth.text("/status"));
+    let status = telegram.wait_for_sent(1).remove(0);
+    let expected = "Waits for a free worker, 3 before you.\n1 message waits.\n";
+    assert!(status.chat_id == fourth.id && status.text.starts_with(expected), "{status:?}");
+    let press = telegram.press(fourth, fourth.id, waiting.number, &stop_button(&waiting));
+    assert_eq!(told(&telegram, &press), "Cancelled.");
+    wait::until_true("the message is gone", || telegram.visible_progress(fourth.id).is_empty());
+    // The same message tells what follows.
+    let working = wait::until("the third one works", || {
+        let shown = shown(&telegram, third.id);
+        shown.text.starts_with("Working").then_some(shown)
+    });
+    assert_eq!(telegram.visible_progress(third.id), [working.number]);
+    wait::until_true("the third one is answered", || {
+        telegram.sent().iter().any(|sent| sent.chat_id == third.id)
+    });
+}

@@ -1,0 +1,174 @@
+//! The tasks that have not begun although their chat's turn has come: what each waits for, and who is before
+//! it.
+//!
+//! A chat sees one of them, the next that it will run; those behind it wait for that one.
+
+use channel::{ChannelName, Chat};
+use protocol::{TaskId, now_ms};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::StoreError;
+use super::attachments::ALBUM_PAUSE_MS;
+use super::columns::{self, task_id};
+
+/// The next task of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InLine {
+    pub task: TaskId,
+    pub chat: Chat,
+    /// Since when it waits for this, in milliseconds since the epoch.
+    pub since_ms: i64,
+    pub waits_for: WaitsFor,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitsFor {
+    /// A free worker.
+    Worker {
+        /// How many tasks run, or will run before it.
+        before: u32,
+    },
+    /// A file that came with its message.
+    File {
+        /// Its name, or what it is.
+        name: String,
+    },
+}
+
+/// The next tasks of a channel's chats, in the order in which they will be run.
+pub fn of_channel(connection: &Connection, channel: &ChannelName) -> Result<Vec<InLine>, StoreError> {
+    let mut all = all(connection)?;
+    all.retain(|next| next.chat.channel == *channel);
+    Ok(all)
+}
+
+/// The next task of a chat.
+pub fn in_chat(connection: &Connection, chat: &Chat) -> Result<Option<InLine>, StoreError> {
+    Ok(all(connection)?.into_iter().find(|next| next.chat == *chat))
+}
+
+/// What a row says of a task.
+struct Next {
+    task: TaskId,
+    chat: Chat,
+    available_at_ms: i64,
+    created_at_ms: i64,
+    has_begun: bool,
+    is_due: bool,
+    is_parked: bool,
+}
+
+fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
+    let now = now_ms();
+    let running = "select count(*) from inbox indexed by inbox_in_progress where state = 'in_progress'";
+    let mut before: u32 = connection.prepare_cached(running)?.query_row([], |row| row.get(0))?;
+    // As tasks are claimed: see `claim.rs`.
+    let sql = "select task.id, task.channel, task.chat_id, available_at_ms, created_at_ms, attempt > 0,
+                      available_at_ms <= ?1 or updated_at_ms > ?1,
+                      exists (select 1 from parked where task_id = task.id)
+               from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
+               where turn.next_seq is not null order by turn.last_turn, turn.next_seq";
+    let mut query = connection.prepare_cached(sql)?;
+    let mut line = Vec::new();
+    for next in query.query_map([now], next)? {
+        let next = next?;
+        if next.is_due {
+            let waits_for = WaitsFor::Worker { before };
+            before += 1;
+            if !next.is_parked {
+                line.push(InLine {
+                    task: next.task,
+                    chat: next.chat,
+                    since_ms: next.available_at_ms.min(now),
+                    waits_for,
+                });
+            }
+        } else if !next.has_begun
+            && let Some(name) = file_of(connection, &next, now)?
+        {
+            let waits_for = WaitsFor::File { name };
+            line.push(InLine { task: next.task, chat: next.chat, since_ms: next.created_at_ms, waits_for });
+        }
+    }
+    Ok(line)
+}
+
+fn next(row: &Row<'_>) -> rusqlite::Result<Next> {
+    Ok(Next {
+        task: task_id(row, 0)?,
+        chat: columns::chat(row, 1)?,
+        available_at_ms: row.get(3)?,
+        created_at_ms: row.get(4)?,
+        has_begun: row.get(5)?,
+        is_due: row.get(6)?,
+        is_parked: row.get(7)?,
+    })
+}
+
+/// The file that a task waits for, or the last of an album of which another part may come.
+fn file_of(connection: &Connection, next: &Next, now: i64) -> Result<Option<String>, StoreError> {
+    let sql = "select coalesce(file_name, 'the ' || kind) from attachments
+               where task_id = ?1 and (state = 'waiting' or ?2) order by state = 'waiting' desc, seq limit 1";
+    let is_almost_due = next.available_at_ms <= now + ALBUM_PAUSE_MS;
+    let name = connection
+        .prepare_cached(sql)?
+        .query_row(params![next.task.as_str(), is_almost_due], |row| row.get(0));
+    Ok(name.optional()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use channel::attachment::Attachment;
+
+    use super::*;
+    use crate::attachments::{self, Origin};
+    use crate::fixture::{CHANNEL, TestDatabase, local_chat, retry, test_chat};
+
+    fn line(database: &TestDatabase) -> Vec<(String, WaitsFor)> {
+        let line = of_channel(database, &CHANNEL).unwrap();
+        line.into_iter().map(|next| (next.chat.id, next.waits_for)).collect()
+    }
+
+    fn behind(chat: &str, before: u32) -> (String, WaitsFor) {
+        (chat.to_owned(), WaitsFor::Worker { before })
+    }
+
+    #[test]
+    fn each_chat_has_one_task_in_line_behind_what_runs_and_what_runs_before_it() {
+        let database = TestDatabase::new();
+        for chat in ["a", "b", "b", "c", "d"] {
+            database.enqueue(test_chat(chat), "hello");
+        }
+        database.enqueue(local_chat(), "hello");
+        database.enqueue(test_chat("e"), "hello");
+        let (a, _) = (database.claim(), database.claim());
+        assert_eq!(line(&database), [behind("c", 2), behind("d", 3), behind("e", 5)]);
+        assert_eq!(in_chat(&database, &test_chat("b")).unwrap(), None, "one of its tasks runs");
+        assert!(database.end(&a, retry(30)));
+        assert_eq!(line(&database), [behind("c", 1), behind("d", 2), behind("e", 4)]);
+        database.execute("update inbox set available_at_ms = 0 where state = 'queued'", []).unwrap();
+        assert_eq!(line(&database).last().unwrap(), &behind("a", 5));
+    }
+
+    #[test]
+    fn a_task_waits_for_its_file_under_the_name_that_its_sender_gave_it() {
+        for (file_name, expected) in [(Some("film.mp4"), "film.mp4"), (None, "the video")] {
+            let database = TestDatabase::new();
+            let task = database.enqueue(test_chat(1), "look");
+            let file = Attachment {
+                source: "f".to_owned(),
+                kind: "video",
+                media_type: None,
+                file_name: file_name.map(str::to_owned),
+                size_bytes: None,
+            };
+            let origin = Origin { message_id: None, said: "", album: None, directory: "/inbox" };
+            attachments::add(&database, &task, &origin, &[file]).unwrap();
+            let name = expected.to_owned();
+            assert_eq!(line(&database), [("1".to_owned(), WaitsFor::File { name })]);
+            let [file] = attachments::due(&database, &[CHANNEL], 1).unwrap().try_into().unwrap();
+            attachments::settle(&database, &file, &attachments::Fetched::Failed("No.".to_owned())).unwrap();
+            assert_eq!(line(&database), [behind("1", 0)]);
+        }
+    }
+}

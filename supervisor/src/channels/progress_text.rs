@@ -1,0 +1,193 @@
+//! What a progress message tells of a task, in words.
+
+use std::time::Duration;
+
+use channel::formatting::{Entity, FormattedText, Style, units};
+use channel::sign::Progress;
+use protocol::TaskId;
+use serde_json::Value;
+use store::activity::Activity;
+use store::line::{InLine, WaitsFor};
+
+use crate::reception::press::stop_button;
+
+/// The part of a call's arguments that is shown.
+const MAX_ARGUMENT_CHARS: usize = 120;
+
+/// A task that its chat sees.
+#[derive(Debug, Clone)]
+pub(super) enum Seen {
+    Begun(Activity),
+    InLine(InLine),
+}
+
+impl Seen {
+    pub(super) fn task(&self) -> &TaskId {
+        match self {
+            Self::Begun(activity) => &activity.task,
+            Self::InLine(next) => &next.task,
+        }
+    }
+
+    pub(super) fn chat_id(&self) -> &str {
+        match self {
+            Self::Begun(activity) => &activity.chat_id,
+            Self::InLine(next) => &next.chat.id,
+        }
+    }
+
+    /// For how long it has done, at this time in milliseconds since the epoch, what it does.
+    pub(super) fn elapsed(&self, now_ms: i64) -> Duration {
+        let since_ms = match self {
+            Self::Begun(activity) => activity.since_ms,
+            Self::InLine(next) => next.since_ms,
+        };
+        Duration::from_millis(u64::try_from(now_ms - since_ms).unwrap_or(0))
+    }
+
+    pub(super) fn progress(&self, elapsed: Duration) -> Progress {
+        match self {
+            Self::Begun(activity) => describe(activity, elapsed),
+            Self::InLine(next) => Progress {
+                text: FormattedText::plain(waiting(&next.waits_for)),
+                stop: Some(stop_button(&next.task)),
+            },
+        }
+    }
+}
+
+/// It has no time, so that nothing is edited while nothing changes.
+fn waiting(waits_for: &WaitsFor) -> String {
+    match waits_for {
+        WaitsFor::Worker { before: 0 } => "Waiting for a worker".to_owned(),
+        WaitsFor::Worker { before } => format!("Waiting · {before} before you"),
+        WaitsFor::File { name } => format!("Fetching {}", shortened(&protocol::visible::escaped(name))),
+    }
+}
+
+/// What a message tells of a task that has begun.
+fn describe(activity: &Activity, elapsed: Duration) -> Progress {
+    let seconds = elapsed.as_secs();
+    let elapsed = if seconds < 60 {
+        format!("{seconds} s")
+    } else {
+        format!("{} min {} s", seconds / 60, seconds % 60)
+    };
+    let mut text = match (activity.is_stopping, activity.waits_for_person) {
+        (true, _) => format!("Stopping · {elapsed}"),
+        (false, true) => format!("Waiting for a decision · {elapsed} · turn {}", activity.turn),
+        (false, false) => format!("Working · {elapsed} · turn {}", activity.turn),
+    };
+    if activity.tokens > 0 {
+        text.push_str(&format!(" · {} tokens", short(activity.tokens)));
+    }
+    if let Some(plan) = &activity.plan {
+        text.push('\n');
+        text.push_str(&shortened(&protocol::visible::escaped(plan)));
+    }
+    let mut entities = Vec::new();
+    if let Some((tool, arguments)) = &activity.call {
+        let call = format!("{tool} {}", in_short(arguments));
+        let call = call.trim_end();
+        text.push('\n');
+        entities.push(Entity { offset: units(&text), length: units(call), style: Style::Code });
+        text.push_str(call);
+    }
+    let stop = (!activity.is_stopping).then(|| stop_button(&activity.task));
+    Progress { text: FormattedText { text, entities }, stop }
+}
+
+fn short(tokens: i64) -> String {
+    match tokens {
+        ..1000 => tokens.to_string(),
+        1000..100_000 => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
+        _ => format!("{}k", tokens / 1000),
+    }
+}
+
+/// A call's arguments in one short line: one alone without its name.
+fn in_short(arguments: &str) -> String {
+    let parsed: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let line = match parsed.as_object() {
+        Some(fields) if fields.len() == 1 => fields.values().map(in_words).collect(),
+        Some(fields) => {
+            let pairs: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name}={}", in_words(value))).collect();
+            pairs.join(" ")
+        }
+        // They were cut.
+        None => arguments.to_owned(),
+    };
+    let line: Vec<&str> = line.split_whitespace().collect();
+    let line = protocol::visible::escaped(&line.join(" ")).into_owned();
+    shortened(&line)
+}
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(MAX_ARGUMENT_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+fn in_words(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use channel::{ChannelName, Chat};
+
+    use super::*;
+
+    fn activity() -> Activity {
+        let call = Some(("bash".to_owned(), r#"{"cmd":"cargo  test\n--workspace"}"#.to_owned()));
+        let (task, chat_id) = (TaskId::new(), "7".to_owned());
+        Activity {
+            task,
+            chat_id,
+            since_ms: 0,
+            turn: 3,
+            tokens: 4321,
+            plan: None,
+            call,
+            waits_for_person: false,
+            is_stopping: false,
+        }
+    }
+
+    #[test]
+    fn progress_tells_time_turn_tokens_and_the_call_in_one_line() {
+        let activity = activity();
+        let Progress { text, stop } = describe(&activity, Duration::from_secs(72));
+        assert_eq!(text.text, "Working · 1 min 12 s · turn 3 · 4.3k tokens\nbash cargo test --workspace");
+        let code = Entity { offset: 44, length: 27, style: Style::Code };
+        assert_eq!((text.entities, stop), (vec![code], Some(stop_button(&activity.task))));
+        let plan = Some("[2/6] in progress: build it; next: test it".to_owned());
+        let planned = describe(&Activity { plan, ..activity.clone() }, Duration::from_secs(9)).text;
+        let lines: Vec<&str> = planned.text.lines().collect();
+        assert_eq!(lines[1..], ["[2/6] in progress: build it; next: test it", "bash cargo test --workspace"]);
+        assert_eq!(planned.entities[0].offset, units(&lines[..2].join("\n")) + 1);
+        let stopping = Activity { is_stopping: true, call: None, tokens: 0, ..activity };
+        let Progress { text, stop } = describe(&stopping, Duration::from_secs(9));
+        assert_eq!((text.text.as_str(), stop), ("Stopping · 9 s", None));
+        let long = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(500));
+        let short = in_short(&long);
+        assert!(short.chars().count() == 121 && short.starts_with("content=x") && short.ends_with('…'));
+    }
+
+    #[test]
+    fn what_waits_says_for_what_and_can_be_stopped() {
+        for (waits_for, expected) in [
+            (WaitsFor::Worker { before: 2 }, "Waiting · 2 before you"),
+            (WaitsFor::Worker { before: 0 }, "Waiting for a worker"),
+            (WaitsFor::File { name: "film\u{202e}.mp4".to_owned() }, "Fetching film\\u{202e}.mp4"),
+        ] {
+            let chat = Chat::new(ChannelName::new("test"), 7);
+            let next = InLine { task: TaskId::new(), chat, since_ms: 0, waits_for };
+            let stop = Some(stop_button(&next.task));
+            let told = Seen::InLine(next).progress(Duration::from_secs(9));
+            assert_eq!((told.text, told.stop), (FormattedText::plain(expected), stop));
+        }
+    }
+}
