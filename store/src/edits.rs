@@ -14,6 +14,23 @@ pub struct Edited {
     pub task: TaskId,
     /// Whether somebody has worked on it, or it has ended.
     pub has_begun: bool,
+    /// What its message said when it was last read.
+    said: String,
+}
+
+/// What is before the text of an edit that is a task of its own.
+const CORRECTION: &str = "[A correction of an earlier message:]\n\n";
+
+impl Edited {
+    /// Whether an edit to this text leaves the message as it was.
+    pub fn says(&self, text: &str) -> bool {
+        self.said.strip_prefix(CORRECTION).unwrap_or(&self.said) == text
+    }
+}
+
+/// The text of a task for an edit of a message that has been worked on.
+pub fn correction(text: &str) -> String {
+    format!("{CORRECTION}{text}")
 }
 
 /// The newest task of a message. One that was skipped is none, whatever became of it.
@@ -22,12 +39,14 @@ pub fn task_of(
     chat: &Chat,
     message_id: &MessageId,
 ) -> Result<Option<Edited>, StoreError> {
-    let sql = "select id, state <> 'queued' or attempt > 0 from inbox
+    let sql = "select id, state <> 'queued' or attempt > 0, coalesce(
+                   (select said from attachments where task_id = inbox.id and message_id = ?3 limit 1), text)
+               from inbox
                where channel = ?1 and chat_id = ?2 and message_id = ?3 and state <> 'skipped'
                order by seq desc limit 1";
     let mut query = connection.prepare_cached(sql)?;
     let found = query.query_row(params![chat.channel.as_str(), chat.id, message_id.as_str()], |row| {
-        Ok(Edited { task: task_id(row, 0)?, has_begun: row.get(1)? })
+        Ok(Edited { task: task_id(row, 0)?, has_begun: row.get(1)?, said: row.get(2)? })
     });
     Ok(found.optional()?)
 }

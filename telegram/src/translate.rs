@@ -83,6 +83,10 @@ fn of_message(message: &Message, bot: &Identity, is_edit: bool) -> Kind {
         }
         Some(user) => user,
     };
+    // What somebody shared is where they were then; Telegram edits it with each of their steps.
+    if is_edit && message.location().is_some() {
+        return Kind::Other("a live location that moves");
+    }
     let Some(said) = bot.addressed(text_of(message)) else {
         return Kind::Other("a command for another bot");
     };

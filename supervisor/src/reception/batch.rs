@@ -241,8 +241,12 @@ impl Batch {
         let (row, run) = (row(update, Some(incoming)), &self.inbound.run);
         match edits::task_of(tx, &update.chat, message_id)? {
             None => store_skipped(tx, &row, "an edit of a message that is not a task", run).map(drop),
+            Some(edited) if edited.says(&incoming.text) => {
+                let row = IncomingMessage { text: String::new(), ..row };
+                store_skipped(tx, &row, "an edit that changes nothing", run).map(drop)
+            }
             Some(edits::Edited { has_begun: true, .. }) => {
-                let text = format!("[A correction of an earlier message:]\n\n{}", incoming.text);
+                let text = edits::correction(&incoming.text);
                 enqueue(tx, &IncomingMessage { text, ..row }, run).map(drop)
             }
             Some(edits::Edited { task, .. }) => {

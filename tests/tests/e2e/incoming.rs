@@ -297,3 +297,44 @@ fn an_edit_replaces_what_has_not_begun_and_corrects_what_has() {
                   where edited.type = 'task.edited'";
     assert_eq!(system.database().texts(edited), ["secnod > second"]);
 }
+
+#[test]
+fn an_edit_that_changes_nothing_and_a_live_location_that_moves_are_no_tasks() {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("ok")]));
+    telegram.add_file("plan", "the plan");
+    let system = started(&telegram, &model);
+    let numbered = |number: i64, fields: Value| {
+        let mut fields = fields;
+        fields["message_id"] = number.into();
+        ADA.saying(&fields)
+    };
+    let place = |meters: u32| {
+        let latitude = 52.5 + f64::from(meters) / 100_000.0;
+        json!({"location": {"latitude": latitude, "longitude": 13.25, "live_period": 900}})
+    };
+    let document = json!({
+        "document": {"file_id": "plan", "file_unique_id": "p", "file_name": "plan.txt", "file_size": 8},
+        "caption": "read it",
+    });
+    for (count, said) in [(1, json!({"text": "hello"})), (2, document.clone()), (3, place(0))] {
+        telegram.push(numbered(count, said));
+        telegram.wait_for_sent(usize::try_from(count).unwrap());
+    }
+    let edited = |number: i64, fields: Value| {
+        let message = numbered(number, fields)["message"].clone();
+        telegram.push(json!({"edited_message": message}));
+    };
+    edited(1, json!({"text": "hello"}));
+    edited(2, document);
+    (1..4).for_each(|step| edited(3, place(step)));
+    edited(1, json!({"text": "hello, corrected"}));
+    edited(1, json!({"text": "hello, corrected"}));
+    telegram.wait_for_sent(4);
+    wait::until_true("the edits are stored", || telegram.unconfirmed() == 0);
+    telegram.push(numbered(4, json!({"text": "last"})));
+    telegram.wait_for_sent(5);
+    let asked = system.database().texts("select text from inbox where state = 'done' order by seq");
+    assert_eq!(asked.len(), 5, "{asked:?}");
+    assert_says(&asked[3], &["A correction of an earlier message", "hello, corrected"]);
+    assert_eq!((asked[4].as_str(), telegram.sent().len()), ("last", 5));
+}
