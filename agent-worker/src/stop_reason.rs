@@ -69,8 +69,10 @@ impl StopReason {
             },
             Self::Model(error) => {
                 let text = match error.retry_after {
-                    Some(wait) => format!("{error}; it asks to wait {} seconds", seconds(wait)),
-                    None => error.to_string(),
+                    Some(wait) if error.class.is_transient() => {
+                        format!("{error}; it asks to wait {} seconds", seconds(wait))
+                    }
+                    Some(_) | None => error.to_string(),
                 };
                 let again = retry::is_retryable(error).then(|| error.retry_after.unwrap_or_default());
                 TaskEnd::failed(text, error.class.as_str(), again, progress)

@@ -31,8 +31,10 @@ pub enum ModelErrorClass {
     RateLimit,
     /// The provider is overloaded or broken.
     Overloaded,
-    /// The key is missing, wrong, lacks a permission, or has no credit left.
+    /// The key is missing, wrong or lacks a permission.
     Auth,
+    /// The account of the key has no credit left.
+    NoCredit,
     /// The request itself is refused: the model name, the address, a parameter.
     BadRequest,
     /// The conversation is longer than the model's window.
@@ -47,10 +49,11 @@ pub enum ModelErrorClass {
 
 impl ModelErrorClass {
     /// All classes.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::RateLimit,
         Self::Overloaded,
         Self::Auth,
+        Self::NoCredit,
         Self::BadRequest,
         Self::ContextTooLong,
         Self::Network,
@@ -64,6 +67,7 @@ impl ModelErrorClass {
             Self::RateLimit => "rate_limit",
             Self::Overloaded => "overloaded",
             Self::Auth => "auth",
+            Self::NoCredit => "no_credit",
             Self::BadRequest => "bad_request",
             Self::ContextTooLong => "context_too_long",
             Self::Network => "network",
@@ -76,7 +80,7 @@ impl ModelErrorClass {
     pub const fn is_transient(self) -> bool {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Network | Self::Stalled | Self::InvalidReply => true,
-            Self::Auth | Self::BadRequest | Self::ContextTooLong => false,
+            Self::Auth | Self::NoCredit | Self::BadRequest | Self::ContextTooLong => false,
         }
     }
 
@@ -86,6 +90,10 @@ impl ModelErrorClass {
             Self::RateLimit => "The model provider accepts no more requests right now; try again later",
             Self::Overloaded => "The model provider is overloaded or failing; try again later",
             Self::Auth => "The model provider refuses the key; correct AUTONOUS_MODEL_API_KEY",
+            Self::NoCredit => {
+                "The model account has no credit left; the operator adds credit or raises the limit at the \
+                 provider, or sets AUTONOUS_MODEL_API_KEY to the key of another account"
+            }
             Self::BadRequest => {
                 "The model provider refuses the request; check AUTONOUS_MODEL_NAME and \
                  AUTONOUS_MODEL_BASE_URL, and set AUTONOUS_MODEL_TOOL_PROTOCOL=json for a model that cannot \
@@ -110,6 +118,6 @@ mod tests {
     fn errors_that_the_request_causes_are_permanent() {
         let permanent = ModelErrorClass::ALL.into_iter().filter(|class| !class.is_transient());
         let permanent: Vec<&str> = permanent.map(ModelErrorClass::as_str).collect();
-        assert_eq!(permanent, ["auth", "bad_request", "context_too_long"]);
+        assert_eq!(permanent, ["auth", "no_credit", "bad_request", "context_too_long"]);
     }
 }

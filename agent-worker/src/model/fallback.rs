@@ -70,7 +70,7 @@ fn can_help(class: ModelErrorClass) -> bool {
         | ModelErrorClass::Network
         | ModelErrorClass::Stalled
         | ModelErrorClass::InvalidReply => true,
-        ModelErrorClass::Auth | ModelErrorClass::BadRequest => false,
+        ModelErrorClass::Auth | ModelErrorClass::NoCredit | ModelErrorClass::BadRequest => false,
     }
 }
 
@@ -103,9 +103,7 @@ mod tests {
             let end = ask(&format!("err:{}", class.as_str()), "msg:second").await;
             match end {
                 Ok(reply) => assert_eq!(reply.model_name.as_deref(), Some("scripted")),
-                Err(error) => {
-                    assert!(matches!(error.class, ModelErrorClass::Auth | ModelErrorClass::BadRequest))
-                }
+                Err(error) => assert!(!can_help(error.class) && !error.class.is_transient()),
             }
         }
     }

@@ -13,7 +13,7 @@ use super::{Model, ModelError, ModelErrorClass, Reply, ReplyFuture, Request};
 
 pub(crate) const EXPECTED: &str = "actions separated by commas or newlines: ok, err:<class>, sleep:<ms>, \
      msg:<text without commas>, msgb64:<base64>; a class is rate_limit, overloaded, auth, bad_request, \
-     context_too_long, network, stalled or invalid_reply";
+     no_credit, context_too_long, network, stalled or invalid_reply";
 
 #[derive(Debug)]
 pub(crate) struct Scripted {

@@ -3,6 +3,8 @@
 use harness::{FakeModel, ModelReply, Request, System};
 use serde_json::{Value, json};
 
+use crate::assert_says;
+
 #[test]
 fn every_protocol_leads_from_a_message_over_two_calls_to_a_reply() {
     for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
@@ -25,6 +27,23 @@ fn every_protocol_leads_from_a_message_over_two_calls_to_a_reply() {
         assert!(is_part_of(sent, &served["tools"]), "{provider}: {sent}");
         let told = model.requests()[1].to_string();
         assert!(told.contains("a.txt") && told.contains("NOT_FOUND"), "{provider}: {told}");
+    }
+}
+
+#[test]
+fn an_account_without_credit_is_said_to_be_that_and_is_not_asked_again() {
+    for error in [
+        json!({"message": "You exceeded your current quota", "type": "insufficient_quota", "code": null}),
+        json!({"message": "You exceeded your current quota", "type": "x", "code": "insufficient_quota"}),
+    ] {
+        let model = FakeModel::answering(vec![ModelReply::Refused(429, error)]);
+        let system = System::builder().model(&model).start();
+        let reply = system.reply(&system.say("hello"));
+        assert_says(&reply, &["model account has no credit left", "the operator adds credit", "quota"]);
+        for wrong in ["no more requests", "refuses the key", "asks to wait"] {
+            assert!(!reply.contains(wrong), "{reply}");
+        }
+        assert_eq!(model.requests().len(), 1);
     }
 }
 

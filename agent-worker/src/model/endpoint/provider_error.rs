@@ -39,7 +39,14 @@ impl ProviderError {
         let message = message.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
         let class = match (by_words(error), by_status(status)) {
             // More specific than the status.
-            (Some(word @ (ModelErrorClass::ContextTooLong | ModelErrorClass::Auth)), _) => word,
+            (
+                Some(
+                    word @ (ModelErrorClass::ContextTooLong
+                    | ModelErrorClass::Auth
+                    | ModelErrorClass::NoCredit),
+                ),
+                _,
+            ) => word,
             (_, ModelErrorClass::BadRequest) if is_too_long(&message) => ModelErrorClass::ContextTooLong,
             (_, class) => class,
         };
@@ -89,10 +96,8 @@ fn by_word(word: &str) -> Option<ModelErrorClass> {
         "context_length_exceeded" | "exceed_context_size_error" | "request_too_large" => {
             ModelErrorClass::ContextTooLong
         }
-        "insufficient_quota"
-        | "billing_error"
-        | "billing_not_active"
-        | "invalid_api_key"
+        "insufficient_quota" | "billing_error" | "billing_not_active" => ModelErrorClass::NoCredit,
+        "invalid_api_key"
         | "authentication_error"
         | "permission_error"
         | "API_KEY_INVALID"
@@ -108,7 +113,8 @@ fn by_word(word: &str) -> Option<ModelErrorClass> {
 
 fn by_status(status: u16) -> ModelErrorClass {
     match status {
-        401..=403 => ModelErrorClass::Auth,
+        401 | 403 => ModelErrorClass::Auth,
+        402 => ModelErrorClass::NoCredit,
         413 => ModelErrorClass::ContextTooLong,
         429 => ModelErrorClass::RateLimit,
         408 | 500..=599 => ModelErrorClass::Overloaded,
