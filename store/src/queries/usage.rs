@@ -3,8 +3,6 @@
 use rusqlite::Connection;
 use serde::Serialize;
 
-use super::QueryError;
-
 /// What a chat used of a model in a day; or how long its commands ran, without a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Used {
@@ -25,7 +23,11 @@ pub struct Used {
 }
 
 /// Everything since a time, oldest day first.
-pub fn used(connection: &Connection, since_ms: i64, chat: Option<&str>) -> Result<Vec<Used>, QueryError> {
+pub fn used(
+    connection: &Connection,
+    since_ms: i64,
+    chat: Option<&str>,
+) -> Result<Vec<Used>, rusqlite::Error> {
     let sql = "select strftime('%Y-%m-%d', event.time_ms / 1000, 'unixepoch') as day,
                       task.channel, task.chat_id,
                       event.payload ->> 'model_name' as model, count(distinct task.id),
@@ -59,5 +61,5 @@ pub fn used(connection: &Connection, since_ms: i64, chat: Option<&str>) -> Resul
             cost_micros: row.get(10)?,
         })
     })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    rows.collect()
 }

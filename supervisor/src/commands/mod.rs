@@ -12,13 +12,14 @@ mod help;
 mod model;
 pub(crate) mod models;
 mod new;
+mod owner;
 mod pairings;
 mod retry;
 mod status;
 mod undo;
 mod whoami;
 
-use channel::{Chat, Delivery, Described};
+use channel::{Access, Chat, Delivery, Described};
 use protocol::{EventId, Origin, TaskId};
 use rusqlite::Connection;
 use settings::quotas::Limits;
@@ -26,6 +27,7 @@ use store::StoreError;
 use store::file_requests::Kind;
 use tokio::sync::Notify;
 
+use crate::health::Board;
 use models::Models;
 
 /// The most characters of a message that an answer quotes.
@@ -56,6 +58,16 @@ pub(crate) enum Command {
     Approvals,
     /// Say which strangers want to use the bot, and ask about them again.
     Pairings,
+    /// List the chats that may use the bot.
+    Chats,
+    /// Take a pairing back.
+    Unpair { chat: String },
+    /// List what all chats have set for later.
+    Schedules,
+    /// Say what the models used.
+    Usage,
+    /// Say how each part is.
+    Health,
     /// Say who writes, and where.
     WhoAmI,
 }
@@ -69,7 +81,7 @@ pub(crate) enum Parsed {
 }
 
 /// All commands, in the order of the menu.
-pub(crate) const COMMANDS: [Described; 14] = [
+pub(crate) const COMMANDS: [Described; 19] = [
     Described { name: "help", summary: "What I am and what I can do" },
     Described { name: "status", summary: "What runs, what waits, what was used today" },
     Described { name: "stop", summary: "Stop what I am doing; with all, everything" },
@@ -82,6 +94,11 @@ pub(crate) const COMMANDS: [Described; 14] = [
     Described { name: "model", summary: "Which model answers here, and how to switch" },
     Described { name: "approvals", summary: "The calls that wait for a decision, with their buttons" },
     Described { name: "pairings", summary: "Who wants to use this bot; for its owner" },
+    Described { name: "chats", summary: "Who may use this bot; for its owner" },
+    Described { name: "unpair", summary: "Take a pairing back: /unpair ID; for the owner" },
+    Described { name: "schedules", summary: "What all chats have set for later; for the owner" },
+    Described { name: "usage", summary: "What the models used in 7 days; for the owner" },
+    Described { name: "health", summary: "How each part of the bot is; for its owner" },
     Described { name: "whoami", summary: "Your ID and that of this chat" },
     Described { name: "start", summary: "The same as /help" },
 ];
@@ -103,6 +120,10 @@ pub(crate) struct Context<'a> {
     pub run: &'a EventId,
     /// How answers reach the chat.
     pub delivery: Delivery,
+    /// Who may use the channel.
+    pub access: &'a Access,
+    /// How each part is.
+    pub board: &'a Board,
     /// Whether the owner of the bot gave it.
     pub is_owner: bool,
 }
@@ -139,6 +160,13 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         ("approvals", _) => Parsed::Misused("/approvals takes nothing after it."),
         ("pairings", []) => Parsed::Command(Command::Pairings),
         ("pairings", _) => Parsed::Misused("/pairings takes nothing after it."),
+        ("chats", []) => Parsed::Command(Command::Chats),
+        ("unpair", [chat]) => Parsed::Command(Command::Unpair { chat: (*chat).to_owned() }),
+        ("unpair", _) => Parsed::Misused(owner::UNPAIR_USAGE),
+        ("schedules", []) => Parsed::Command(Command::Schedules),
+        ("usage", []) => Parsed::Command(Command::Usage),
+        ("health", []) => Parsed::Command(Command::Health),
+        ("chats" | "schedules" | "usage" | "health", _) => Parsed::Misused("Nothing follows this command."),
         ("whoami", []) => Parsed::Command(Command::WhoAmI),
         ("whoami", _) => Parsed::Misused("/whoami takes nothing after it."),
         _ => return None,
@@ -168,6 +196,9 @@ pub(crate) fn carry_out(
         }
         Command::Approvals => approvals::carry_out(connection, context)?,
         Command::Pairings => pairings::carry_out(connection, context)?,
+        Command::Chats | Command::Unpair { .. } | Command::Schedules | Command::Usage | Command::Health => {
+            owner::carry_out(connection, command, context)?
+        }
         Command::WhoAmI => whoami::text(chat, context.origin),
     };
     Ok(Some(answer))
@@ -212,6 +243,9 @@ mod tests {
             ("/files", "Some(Command(Files { path: \".\" }))"),
             ("/get", "Some(Misused("),
             ("/get a  b.txt ", "Some(Command(Get { path: \"a  b.txt\" }))"),
+            ("/unpair 12", "Some(Command(Unpair { chat: \"12\" }))"),
+            ("/unpair", "Some(Misused("),
+            ("/health now", "Some(Misused("),
             ("/ls path=.", "None"),
             ("/", "None"),
             ("", "None"),

@@ -138,7 +138,8 @@ impl Batch {
         };
         // One that was stored before was carried out and answered then.
         let Some(task) = self.skip(tx, update, Some((incoming, verdict)), reason)? else { return Ok(()) };
-        stored.cancels |= matches!(verdict, Verdict::Command(Command::Cancel { .. }));
+        stored.cancels |=
+            matches!(verdict, Verdict::Command(Command::Cancel { .. } | Command::Unpair { .. }));
         if let Some(reply) = self.reply(tx, (&update.chat, &task), incoming, verdict)? {
             self.tell(tx, Some(&task), &update.chat, reply)?;
         }
@@ -178,13 +179,25 @@ impl Batch {
         incoming: &Incoming,
         verdict: &Verdict,
     ) -> Result<Option<String>, StoreError> {
-        let Inbound { models, file_requests, limits, run, .. } = &self.inbound;
+        let Inbound { models, file_requests, limits, board, run, .. } = &self.inbound;
         Ok(match verdict {
             Verdict::Command(command) => {
                 let origin = incoming.origin.as_ref();
                 let (is_owner, delivery) = (self.is_owner(incoming), self.channel.delivery());
-                let context =
-                    Context { chat, task, origin, models, limits, file_requests, run, delivery, is_owner };
+                let access = self.channel.access();
+                let context = Context {
+                    chat,
+                    task,
+                    origin,
+                    models,
+                    limits,
+                    file_requests,
+                    run,
+                    delivery,
+                    access,
+                    board,
+                    is_owner,
+                };
                 commands::carry_out(tx, command, &context)?
             }
             Verdict::Answer { reply, .. } => Some((*reply).to_owned()),

@@ -262,6 +262,36 @@ fn a_crowd_of_strangers_asks_three_questions_behind_every_answer_and_waits_for_i
 }
 
 #[test]
+fn the_owner_looks_after_the_bot_from_a_phone_and_other_people_do_not() {
+    let telegram = FakeTelegram::start();
+    let system = System::builder().telegram(&telegram, "4711,12").start();
+    telegram.push(STRANGER.text("hello"));
+    let (asked, allow, _) = question(&telegram, 0);
+    assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &allow), "Allowed.");
+    let answer = |chat: Chat, text: &str| {
+        let before = to(&telegram.sent(), chat).len();
+        telegram.push(chat.text(text));
+        wait::until(text, || to(&telegram.sent(), chat).get(before).map(|text| (*text).to_owned()))
+    };
+    for command in ["/chats", "/unpair 666", "/schedules", "/usage", "/health"] {
+        assert_eq!(answer(Chat { id: 12 }, command), "Only the owner of this bot can do that.");
+    }
+    wait_for_rest(&system, &telegram);
+    assert_says(&answer(ADA, "/chats"), &["12: by the settings", "666: Ada (ID 666), paired"]);
+    assert_eq!(answer(ADA, "/schedules"), "Nothing is scheduled.");
+    assert_eq!(answer(ADA, "/usage"), "No model was used in the last 7 days.");
+    assert_says(&answer(ADA, "/health"), &["database: ok", "telegram: ok", "workers: ok"]);
+    assert_says(&answer(ADA, "/unpair"), &["/unpair ID takes a pairing back"]);
+    assert_says(&answer(ADA, "/unpair 12"), &["allowed by the settings"]);
+    assert_says(&answer(ADA, "/unpair 13"), &["No chat with the ID 13 was paired."]);
+    assert_says(&answer(ADA, "/unpair 666"), &["666 may not use this bot any more"]);
+    let rows = system.database().count("select count(*) from inbox where state = 'done'");
+    telegram.push(STRANGER.text("ls path=."));
+    wait_for_rest(&system, &telegram);
+    assert_eq!(system.database().count("select count(*) from inbox where state = 'done'"), rows);
+}
+
+#[test]
 fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
     let telegram = FakeTelegram::start();
     let allowed = format!("{},{},12", GROUP.id, ADA.id);
