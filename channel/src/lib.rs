@@ -12,6 +12,7 @@ pub mod chat;
 pub mod content;
 pub mod download;
 pub mod formatting;
+pub mod reach;
 pub mod sign;
 pub mod update;
 pub mod update_sink;
@@ -29,6 +30,7 @@ pub use access::{Access, Audience};
 pub use chat::{ChannelName, Chat};
 pub use content::Content;
 use download::{Download, NoDownload};
+use reach::Reach;
 use sign::{Shown, Sign};
 use update::PressAnswer;
 use update_sink::UpdateSink;
@@ -80,6 +82,11 @@ pub trait Channel: Send + Sync {
     /// How fast it takes messages.
     fn limits(&self) -> SendLimits {
         SendLimits::NONE
+    }
+
+    /// Whether its service can be reached; always, where nothing is noted in it.
+    fn reach(&self) -> Arc<Reach> {
+        Arc::default()
     }
 
     /// Shows a sign of life, or tries to.
@@ -167,7 +174,12 @@ pub enum SendOutcome {
         message_id: Option<MessageId>,
     },
     /// Try again after a pause.
-    Retry { error: String, pause: Duration },
+    Retry {
+        error: String,
+        pause: Duration,
+        /// There was no answer: it is tried again as soon as the service can be reached.
+        is_unanswered: bool,
+    },
     /// The chat has another ID: send it there.
     Moved { chat_id: String },
     /// It will never be sent.

@@ -20,6 +20,8 @@ pub enum Sign {
     Update { message_id: MessageId, progress: Progress },
     /// That message goes.
     Remove { message_id: MessageId },
+    /// A message whose sending had no answer is looked for: [`Shown::Yes`] has its number, if it is there.
+    Find(Lost),
 }
 
 /// What a progress message tells.
@@ -30,6 +32,17 @@ pub struct Progress {
     pub stop: Option<Button>,
 }
 
+/// A progress message that may be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Its button, which no other message has.
+    pub stop: Button,
+    /// The highest number in its chat that was known before it.
+    pub after: MessageId,
+    /// Other messages of ours.
+    pub others: Vec<MessageId>,
+}
+
 /// What became of a sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shown {
@@ -37,6 +50,12 @@ pub enum Shown {
     Yes { message_id: Option<MessageId> },
     /// Not now; none is wanted before the pause is over.
     Later { pause: Duration },
+    /// There was no answer: none is wanted before the pause is over, or the service can be reached.
+    Unanswered {
+        /// It may be seen all the same.
+        may_be_seen: bool,
+        pause: Duration,
+    },
     /// It cannot be.
     Never,
 }

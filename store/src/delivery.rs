@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::claim::after;
 use super::columns::{chat, content, message_id};
-use super::{StoreError, events};
+use super::{StoreError, events, kv};
 
 #[derive(Debug, Clone)]
 pub struct OutgoingMessage {
@@ -91,13 +91,19 @@ pub fn mark_sent(
     Ok(())
 }
 
-/// Delays a message after a failure.
+/// Delays a message after a failure; one that had no answer, at most until the channel can be reached.
 pub fn put_off(
     connection: &Connection,
     message: &OutgoingMessage,
     error: &str,
     pause: Duration,
+    is_unanswered: bool,
 ) -> Result<(), StoreError> {
+    let key = format!("{}{}", unanswered(&message.chat.channel), message.seq);
+    match is_unanswered {
+        true => kv::set(connection, &key, "")?,
+        false => kv::remove(connection, &key)?,
+    }
     let now = now_ms();
     let sql = "update outbox set attempt = attempt + 1, available_at_ms = ?2, error = ?3, updated_at_ms = ?4
                where seq = ?1 and state = 'queued'";
@@ -106,6 +112,24 @@ pub fn put_off(
         record(connection, RetryScheduled::Attempt { failed, delay_ms: millis(pause) }, message)?;
     }
     Ok(())
+}
+
+/// Makes the messages due that are only put off because the channel did not answer.
+pub fn make_unanswered_due(connection: &Connection, channel: &ChannelName) -> Result<(), StoreError> {
+    let prefix = unanswered(channel);
+    let sql = "update outbox set available_at_ms = ?2, updated_at_ms = ?2
+               where seq = ?1 and state = 'queued' and available_at_ms > ?2";
+    for (seq, _) in kv::beginning_with(connection, &prefix)? {
+        let row: i64 = seq.parse().unwrap_or(0);
+        connection.prepare_cached(sql)?.execute(params![row, now_ms()])?;
+        kv::remove(connection, &format!("{prefix}{seq}"))?;
+    }
+    Ok(())
+}
+
+/// The keys of the messages that are put off because there was no answer begin like this.
+fn unanswered(channel: &ChannelName) -> String {
+    format!("unanswered.{channel}.")
 }
 
 /// Gives up on a message that cannot be delivered.
@@ -182,7 +206,7 @@ mod tests {
         let database = with_texts(&[(1, "first"), (1, "second"), (2, "other")]);
         let first = next_message(&database).unwrap();
         assert_eq!(first.content.text(), "first");
-        put_off(&database, &first, "flood", MINUTE).unwrap();
+        put_off(&database, &first, "flood", MINUTE, false).unwrap();
         let other = next_message(&database).unwrap();
         assert_eq!(other.content.text(), "other");
         mark_sent(&database, &other, Some(&1.into())).unwrap();
@@ -204,11 +228,35 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_back_delays_no_message() {
         let database = with_texts(&[(1, "first")]);
-        put_off(&database, &next_message(&database).unwrap(), "flood", MINUTE).unwrap();
+        put_off(&database, &next_message(&database).unwrap(), "flood", MINUTE, false).unwrap();
         let hour_ahead = "update outbox set available_at_ms = available_at_ms + 3600000,
                                             updated_at_ms = updated_at_ms + 3600000";
         database.execute(hour_ahead, []).unwrap();
         assert!(next_message(&database).is_some());
+    }
+
+    #[test]
+    fn after_a_break_what_had_no_answer_is_due_in_order_and_what_was_told_to_wait_is_not() {
+        let database = with_texts(&[(1, "first"), (1, "second"), (2, "flood"), (3, "refused later")]);
+        for chat in ["1", "2", "3"] {
+            let head = heads(&database, &CHANNEL).unwrap().into_iter().find(|head| head.chat_id == chat);
+            let message = load(&database, head.unwrap().seq).unwrap().unwrap();
+            put_off(&database, &message, "no answer", MINUTE, chat != "2").unwrap();
+            if chat == "3" {
+                put_off(&database, &message, "flood", MINUTE, false).unwrap();
+            }
+        }
+        assert!(next_message(&database).is_none());
+        make_unanswered_due(&database, &ChannelName::new("other")).unwrap();
+        assert!(next_message(&database).is_none());
+        make_unanswered_due(&database, &CHANNEL).unwrap();
+        for expected in ["first", "second"] {
+            let next = next_message(&database).unwrap();
+            assert_eq!(next.content.text(), expected);
+            mark_sent(&database, &next, None).unwrap();
+        }
+        assert!(next_message(&database).is_none());
+        assert_eq!(database.column::<i64>("select count(*) from kv where key like 'unanswered.%'"), [0]);
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub mod held;
 pub mod inbox;
 pub mod kv;
 pub mod line;
+pub mod message_numbers;
 pub mod open;
 pub mod outbox;
 pub mod outgoing_files;

@@ -4,8 +4,10 @@
 //! Nothing here waits or tries again; the caller decides that. The bot's token is part of every address,
 //! so no error is shown before the token was removed from it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use channel::reach::Reach;
 use http_body_util::{BodyExt as _, Limited};
 use process::{Secret, error_chain};
 use reqwest::multipart::Form;
@@ -38,6 +40,7 @@ pub(super) struct Api {
     /// The same for files.
     files: String,
     token: Secret,
+    reach: Arc<Reach>,
 }
 
 /// The most updates of one response.
@@ -76,7 +79,11 @@ struct Numbered {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallError {
     /// There was no answer, or none that Telegram makes.
-    NoAnswer(String),
+    NoAnswer {
+        words: String,
+        /// Whether Telegram may have carried the call out.
+        may_be_done: bool,
+    },
     Refused(Refusal),
 }
 
@@ -122,12 +129,12 @@ impl Api {
         let server = url.map_or(PUBLIC, |url| url.as_str().trim_end_matches('/'));
         let token_text = token.expose();
         let (base, files) = (format!("{server}/bot{token_text}"), format!("{server}/file/bot{token_text}"));
-        Ok(Self { client, base, files, token: token.clone() })
+        Ok(Self { client, base, files, token: token.clone(), reach: Arc::default() })
     }
 
     /// Begins to download a file by the path that `getFile` has named.
     pub(super) async fn download(&self, path: &str) -> Result<reqwest::Response, CallError> {
-        let no_answer = |error: reqwest::Error| self.no_answer(error_chain(&error.without_url()));
+        let no_answer = |error: reqwest::Error| self.unanswered(error);
         let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
         if !path.split('/').all(is_plain) {
             return Err(self.no_answer("Telegram named a path that is none of its files".to_owned()));
@@ -179,8 +186,22 @@ impl Api {
         self.client.post(format!("{}/{method}", self.base)).timeout(patience)
     }
 
+    /// Whether Telegram can be reached.
+    pub(super) fn reach(&self) -> Arc<Reach> {
+        Arc::clone(&self.reach)
+    }
+
     async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, CallError> {
-        let no_answer = |error: reqwest::Error| self.no_answer(error_chain(&error.without_url()));
+        let answer = self.answer_to(request).await;
+        match answer {
+            Err(CallError::NoAnswer { .. }) => self.reach.failed(),
+            Ok(_) | Err(CallError::Refused(_)) => self.reach.answered(),
+        }
+        answer
+    }
+
+    async fn answer_to<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, CallError> {
+        let no_answer = |error: reqwest::Error| self.unanswered(error);
         let response = request.send().await.map_err(no_answer)?;
         let status = response.status();
         let body = Limited::new(reqwest::Body::from(response), MAX_RESPONSE_BYTES).collect().await;
@@ -221,8 +242,15 @@ impl Api {
         }
     }
 
+    /// A request that could not even connect has done nothing.
+    fn unanswered(&self, error: reqwest::Error) -> CallError {
+        let may_be_done = !error.is_connect();
+        let words = self.without_token(&error_chain(&error.without_url()));
+        CallError::NoAnswer { words, may_be_done }
+    }
+
     fn no_answer(&self, words: String) -> CallError {
-        CallError::NoAnswer(self.without_token(&words))
+        CallError::NoAnswer { words: self.without_token(&words), may_be_done: true }
     }
 
     fn without_token(&self, words: &str) -> String {
@@ -233,7 +261,7 @@ impl Api {
 impl std::fmt::Display for CallError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NoAnswer(words) => formatter.write_str(words),
+            Self::NoAnswer { words, .. } => formatter.write_str(words),
             Self::Refused(Refusal { code, description, .. }) => {
                 write!(formatter, "{description} ({code})")
             }

@@ -64,7 +64,7 @@ pub async fn username(settings: &TelegramSettings) -> Result<String, Unidentifie
 /// How to go on after an error.
 pub(super) fn retry_policy(error: &CallError) -> RetryPolicy {
     let refusal = match error {
-        CallError::NoAnswer(_) => return RetryPolicy::Retry { at_least: Duration::ZERO },
+        CallError::NoAnswer { .. } => return RetryPolicy::Retry { at_least: Duration::ZERO },
         CallError::Refused(refusal) => refusal,
     };
     match refusal {

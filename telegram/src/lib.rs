@@ -26,6 +26,7 @@ use channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
 use channel::content::StoredFiles;
 use channel::download::{Download, NoDownload};
 use channel::formatting::{FormattedText, units};
+use channel::reach::Reach;
 use channel::sign::{Shown, Sign};
 use channel::update::PressAnswer;
 use channel::update_sink::UpdateSink;
@@ -182,6 +183,10 @@ impl Channel for Telegram {
 
     fn limits(&self) -> SendLimits {
         LIMITS
+    }
+
+    fn reach(&self) -> Arc<Reach> {
+        self.bot.as_ref().map_or_else(Arc::default, |bot| bot.api.reach())
     }
 
     fn show<'a>(&'a self, chat_id: &'a str, sign: &'a Sign) -> BoxFuture<'a, Shown> {

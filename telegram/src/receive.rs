@@ -17,6 +17,8 @@ use super::translate::translate;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest pause while there is no answer: the end of a break is seen by the next call.
+const LONGEST_BREAK: Duration = Duration::from_secs(10);
 
 /// After so many failures in a row, Telegram counts as out of reach.
 const UNREACHABLE_AFTER: u32 = 3;
@@ -27,6 +29,8 @@ pub(super) struct Receiver {
     sink: Box<dyn UpdateSink>,
     menu: Menu,
     failures: u32,
+    /// How many breaks of the network were over when it last asked.
+    breaks: u64,
     /// Who the bot is: without it, which messages are for it is unknown.
     identity: Option<Identity>,
 }
@@ -45,7 +49,7 @@ impl Receiver {
                  AUTONOUS_TELEGRAM_ALLOWED_CHATS"
             );
         }
-        Self { api, access, sink, menu: Menu::new(menu), failures: 0, identity: None }
+        Self { api, access, sink, menu: Menu::new(menu), failures: 0, breaks: 0, identity: None }
     }
 
     /// Receives until `stop`. Errors are logged and retried.
@@ -55,9 +59,11 @@ impl Receiver {
                 () = stop.cancelled() => return,
                 pause = self.receive() => pause,
             };
+            let reach = self.api.reach();
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
+                _ = reach.again(self.breaks) => {}
             }
         }
     }
@@ -97,9 +103,18 @@ impl Receiver {
 
     /// The next updates, and who the bot is.
     async fn fetch(&mut self, offset: i64) -> Result<(Vec<Received>, Identity), CallError> {
-        // No long poll for the backlog: its end must be seen at once.
-        let hold = if self.sink.is_in_backlog() { Duration::ZERO } else { LONG_POLL };
-        let updates = self.api.updates(offset, hold).await?;
+        let reach = self.api.reach();
+        // No long poll for the backlog, and none in a break: its end must be seen at once.
+        let is_long = !self.sink.is_in_backlog() && reach.is_answering();
+        let hold = if is_long { LONG_POLL } else { Duration::ZERO };
+        self.breaks = reach.breaks();
+        let updates = tokio::select! {
+            biased;
+            updates = self.api.updates(offset, hold) => updates?,
+            // Other calls are not answered, or are again: perhaps this one waits on a dead connection.
+            () = reach.broken(), if is_long => return Err(broken()),
+            _ = reach.again(self.breaks) => return Err(broken()),
+        };
         if let Some(bot) = &self.identity {
             return Ok((updates, bot.clone()));
         }
@@ -126,7 +141,9 @@ impl Receiver {
     }
 
     fn after_telegram_error(&mut self, error: &CallError) -> Duration {
-        let growing = pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE);
+        let is_unanswered = matches!(error, CallError::NoAnswer { .. });
+        let longest = if is_unanswered { LONGEST_BREAK } else { LONGEST_PAUSE };
+        let growing = pause(FIRST_PAUSE, self.failures, longest);
         let policy = retry_policy(error);
         let (wait, what) = match policy {
             RetryPolicy::NeedsOperator { what, pause } => (pause, Some(what)),
@@ -142,6 +159,10 @@ impl Receiver {
         }
         wait
     }
+}
+
+fn broken() -> CallError {
+    CallError::NoAnswer { words: "the network was broken meanwhile".to_owned(), may_be_done: false }
 }
 
 /// What an error means for Telegram. A single one passes; several in a row mean that replies do not arrive.

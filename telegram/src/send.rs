@@ -54,7 +54,11 @@ pub(super) async fn send(
     if let RetryPolicy::NeedsOperator { what, .. } = policy {
         tracing::error!(%error, "{what}");
     }
-    after_failure(policy, error.to_string(), attempt)
+    let is_unanswered = matches!(error, CallError::NoAnswer { .. });
+    match after_failure(policy, error.to_string(), attempt) {
+        SendOutcome::Retry { error, pause, .. } => SendOutcome::Retry { error, pause, is_unanswered },
+        outcome => outcome,
+    }
 }
 
 /// What follows from a failed attempt, counted from 1. Nothing is retried forever: it would block its chat.
@@ -69,7 +73,7 @@ fn after_failure(policy: RetryPolicy, error: String, attempt: u32) -> SendOutcom
         RetryPolicy::Never => (0, Duration::ZERO),
     };
     if attempt < attempts {
-        SendOutcome::Retry { error, pause: growing.max(at_least) }
+        SendOutcome::Retry { error, pause: growing.max(at_least), is_unanswered: false }
     } else {
         SendOutcome::GiveUp { error }
     }
@@ -316,7 +320,9 @@ mod tests {
         ] {
             let error = "no luck".to_owned();
             let expected = match expected {
-                Some(seconds) => SendOutcome::Retry { error, pause: Duration::from_secs(seconds) },
+                Some(seconds) => {
+                    SendOutcome::Retry { error, pause: Duration::from_secs(seconds), is_unanswered: false }
+                }
                 None => SendOutcome::GiveUp { error },
             };
             let outcome = after_failure(policy, "no luck".to_owned(), attempt);

@@ -4,11 +4,14 @@
 use std::time::Duration;
 
 use channel::formatting::Entity;
-use channel::sign::{Progress, Shown, Sign};
+use channel::sign::{Lost, Progress, Shown, Sign};
 use protocol::MessageId;
 use serde::Serialize;
 use serde_json::Value;
-use teloxide::payloads::{DeleteMessage, SendChatAction, SendChatActionSetters as _};
+use teloxide::payloads::{
+    DeleteMessage, EditMessageReplyMarkup, EditMessageReplyMarkupSetters as _, SendChatAction,
+    SendChatActionSetters as _,
+};
 use teloxide::requests::Payload;
 use teloxide::types::{self, ChatAction, ChatId, InlineKeyboardMarkup, LinkPreviewOptions, ThreadId};
 
@@ -20,6 +23,9 @@ use super::translate::Place;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The pause after a failure for which Telegram names none.
 const PAUSE: Duration = Duration::from_secs(10);
+
+/// How many numbers are tried for a message that was lost: it came soon after those that are known.
+const MOST_NUMBERS: i32 = 15;
 
 /// A progress message: a new one, or what an earlier one tells now.
 #[derive(Serialize)]
@@ -92,11 +98,33 @@ pub(super) async fn show(api: &Api, place: Place, sign: &Sign) -> Shown {
             call(api, &EditProgress(ProgressMessage::new(place, Some(message_id), progress))).await
         }
         Sign::Remove { message_id } => call(api, &DeleteMessage::new(place.chat, target(message_id))).await,
+        Sign::Find(lost) => find(api, place.chat, lost).await,
     };
     match done {
         Ok(message_id) => Shown::Yes { message_id },
         Err(error) => after_failure(&error),
     }
+}
+
+/// Telegram lists no messages. But the button of a lost one names its task, so that message is the one that
+/// this button would leave unchanged; those of people cannot be edited at all.
+async fn find(api: &Api, chat: ChatId, lost: &Lost) -> Result<Option<MessageId>, CallError> {
+    let after = target(&lost.after).0;
+    let numbers = (after..after.saturating_add(MOST_NUMBERS)).map(types::MessageId);
+    for number in numbers.filter(|number| !lost.others.iter().any(|other| target(other) == *number)) {
+        let request = EditMessageReplyMarkup::new(chat, number);
+        let with_button = request.clone().reply_markup(keyboard(&[vec![lost.stop.clone()]]));
+        match call(api, &with_button).await {
+            // One of ours that nothing here knows: it gets no button.
+            Ok(_) => drop(call(api, &request).await?),
+            Err(CallError::Refused(refusal)) if changes_nothing(&refusal.description) => {
+                return Ok(Some(i64::from(number.0).into()));
+            }
+            Err(CallError::Refused(Refusal { code: 400, .. })) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
 async fn call<P: Payload + Serialize>(api: &Api, request: &P) -> Result<Option<MessageId>, CallError> {
@@ -114,6 +142,9 @@ fn after_failure(error: &CallError) -> Shown {
             tracing::debug!(%error, "Telegram refused a sign of life");
             Shown::Never
         }
-        CallError::NoAnswer(_) | CallError::Refused(_) => Shown::Later { pause: PAUSE },
+        CallError::NoAnswer { may_be_done, .. } => {
+            Shown::Unanswered { may_be_seen: *may_be_done, pause: PAUSE }
+        }
+        CallError::Refused(_) => Shown::Later { pause: PAUSE },
     }
 }

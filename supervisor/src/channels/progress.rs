@@ -3,23 +3,25 @@
 //!
 //! Everything comes from the tables of the tasks, and nothing here is in the way of a reply: a sign begins
 //! only where no message waits and the channel's limits leave room. The number of a progress message is
-//! stored, so that one is taken away even if the supervisor was killed meanwhile.
+//! stored, so that one is taken away even if the supervisor was killed meanwhile. One that is there without
+//! anybody knowing its number, because its sending had no answer, is looked for.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use channel::chat::whole;
-use channel::sign::{Progress, Shown, Sign};
-use channel::{Channel, ChannelName};
+use channel::sign::{Lost, Progress, Shown, Sign};
+use channel::{Channel, ChannelName, Chat};
 use protocol::{MessageId, TaskId, now_ms};
-use store::{Store, StoreError, activity, delivery, kv, line};
+use store::{Store, StoreError, activity, delivery, kv, line, message_numbers};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
 use super::progress_text::Seen;
+use crate::reception::press::stop_button;
 
 /// A task that takes no longer shows no message.
 const FIRST_PROGRESS: Duration = Duration::from_secs(3);
@@ -31,8 +33,8 @@ const BETWEEN_TYPING: Duration = Duration::from_secs(4);
 const TICK: Duration = Duration::from_millis(500);
 /// Signs under way at once, in all chats.
 const MOST_AT_ONCE: usize = 16;
-/// A message that cannot be taken away stays after so many attempts.
-const REMOVALS: u32 = 5;
+/// The longest pause before it is tried again to take a message away.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// How long messages may take to go once the supervisor stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -41,6 +43,8 @@ pub(crate) async fn show(channel: Arc<dyn Channel>, store: Store, pace: SharedPa
     let mut changes = store.changes();
     let mut signs = Signs { channel, store, pace, tasks: HashMap::new(), under_way: JoinSet::new() };
     signs.load().await;
+    let reach = signs.channel.reach();
+    let mut breaks = reach.breaks();
     while !stop.is_cancelled() {
         changes.mark_unchanged();
         if let Err(error) = signs.look().await {
@@ -52,6 +56,10 @@ pub(crate) async fn show(channel: Arc<dyn Channel>, store: Store, pace: SharedPa
             () = stop.cancelled() => break,
             () = async { look_again.await; if is_idle { let _ = changes.changed().await; } } => {}
             Some(ended) = signs.under_way.join_next() => signs.ended(ended).await,
+            over = reach.again(breaks) => {
+                breaks = over;
+                signs.after_a_break();
+            }
         }
     }
     signs.finish().await;
@@ -71,6 +79,8 @@ struct Life {
     chat_id: String,
     /// The message with its progress.
     message_id: Option<MessageId>,
+    /// There may be one, with a number above this one.
+    lost_after: Option<MessageId>,
     told: Option<Progress>,
     told_at: Option<Instant>,
     typed_at: Option<Instant>,
@@ -78,6 +88,8 @@ struct Life {
     is_busy: bool,
     /// No sign is wanted before.
     muted_until: Option<Instant>,
+    /// It is muted because the network is broken.
+    is_unanswered: bool,
     /// The channel takes no message for it.
     is_refused: bool,
     failed_removals: u32,
@@ -88,6 +100,8 @@ struct Ended {
     task: TaskId,
     sign: Sign,
     shown: Shown,
+    /// Of a new message: the highest number that was known before it.
+    after: Option<MessageId>,
 }
 
 impl Signs {
@@ -96,12 +110,12 @@ impl Signs {
         let prefix = prefix(&self.channel.name());
         match self.store.write(move |tx| kv::beginning_with(tx, &prefix)).await {
             Ok(left) => self.tasks.extend(left.iter().filter_map(|(task, value)| {
-                let (message_id, chat_id) = value.split_once(' ')?;
-                let message_id = Some(message_id.to_owned().into());
-                Some((
-                    task.parse().ok()?,
-                    Life { chat_id: chat_id.to_owned(), message_id, ..Life::default() },
-                ))
+                let (number, chat_id) = value.split_once(' ')?;
+                let (number, is_lost) = number.strip_prefix(LOST).map_or((number, false), |n| (n, true));
+                let number = Some(MessageId::from(number.to_owned()));
+                let (message_id, lost_after) = if is_lost { (None, number) } else { (number, None) };
+                let life = Life { chat_id: chat_id.to_owned(), message_id, lost_after, ..Life::default() };
+                Some((task.parse().ok()?, life))
             })),
             Err(error) => tracing::warn!(%error, "could not read which progress messages are left"),
         }
@@ -128,10 +142,11 @@ impl Signs {
         let over: Vec<TaskId> = self.tasks.keys().filter(|task| is_over(task, &seen)).cloned().collect();
         for task in over {
             let Some(life) = self.tasks.get(&task) else { continue };
-            match life.message_id.clone() {
+            match (life.message_id.clone(), life.lost(&task)) {
                 _ if life.is_busy || life.muted_until.is_some_and(|until| now < until) => {}
-                Some(message_id) => self.begin(task, Sign::Remove { message_id }, now),
-                None => drop(self.tasks.remove(&task)),
+                (Some(message_id), _) => self.begin(task, Sign::Remove { message_id }, now),
+                (None, Some(lost)) => self.begin(task, lost, now),
+                (None, None) => drop(self.tasks.remove(&task)),
             }
         }
         Ok(())
@@ -158,37 +173,67 @@ impl Signs {
         }
         drop(pace);
         life.is_busy = true;
-        let channel = Arc::clone(&self.channel);
+        let (channel, store) = (Arc::clone(&self.channel), self.store.clone());
         self.under_way.spawn(async move {
-            let shown = channel.show(&chat_id, &sign).await;
-            Ended { task, sign, shown }
+            let chat = Chat::new(channel.name(), &chat_id);
+            let (sign, after) = noted(&store, chat, &task, sign).await;
+            let shown = match after {
+                Ok(_) => channel.show(&chat_id, &sign).await,
+                Err(_) => Shown::Later { pause: NOT_NOTED },
+            };
+            Ended { task, sign, shown, after: after.unwrap_or_default() }
         });
+    }
+
+    /// What the network kept back is shown now.
+    fn after_a_break(&mut self) {
+        for life in self.tasks.values_mut().filter(|life| life.is_unanswered) {
+            life.muted_until = None;
+        }
     }
 
     async fn ended(&mut self, ended: Result<Ended, tokio::task::JoinError>) {
         // A task that panicked has ended the program.
-        let Ok(Ended { task, sign, shown }) = ended else { return };
+        let Ok(Ended { task, sign, shown, after }) = ended else { return };
         let Some(life) = self.tasks.get_mut(&task) else { return };
         let now = Instant::now();
         life.is_busy = false;
         let key = format!("{}{task}", prefix(&self.channel.name()));
+        life.is_unanswered = matches!(shown, Shown::Unanswered { .. });
         match (sign, shown) {
-            (Sign::Remove { .. }, Shown::Later { pause }) if life.failed_removals < REMOVALS => {
-                life.failed_removals += 1;
-                life.muted_until = Some(now + pause);
+            (sign, Shown::Later { pause } | Shown::Unanswered { may_be_seen: false, pause }) => {
+                life.put_off(&sign, pause, now);
+                if matches!(sign, Sign::Progress(_)) {
+                    self.note(move |tx| kv::remove(tx, &key)).await;
+                }
+            }
+            // What is noted says that it may be there.
+            (sign, Shown::Unanswered { pause, .. }) => {
+                life.put_off(&sign, pause, now);
+                life.lost_after = after.or(life.lost_after.take());
             }
             (Sign::Remove { .. }, _) => {
                 self.tasks.remove(&task);
                 self.note(move |tx| kv::remove(tx, &key)).await;
             }
-            (_, Shown::Later { pause }) => life.muted_until = Some(now + pause),
+            (Sign::Find(_), Shown::Never | Shown::Yes { message_id: None }) => {
+                life.lost_after = None;
+                self.note(move |tx| kv::remove(tx, &key)).await;
+            }
+            (Sign::Progress(_), Shown::Never) => {
+                life.is_refused = true;
+                self.note(move |tx| kv::remove(tx, &key)).await;
+            }
             (_, Shown::Never) => life.is_refused = true,
             (Sign::Typing, Shown::Yes { .. }) => life.typed_at = Some(now),
             (Sign::Update { progress, .. }, Shown::Yes { .. }) => life.told(progress, now),
-            (Sign::Progress(progress), Shown::Yes { message_id }) => {
-                life.told(progress, now);
+            (sign @ (Sign::Progress(_) | Sign::Find(_)), Shown::Yes { message_id }) => {
+                if let Sign::Progress(progress) = sign {
+                    life.told(progress, now);
+                }
                 // A message ends typing.
                 life.typed_at = None;
+                life.lost_after = None;
                 life.message_id.clone_from(&message_id);
                 let Some(message_id) = message_id else { return };
                 let value = format!("{message_id} {}", life.chat_id);
@@ -226,7 +271,60 @@ impl Signs {
     }
 }
 
+/// What is noted of a message whose number is not known begins so; the highest number before it follows.
+const LOST: &str = "?";
+/// The pause after the database failed.
+const NOT_NOTED: Duration = Duration::from_secs(1);
+
+/// Notes a new message before it is shown, and adds to a lost one what it is not. Returns the highest number
+/// that is known before a new one.
+async fn noted(
+    store: &Store,
+    chat: Chat,
+    task: &TaskId,
+    sign: Sign,
+) -> (Sign, Result<Option<MessageId>, StoreError>) {
+    match sign {
+        Sign::Progress(_) => {
+            let key = format!("{}{task}", prefix(&chat.channel));
+            let note = store.write(move |tx| {
+                let after = message_numbers::highest(tx, &chat)?.unwrap_or_else(|| 0.into());
+                kv::set(tx, &key, &format!("{LOST}{after} {}", chat.id))?;
+                Ok(Some(after))
+            });
+            let after = note.await;
+            if let Err(error) = &after {
+                tracing::warn!(%error, "could not note a progress message; it is not shown");
+            }
+            (sign, after)
+        }
+        Sign::Find(lost) => match store.write(move |tx| message_numbers::sent(tx, &chat)).await {
+            Ok(others) => (Sign::Find(Lost { others, ..lost }), Ok(None)),
+            Err(error) => (Sign::Find(lost), Err(error)),
+        },
+        other => (other, Ok(None)),
+    }
+}
+
 impl Life {
+    /// No sign before the pause is over; a message that has to go waits longer each time.
+    fn put_off(&mut self, sign: &Sign, pause: Duration, now: Instant) {
+        let factor = match sign {
+            Sign::Remove { .. } | Sign::Find(_) => {
+                self.failed_removals += 1;
+                1 << (self.failed_removals - 1).min(8)
+            }
+            Sign::Typing | Sign::Progress(_) | Sign::Update { .. } => 1,
+        };
+        self.muted_until = Some(now + pause.saturating_mul(factor).min(LONGEST_PAUSE.max(pause)));
+    }
+
+    /// The search for a message that may be there.
+    fn lost(&self, task: &TaskId) -> Option<Sign> {
+        let after = self.lost_after.clone()?;
+        Some(Sign::Find(Lost { stop: stop_button(task), after, others: Vec::new() }))
+    }
+
     fn told(&mut self, progress: Progress, now: Instant) {
         self.told = Some(progress);
         self.told_at = Some(now);
@@ -241,6 +339,9 @@ fn is_over(task: &TaskId, seen: &[Seen]) -> bool {
 fn due(life: &Life, seen: &Seen, now: Instant, now_ms: i64) -> Option<Sign> {
     if life.is_busy || life.is_refused || life.muted_until.is_some_and(|until| now < until) {
         return None;
+    }
+    if let Some(lost) = life.lost(seen.task()) {
+        return Some(lost);
     }
     let is_after = |last: Option<Instant>, pause| last.is_none_or(|last| last + pause <= now);
     let elapsed = seen.elapsed(now_ms);
@@ -303,7 +404,7 @@ mod tests {
                     life.told(progress, now);
                     seen.push(("edit", tenth));
                 }
-                Some(Sign::Remove { .. }) => panic!("it runs"),
+                Some(Sign::Remove { .. } | Sign::Find(_)) => panic!("it runs"),
                 None => {}
             }
         }

@@ -22,6 +22,8 @@ use super::room::Room;
 
 /// How long messages that are being sent may still take once the supervisor stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
+/// The pause before a message is sent again that had no answer, where others have one.
+const AFTER_A_BREAK: Duration = Duration::from_secs(1);
 /// The pause after the database failed.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -41,6 +43,10 @@ pub(crate) async fn send_queued(
         under_way: JoinSet::new(),
         put_off: HashMap::new(),
     };
+    let reach = sender.channel.reach();
+    // What an earlier run could not reach is tried at once.
+    let mut breaks = reach.breaks();
+    sender.after_a_break().await;
     while !stop.is_cancelled() {
         changes.mark_unchanged();
         let next = match sender.begin_what_is_due().await {
@@ -55,6 +61,10 @@ pub(crate) async fn send_queued(
             changed = changes.changed() => if changed.is_err() { break },
             Some(ended) = sender.under_way.join_next() => sender.ended(ended),
             () = sleep_until(next) => {}
+            over = reach.again(breaks) => {
+                breaks = over;
+                sender.after_a_break().await;
+            }
         }
     }
     sender.finish().await;
@@ -101,6 +111,14 @@ impl Sender {
         }
         // A place that is taken for long counts as slow, which leaves room for others.
         Ok(next.into_iter().chain(self.room.changes_at(now)).min())
+    }
+
+    /// What waits because the network was broken goes now.
+    async fn after_a_break(&self) {
+        let name = self.channel.name();
+        if let Err(error) = self.store.write(move |tx| delivery::make_unanswered_due(tx, &name)).await {
+            tracing::warn!(%error, "could not wake the messages that a break of the network put off");
+        }
     }
 
     fn ready_at(&self, head: &Head, now: Instant, now_ms: i64) -> Option<Instant> {
@@ -150,7 +168,14 @@ async fn send(channel: &dyn Channel, store: &Store, seq: i64) -> Result<bool, St
     let attempt = message.attempt + 1;
     let (chat_id, answers) = (message.chat.id.as_str(), message.answers.as_ref());
     let outgoing = Outgoing { chat_id, content: &message.content, answers, attempt };
-    let outcome = channel.send(outgoing).await;
+    let (reach, before) = (channel.reach(), channel.reach().breaks());
+    let outcome = match channel.send(outgoing).await {
+        // It began in a break that is over: the growing pause is about what is not so any more.
+        SendOutcome::Retry { error, pause, is_unanswered: true } if reach.breaks() > before => {
+            SendOutcome::Retry { error, pause: pause.min(AFTER_A_BREAK), is_unanswered: true }
+        }
+        outcome => outcome,
+    };
     let is_sent = matches!(outcome, SendOutcome::Sent { .. });
     match &outcome {
         SendOutcome::GiveUp { error } => {
@@ -162,7 +187,9 @@ async fn send(channel: &dyn Channel, store: &Store, seq: i64) -> Result<bool, St
     // Until it succeeds: a message that was sent but not marked, on a full disk, must not be sent again.
     let marked = store.write_until_done(move |tx| match &outcome {
         SendOutcome::Sent { message_id } => delivery::mark_sent(tx, &message, message_id.as_ref()),
-        SendOutcome::Retry { error, pause } => delivery::put_off(tx, &message, error, *pause),
+        SendOutcome::Retry { error, pause, is_unanswered } => {
+            delivery::put_off(tx, &message, error, *pause, *is_unanswered)
+        }
         SendOutcome::Moved { chat_id } => chats::move_to(tx, &message.chat, chat_id, Some(&message.event)),
         SendOutcome::GiveUp { error } => delivery::give_up(tx, &message, error),
     });

@@ -28,9 +28,13 @@ pub(super) async fn answer(
     if bot != format!("bot{TOKEN}") {
         return refusal(401, "Unauthorized", None);
     }
+    if shared.lock().is_cut {
+        return cut_off();
+    }
     let form = Form::read(&headers, &body);
     if method == "getupdates" {
-        return fault_or_answer(&shared, &method, &form).await;
+        let answer = fault_or_answer(&shared, &method, &form).await;
+        return if shared.lock().is_cut { cut_off() } else { answer };
     }
     {
         let mut state = shared.lock();
@@ -51,6 +55,10 @@ async fn fault_or_answer(shared: &Shared, method: &str, form: &Form) -> Response
         Some(Fault::Dropped) => {
             perform(shared, method, form).await;
             cut_off()
+        }
+        Some(Fault::Unanswered) => {
+            perform(shared, method, form).await;
+            std::future::pending().await
         }
         Some(Fault::Drips(time)) => {
             tokio::time::sleep(time).await;
@@ -134,7 +142,8 @@ async fn next_updates(shared: &Shared, parameters: &Value) -> Vec<Value> {
     loop {
         let arrived = shared.arrived.notified();
         let updates = shared.lock().updates(parameters);
-        if !updates.is_empty() || tokio::time::timeout_at(end, arrived).await.is_err() {
+        if !updates.is_empty() || shared.lock().is_cut || tokio::time::timeout_at(end, arrived).await.is_err()
+        {
             return updates;
         }
     }

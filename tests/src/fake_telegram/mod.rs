@@ -90,6 +90,12 @@ impl FakeTelegram {
         self.shared.arrived.notify_waiters();
     }
 
+    /// Breaks the network, or mends it: meanwhile no call has an answer or an effect.
+    pub fn cut(&self, is_cut: bool) {
+        self.shared.lock().is_cut = is_cut;
+        self.shared.arrived.notify_waiters();
+    }
+
     /// How many downloads have begun.
     pub fn downloads(&self) -> usize {
         self.shared.lock().downloads

@@ -33,6 +33,8 @@ pub enum Fault {
     Dropped,
     /// 500, with a JSON body as Telegram has it, or a proxy's page.
     ServerErrorPage,
+    /// The call takes effect, but nothing is answered.
+    Unanswered,
     /// 429 without saying for how long.
     TooMany,
     /// No response to any call for the chat for this long; then it takes effect.
@@ -94,6 +96,8 @@ pub(super) struct State {
     pub(super) menu: Value,
     /// What the bot can fetch, by file ID.
     pub(super) files: HashMap<String, Vec<u8>>,
+    /// Whether the network is broken.
+    pub(super) is_cut: bool,
     pub(super) holds_downloads: bool,
     pub(super) downloads: usize,
 }
@@ -139,7 +143,7 @@ impl State {
         let markup = parameters["reply_markup"].clone();
         check_markup(&markup)?;
         if method.starts_with("editmessage") {
-            self.check_edit(target, &text, &markup)?;
+            self.check_edit(chat_id, target, &text, &markup)?;
         }
         let number = target.unwrap_or_else(|| i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX));
         let is_progress =
@@ -180,10 +184,10 @@ impl State {
     }
 
     /// Refuses to edit a message that is not there or would stay the same.
-    fn check_edit(&self, target: Option<i64>, text: &str, markup: &Value) -> Result<(), String> {
+    fn check_edit(&self, chat: i64, target: Option<i64>, text: &str, markup: &Value) -> Result<(), String> {
         let is_known = |id: i64| {
-            let is_sent = usize::try_from(id).is_ok_and(|at| (1..=self.sent.len()).contains(&at));
-            is_sent && !self.signs.deleted.contains(&id)
+            let is_it = |sent: &Sent| sent.chat_id == chat && sent.number == id && sent.target.is_none();
+            self.sent.iter().any(is_it) && !self.signs.deleted.contains(&id)
         };
         if !target.is_some_and(is_known) {
             return Err("Bad Request: message to edit not found".to_owned());

@@ -166,6 +166,37 @@ fn messages_go_first_and_the_pace_of_the_chat_is_kept() {
     assert_eq!(four, ["1", "2", "3", "4"], "progress came between");
 }
 
+#[test]
+fn a_message_whose_sending_was_never_answered_is_found_again_and_goes_with_its_task() {
+    let telegram = FakeTelegram::start();
+    telegram.fail("sendProgress", Fault::Dropped);
+    let (_model, _system) = busy_system(&telegram, "4711", 20);
+    telegram.push(ADA.text("work"));
+    let first = shown(&telegram, ADA.id);
+    let edited = wait::until("it is edited", || {
+        telegram.progress().into_iter().rfind(|sent| sent.method == "editmessagetext")
+    });
+    assert_eq!((edited.number, telegram.visible_progress(ADA.id)), (first.number, vec![first.number]));
+    assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
+    wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+    assert_eq!(telegram.sent().len(), 1, "{:?}", telegram.sent());
+}
+
+#[test]
+fn a_message_that_a_supervisor_was_killed_over_is_found_again() {
+    let telegram = FakeTelegram::start();
+    telegram.fail("sendProgress", Fault::Unanswered);
+    let (_model, mut system) = busy_system(&telegram, "4711", 5);
+    telegram.push(ADA.text("work"));
+    shown(&telegram, ADA.id);
+    system.kill();
+    system.restart();
+    assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
+    wait::until_true("no message is left", || telegram.visible_progress(ADA.id).is_empty());
+    let is_noted = "select count(*) from kv where key like 'progress.telegram.%'";
+    wait::until_true("nothing is remembered", || system.database().count(is_noted) == 0);
+}
+
 /// How long a chat may be without any sign.
 const UNSEEN: Duration = Duration::from_secs(4);
 

@@ -70,6 +70,29 @@ fn messages_of_a_chat_stay_in_order_and_leave_about_one_a_second() {
 }
 
 #[test]
+fn after_a_break_of_the_network_what_had_no_answer_goes_at_once_and_what_was_told_to_wait_does_not() {
+    let telegram = FakeTelegram::start();
+    let system = system_for(&telegram, &[4711, 7]);
+    telegram.fail_chat(7, Some(Fault::RetryAfter(3600)));
+    queue(&system, 7, "told to wait");
+    let attempts = |chat: i64| {
+        system.database().count(&format!("select attempt from outbox where chat_id = '{chat}' order by seq"))
+    };
+    wait::until_true("it is told to wait", || attempts(7) == 1);
+    telegram.fail_chat(7, None);
+    telegram.cut(true);
+    queue(&system, 4711, "first");
+    queue(&system, 4711, "second");
+    // The next attempt is after 16 seconds.
+    wait::until_true("its pause has grown", || attempts(4711) == 5);
+    let before = system.database().count("select max(available_at_ms) from outbox where chat_id = '4711'");
+    telegram.cut(false);
+    assert_eq!(harness::fake_telegram::texts(&telegram.wait_for_sent(2)), ["first", "second"]);
+    assert!(protocol::now_ms() < before, "it waited for its pause to be over");
+    assert_eq!((attempts(7), telegram.sent().len()), (1, 2));
+}
+
+#[test]
 fn an_answer_does_not_wait_for_notices_to_strangers() {
     let telegram = FakeTelegram::start();
     let system = system_for(&telegram, &[4711]);

@@ -135,7 +135,11 @@ impl Channel for Post {
         let Outgoing { chat_id, content, attempt, .. } = outgoing;
         if attempt == 1 {
             let error = "the office is closed".to_owned();
-            return Box::pin(std::future::ready(SendOutcome::Retry { error, pause: Duration::ZERO }));
+            return Box::pin(std::future::ready(SendOutcome::Retry {
+                error,
+                pause: Duration::ZERO,
+                is_unanswered: false,
+            }));
         }
         let mut sent = self.office.sent.lock().unwrap();
         let message_id = MessageId::from(format!("letter {}", sent.len()));
