@@ -30,7 +30,10 @@ def output(*command, check=True, timeout=120):
     if check and ended.returncode != 0:
         said = f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
         if "setting rlimit" in said:
-            said += "\nThe engine asks for more open files than this machine allows it: set default_ulimits in containers.conf."
+            said += (
+                "\nThe engine asks for more open files or processes than this machine allows it. Set both in"
+                ' containers.conf: default_ulimits = ["nofile=10000:10000", "nproc=10000:10000"].'
+            )
         raise AssertionError(said)
     return ended.stdout
 
