@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use protocol::{HistoryMessage, Origin, PastCall, PastCallStatus, Role, Sender, Task};
+use protocol::{HistoryMessage, Origin, PassedOn, PastCall, PastCallStatus, Role, Sender, Task};
 use toolkit::arguments::elide;
 
 use crate::model::Message;
@@ -19,7 +19,9 @@ use crate::window;
 /// written after reading it, is no command.
 pub(crate) fn message(task: &Task, is_command: bool) -> String {
     let origin = task.origin.as_ref();
-    let is_own = |origin: &Origin| origin.forwarded_from.is_none() && origin.outside.is_none();
+    let is_own = |origin: &Origin| {
+        origin.forwarded_from.is_none() && origin.passed_on.is_empty() && origin.outside.is_none()
+    };
     match is_command && origin.is_none_or(is_own) {
         true => task.text.clone(),
         false => signed(&task.text, origin),
@@ -43,12 +45,27 @@ fn signed(text: &str, origin: Option<&Origin>) -> String {
         );
     }
     match &origin.forwarded_from {
-        None => format!("[From {from}{chat}{topic}]\n{text}"),
+        None => format!("[From {from}{chat}{topic}]\n{}", with_marks(text, &origin.passed_on)),
         Some(writer) => {
             let words = untrusted::mark(text);
             format!("[From {from}{chat}{topic}, forwarding what {writer} wrote]\n{words}")
         }
     }
+}
+
+/// A text in which the parts that were only passed on are marked as data.
+fn with_marks(text: &str, passed_on: &[PassedOn]) -> String {
+    let (mut told, mut rest, mut at) = (String::new(), text, 0);
+    for PassedOn { from, to, writer } in passed_on {
+        let Some((own, words)) = text.get(at..*from).zip(text.get(*from..*to)) else {
+            // The text is another one by now: none of the rest counts as the sender's own.
+            told.push_str(&untrusted::mark(rest));
+            return told;
+        };
+        told.push_str(&format!("{own}[Forwarding what {writer} wrote]\n{}", untrusted::mark(words)));
+        (rest, at) = (&text[*to..], *to);
+    }
+    told + rest
 }
 
 /// The most calls of all earlier attempts that are listed: the newest.
@@ -287,6 +304,17 @@ mod tests {
         origin.forwarded_from = Some("Eve".to_owned());
         let told = signed("hi", Some(&origin));
         assert!(told.contains("forwarding what Eve wrote]\n<untrusted-"), "{told}");
+        let passed_on = vec![PassedOn { from: 6, to: 8, writer: "Eve".to_owned() }];
+        let origin = Origin { from: from.clone(), passed_on, ..Origin::default() };
+        let told = signed("look: hi\n\nwell?", Some(&origin));
+        let beginning = "[From Ada (ID 5)]\nlook: [Forwarding what Eve wrote]\n<untrusted-";
+        assert!(told.starts_with(beginning) && told.ends_with("\n\nwell?"), "{told}");
+        assert!(told.contains("\nhi\n</untrusted-"), "{told}");
+        // Where the text does not fit, nothing counts as Ada's own.
+        let told = signed("look:é", Some(&origin));
+        assert!(told.starts_with("[From Ada (ID 5)]\n<untrusted-"), "{told}");
+        let task = Task { origin: Some(origin), ..Task::new("/ls path=.") };
+        assert!(message(&task, true).starts_with("[From "), "it is no command");
         let scheduled =
             Origin { from: from.clone(), scheduled: Some("due now".to_owned()), ..Origin::default() };
         let told = signed("call Anna", Some(&scheduled));

@@ -56,6 +56,11 @@ pub trait Channel: Send + Sync {
         None
     }
 
+    /// How long somebody says nothing before what they sent is one task; zero where each message is one.
+    fn quiet_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Receives until `stop`, and gives everything to `sink`.
     fn receive(self: Arc<Self>, sink: Box<dyn UpdateSink>, stop: CancellationToken)
     -> BoxFuture<'static, ()>;

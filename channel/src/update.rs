@@ -49,6 +49,8 @@ pub struct Incoming {
     pub files: Vec<Attachment>,
     /// Messages with one name belong together.
     pub album: Option<String>,
+    /// Whether its sender probably sends more that belongs to it.
+    pub more_follows: bool,
     /// Whether it replaces what the message said before.
     pub is_edit: bool,
     /// Why it cannot be run.
@@ -96,6 +98,7 @@ impl Incoming {
             command: text.trim_start().starts_with('/').then(|| text.to_owned()),
             files: Vec::new(),
             album: None,
+            more_follows: false,
             is_edit: false,
             unreadable: None,
         }

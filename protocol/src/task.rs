@@ -104,12 +104,24 @@ pub struct Origin {
     /// Whose words they are, if the sender only passed them on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,
+    /// The parts of its text whose words its sender only passed on, if others are the sender's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_on: Vec<PassedOn>,
     /// That it was set earlier and is due now: when, in words; none for a message of now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<String>,
     /// What the task that set it had seen by then that its people did not write, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
+}
+
+/// A part of a message's text, in bytes, that its sender only passed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedOn {
+    pub from: usize,
+    pub to: usize,
+    /// Whose words they are.
+    pub writer: String,
 }
 
 /// Who wrote a message, in the words of the channel.

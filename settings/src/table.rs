@@ -143,6 +143,10 @@ table! {
     TRANSCRIBE_API_KEY: Optional<Secret> = ("AUTONOUS_TRANSCRIBE_API_KEY", OWN, "none",
         secret(checks::is_any, "a key"),
         "the service's key");
+    TELEGRAM_GATHER_MS: Setting<Duration> = ("AUTONOUS_TELEGRAM_GATHER_MS", OWN, "1200",
+        milliseconds(0, 60_000),
+        "what somebody sends with shorter pauses is one task, such as a long text in pieces; 0 makes each \
+         message a task of its own ([messages that belong together](telegram.md#use-it))");
     TG_PENDING_WINDOW_SECONDS: Setting<Duration> = ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", OWN, "600",
         seconds(0, 86_400),
         "messages older than this at the start are stored but not run");

@@ -78,7 +78,7 @@ pub fn keep_newest(
         let sql = "update inbox set state = 'skipped', error = ?2, finished_at_ms = ?3, updated_at_ms = ?3
                    where id = ?1";
         connection.prepare_cached(sql)?.execute(params![task.as_str(), reason, now_ms()])?;
-        let skipped = TaskSkipped { channel: None, chat_id: None, reason: reason.clone() };
+        let skipped = TaskSkipped { channel: None, chat_id: None, reason: reason.clone(), part: None };
         events::record(connection, skipped, Some(run), task)?;
         count_skipped(connection, chat)?;
     }

@@ -84,7 +84,8 @@ pub fn claim_within(
     let sql = "select seq, id, attempt + 1, task.channel, task.chat_id, text, date(?1 / 1000, 'unixepoch'),
                       attempt + 1 - attempt_base, origin, user_id, failing_since_ms
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
-               where turn.next_seq is not null and (available_at_ms <= ?1 or updated_at_ms > ?1)
+               where turn.next_seq is not null and (max(available_at_ms, coalesce(gather_until_ms, 0)) <= ?1
+                                                   or updated_at_ms > ?1)
                order by turn.last_turn, turn.next_seq limit ?2";
     let is_limited = limits.chat != DailyLimits::default() || limits.user != DailyLimits::default();
     let candidates = if is_limited { CANDIDATES } else { 1 };
@@ -137,9 +138,9 @@ pub(crate) fn after(time_ms: i64, pause: Duration) -> i64 {
 
 /// When the first task of any chat may run; later ones of the same chat wait for it.
 fn next_due(connection: &Connection, after_ms: i64) -> Result<Option<i64>, StoreError> {
-    let sql = "select min(available_at_ms)
+    let sql = "select min(max(available_at_ms, coalesce(gather_until_ms, 0))) as due_ms
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
-               where turn.next_seq is not null and available_at_ms > ?1";
+               where turn.next_seq is not null and max(available_at_ms, coalesce(gather_until_ms, 0)) > ?1";
     Ok(connection.prepare_cached(sql)?.query_row([after_ms], |row| row.get(0))?)
 }
 
@@ -166,7 +167,8 @@ pub(super) fn take(
     lease: Duration,
     run: &EventId,
 ) -> Result<Claim, StoreError> {
-    let sql = "update inbox set state = 'in_progress', attempt = ?2, lease_until_ms = ?3, updated_at_ms = ?4
+    let sql = "update inbox set state = 'in_progress', attempt = ?2, lease_until_ms = ?3, updated_at_ms = ?4,
+                                gather_until_ms = null
                where seq = ?1 and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![seq, task.attempt, after(now, lease), now])?;
     let sql = "update chat_turns set last_turn = (select max(last_turn) + 1 from chat_turns)

@@ -40,9 +40,12 @@ pub fn task_of(
     message_id: &MessageId,
 ) -> Result<Option<Edited>, StoreError> {
     let sql = "select id, state <> 'queued' or attempt > 0, coalesce(
+                   (select parts.text from parts where task_id = inbox.id and message_id = ?3 limit 1),
                    (select said from attachments where task_id = inbox.id and message_id = ?3 limit 1), text)
                from inbox
-               where channel = ?1 and chat_id = ?2 and message_id = ?3 and state <> 'skipped'
+               where channel = ?1 and chat_id = ?2 and state <> 'skipped'
+                   and (message_id = ?3 or exists (
+                       select 1 from parts where task_id = inbox.id and parts.message_id = ?3))
                order by seq desc limit 1";
     let mut query = connection.prepare_cached(sql)?;
     let found = query.query_row(params![chat.channel.as_str(), chat.id, message_id.as_str()], |row| {

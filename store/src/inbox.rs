@@ -1,7 +1,7 @@
 //! Incoming messages: each becomes one row, whether it is run or not.
 
 use channel::{ChannelName, Chat};
-use protocol::event::{TaskQueued, TaskSkipped};
+use protocol::event::{TaskPart, TaskQueued, TaskSkipped};
 use protocol::{EventId, MessageId, Origin, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -72,13 +72,34 @@ pub fn store_skipped(
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
     let Some(task) = insert(connection, incoming, "skipped", Some(reason))? else { return Ok(None) };
-    let skipped = TaskSkipped {
+    events::record(connection, skipped(incoming, reason), Some(run), &task)?;
+    Ok(Some(task))
+}
+
+/// Stores a message that belongs to the task of an earlier one, with the reason. Returns false for an update
+/// that is already stored. The text is the task's, so that the message cannot be run by itself.
+pub fn store_part(
+    connection: &Connection,
+    incoming: &IncomingMessage,
+    of: &TaskId,
+    reason: &str,
+    run: &EventId,
+) -> Result<bool, StoreError> {
+    let row = IncomingMessage { text: String::new(), ..incoming.clone() };
+    let Some(task) = insert(connection, &row, "skipped", Some(reason))? else { return Ok(false) };
+    let part = TaskPart { part_of: of.clone(), text: incoming.text.clone() };
+    let skipped = TaskSkipped { part: Some(part), ..skipped(incoming, reason) };
+    events::record(connection, skipped, Some(run), &task)?;
+    Ok(true)
+}
+
+fn skipped(incoming: &IncomingMessage, reason: &str) -> TaskSkipped {
+    TaskSkipped {
         channel: Some(incoming.chat.channel.as_str().to_owned()),
         chat_id: Some(incoming.chat.id.clone()),
         reason: reason.to_owned(),
-    };
-    events::record(connection, skipped, Some(run), &task)?;
-    Ok(Some(task))
+        part: None,
+    }
 }
 
 /// A task's message in its chat.

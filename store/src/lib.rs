@@ -39,6 +39,7 @@ pub mod outgoing_files;
 pub mod outside;
 pub mod pairing;
 pub mod parked;
+pub mod parts;
 pub mod prior_context;
 #[cfg(test)]
 mod properties;

@@ -33,6 +33,8 @@ pub enum WaitsFor {
         /// Its name, or what it is.
         name: String,
     },
+    /// Further messages of its sender.
+    Sender,
 }
 
 /// The next tasks of a channel's chats, in the order in which they will be run.
@@ -56,6 +58,8 @@ struct Next {
     has_begun: bool,
     is_due: bool,
     is_parked: bool,
+    /// Whether further messages still belong to it.
+    is_gathering: bool,
 }
 
 fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
@@ -64,8 +68,9 @@ fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
     let mut before: u32 = connection.prepare_cached(running)?.query_row([], |row| row.get(0))?;
     // As tasks are claimed: see `claim.rs`.
     let sql = "select task.id, task.channel, task.chat_id, available_at_ms, created_at_ms, attempt > 0,
-                      available_at_ms <= ?1 or updated_at_ms > ?1,
-                      exists (select 1 from parked where task_id = task.id)
+                      max(available_at_ms, coalesce(gather_until_ms, 0)) <= ?1 or updated_at_ms > ?1,
+                      exists (select 1 from parked where task_id = task.id),
+                      coalesce(gather_until_ms, 0) > ?1
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
                where turn.next_seq is not null order by turn.last_turn, turn.next_seq";
     let mut query = connection.prepare_cached(sql)?;
@@ -88,6 +93,10 @@ fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
         {
             let waits_for = WaitsFor::File { name };
             line.push(InLine { task: next.task, chat: next.chat, since_ms: next.created_at_ms, waits_for });
+        } else if next.is_gathering {
+            // No more than typing is shown meanwhile.
+            let waits_for = WaitsFor::Sender;
+            line.push(InLine { task: next.task, chat: next.chat, since_ms: now, waits_for });
         }
     }
     Ok(line)
@@ -102,6 +111,7 @@ fn next(row: &Row<'_>) -> rusqlite::Result<Next> {
         has_begun: row.get(5)?,
         is_due: row.get(6)?,
         is_parked: row.get(7)?,
+        is_gathering: row.get(8)?,
     })
 }
 
@@ -109,7 +119,7 @@ fn next(row: &Row<'_>) -> rusqlite::Result<Next> {
 fn file_of(connection: &Connection, next: &Next, now: i64) -> Result<Option<String>, StoreError> {
     let sql = "select coalesce(file_name, 'the ' || kind) from attachments
                where task_id = ?1 and (state = 'waiting' or ?2) order by state = 'waiting' desc, seq limit 1";
-    let is_almost_due = next.available_at_ms <= now + ALBUM_PAUSE_MS;
+    let is_almost_due = !next.is_gathering && next.available_at_ms <= now + ALBUM_PAUSE_MS;
     let name = connection
         .prepare_cached(sql)?
         .query_row(params![next.task.as_str(), is_almost_due], |row| row.get(0));
@@ -118,11 +128,14 @@ fn file_of(connection: &Connection, next: &Next, now: i64) -> Result<Option<Stri
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use channel::attachment::Attachment;
 
     use super::*;
     use crate::attachments::{self, Origin};
     use crate::fixture::{CHANNEL, TestDatabase, local_chat, retry, test_chat};
+    use crate::parts;
 
     fn line(database: &TestDatabase) -> Vec<(String, WaitsFor)> {
         let line = of_channel(database, &CHANNEL).unwrap();
@@ -148,6 +161,17 @@ mod tests {
         assert_eq!(line(&database), [behind("c", 1), behind("d", 2), behind("e", 4)]);
         database.execute("update inbox set available_at_ms = 0 where state = 'queued'", []).unwrap();
         assert_eq!(line(&database).last().unwrap(), &behind("a", 5));
+    }
+
+    #[test]
+    fn a_task_that_waits_for_more_of_its_sender_is_not_in_the_way_of_others() {
+        let database = TestDatabase::new();
+        let task = database.enqueue(test_chat("a"), "hello");
+        parts::wait(&database, &task, Duration::from_secs(60), 1).unwrap();
+        database.enqueue(test_chat("b"), "hello");
+        assert_eq!(line(&database), [("a".to_owned(), WaitsFor::Sender), behind("b", 0)]);
+        parts::end(&database, &test_chat("a"), None).unwrap();
+        assert_eq!(line(&database), [behind("a", 0), behind("b", 1)]);
     }
 
     #[test]

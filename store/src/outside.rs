@@ -42,6 +42,8 @@ pub fn seen_in(connection: &Connection, chat: &Chat) -> Result<Option<String>, S
         let (task, origin) = row;
         let origin = origin.unwrap_or_default();
         sources.extend(origin.forwarded_from.map(|writer| format!("a message of {}", short(&writer))));
+        let passed_on = origin.passed_on.iter();
+        sources.extend(passed_on.map(|part| format!("a message of {}", short(&part.writer))));
         sources.extend(origin.outside);
         sources.extend(files_of(connection, &task)?);
         sources.extend(calls_of(connection, &task, chat)?);

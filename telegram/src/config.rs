@@ -6,8 +6,9 @@ use std::time::Duration;
 use process::Secret;
 use settings::choices::{GroupMembers, GroupTrigger};
 use settings::table::{
-    APPROVERS, TELEGRAM_ALLOWED_CHATS, TELEGRAM_ALLOWED_USERS, TELEGRAM_API_URL, TELEGRAM_GROUP_MEMBERS,
-    TELEGRAM_GROUP_TRIGGER, TELEGRAM_TOKEN, TG_PENDING_MAX_MESSAGES, TG_PENDING_WINDOW_SECONDS,
+    APPROVERS, TELEGRAM_ALLOWED_CHATS, TELEGRAM_ALLOWED_USERS, TELEGRAM_API_URL, TELEGRAM_GATHER_MS,
+    TELEGRAM_GROUP_MEMBERS, TELEGRAM_GROUP_TRIGGER, TELEGRAM_TOKEN, TG_PENDING_MAX_MESSAGES,
+    TG_PENDING_WINDOW_SECONDS,
 };
 use settings::{SettingError, Source};
 
@@ -30,6 +31,8 @@ pub struct TelegramSettings {
     pub group_members: GroupMembers,
     /// Which messages of a group count.
     pub group_trigger: GroupTrigger,
+    /// How long a sender is quiet before what they sent is one task.
+    pub gather: Duration,
     /// Older messages that waited at start are not run.
     pub pending_window: Duration,
     /// At most this many of those that waited in a chat are run.
@@ -52,6 +55,7 @@ impl TelegramSettings {
             approvers: APPROVERS.read(source)?.map(|people| people.into_iter().collect()),
             group_members: TELEGRAM_GROUP_MEMBERS.read(source)?,
             group_trigger: TELEGRAM_GROUP_TRIGGER.read(source)?,
+            gather: TELEGRAM_GATHER_MS.read(source)?,
             pending_window: TG_PENDING_WINDOW_SECONDS.read(source)?,
             pending_max: TG_PENDING_MAX_MESSAGES.read(source)?,
         }))

@@ -125,6 +125,10 @@ impl Channel for Telegram {
         Some(BacklogLimits { window: settings.pending_window, most: settings.pending_max })
     }
 
+    fn quiet_time(&self) -> Duration {
+        self.bot.as_ref().map_or(Duration::ZERO, |bot| bot.settings.gather)
+    }
+
     fn receive(
         self: Arc<Self>,
         sink: Box<dyn UpdateSink>,

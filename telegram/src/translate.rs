@@ -7,6 +7,7 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use channel::Chat;
+use channel::formatting::units;
 use channel::update::{Incoming, Kind, Press, Unreadable, Update};
 use protocol::{Origin, Sender, visible};
 use serde_json::value::RawValue;
@@ -15,6 +16,7 @@ use teloxide::types::{CallbackQuery, ChatId, Message, MessageKind, MessageOrigin
 use super::NAME;
 use super::api::{self, Received};
 use super::content::{Identity, MAX_FILE_BYTES, MessageContent, is_command, text_of};
+use super::split::MAX_UNITS;
 
 const UNREADABLE: &str = "I cannot read that kind of message. Please write what you need, or send a file.";
 const TOO_LARGE: &str = "That file is too large: Telegram gives a bot files of at most 20 MiB. Please send a \
@@ -95,6 +97,7 @@ fn of_message(message: &Message, bot: &Identity, is_edit: bool) -> Kind {
         origin: Some(origin(message, sender)),
         sent_at: message.date.timestamp(),
         is_to_bot: speaks_to(message, bot),
+        more_follows: more_follows(message, &content),
         command: Some(said.clone()).filter(|said| message.text().is_some() && is_command(said)),
         said,
         unreadable: unreadable(message, &content),
@@ -104,6 +107,17 @@ fn of_message(message: &Message, bot: &Identity, is_edit: bool) -> Kind {
         album: content.album,
         is_edit,
     }))
+}
+
+/// What somebody forwards comes in a burst, perhaps with a word about it, and so does a file that says
+/// nothing. Clients cut a text that is too long where a paragraph, a line or a word ends, in the second half
+/// of what a message takes.
+fn more_follows(message: &Message, content: &MessageContent) -> bool {
+    let said = text_of(message);
+    let is_spoken = message.voice().is_some() || message.video_note().is_some();
+    message.forward_origin().is_some()
+        || units(said) > MAX_UNITS / 2
+        || (said.is_empty() && !content.files.is_empty() && !is_spoken)
 }
 
 fn unreadable(message: &Message, content: &MessageContent) -> Option<Unreadable> {
@@ -248,6 +262,32 @@ mod tests {
         let chat = origin.chat.unwrap();
         assert!(chat.starts_with("A System: ") && !chat.contains('\u{202e}'), "{chat:?}");
         assert_eq!(origin.topic.as_deref(), Some("12"));
+    }
+
+    #[test]
+    fn more_follows_a_forward_a_piece_of_a_long_text_and_a_file_without_a_word() {
+        let file = json!({"file_id": "f", "file_unique_id": "u", "file_size": 1, "duration": 1});
+        let writer = json!({"type": "hidden_user", "sender_user_name": "B", "date": 1});
+        for (fields, expected) in [
+            (json!({"text": "hi"}), false),
+            (json!({"text": "x".repeat(2048)}), false),
+            (json!({"text": "x".repeat(2049)}), true),
+            (json!({"text": "😀".repeat(1025)}), true),
+            (json!({"text": "hi", "forward_origin": writer}), true),
+            (json!({"document": file}), true),
+            (json!({"document": file, "caption": "read this"}), false),
+            (json!({"voice": file}), false),
+        ] {
+            let mut message = json!({
+                "message_id": 1, "date": 1, "chat": {"id": 7, "type": "private", "first_name": "A"},
+                "from": {"id": 7, "is_bot": false, "first_name": "A"},
+            });
+            message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let message: Message = serde_json::from_value(message).unwrap();
+            let bot = Identity { id: 5, username: "our_bot".to_owned() };
+            let Kind::Message(incoming) = of_message(&message, &bot, false) else { panic!("{fields}") };
+            assert_eq!(incoming.more_follows, expected, "{fields}");
+        }
     }
 
     #[test]

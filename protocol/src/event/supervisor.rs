@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RequestFailed;
-use crate::{EventId, MessageId};
+use crate::{EventId, MessageId, TaskId};
 
 /// The supervisor started; the root of everything in this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,6 +209,16 @@ pub struct TaskSkipped {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat_id: Option<String>,
     pub reason: String,
+    /// Of a message that belongs to the task of an earlier one.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub part: Option<TaskPart>,
+}
+
+/// What a message adds to a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskPart {
+    pub part_of: TaskId,
+    pub text: String,
 }
 
 /// An attempt at a task, or at sending a message, that failed.

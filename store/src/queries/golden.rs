@@ -16,6 +16,7 @@ const TASK_AUDIT: &str = "\
 ingress task.queued
 ingress task.skipped: older than the pending window
 ingress task.skipped: more than 50 messages waited at start; this one is not among the newest
+ingress task.skipped: a part of the message before it
 ingress task.claimed
 model agent.started: model-1
 model context.assembled

@@ -61,6 +61,7 @@ fn waiting(waits_for: &WaitsFor) -> String {
     match waits_for {
         WaitsFor::Worker { before: 0 } => "Waiting for a worker".to_owned(),
         WaitsFor::Worker { before } => format!("Waiting · {before} before you"),
+        WaitsFor::Sender => "Waiting for the rest of your message".to_owned(),
         WaitsFor::File { name } => format!("Fetching {}", shortened(&protocol::visible::escaped(name))),
     }
 }

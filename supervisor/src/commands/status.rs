@@ -34,6 +34,7 @@ fn waiting_for(next: Option<InLine>) -> String {
         None => "Nothing runs.".to_owned(),
         Some(WaitsFor::Worker { before: 0 }) => "Waits for a free worker.".to_owned(),
         Some(WaitsFor::Worker { before }) => format!("Waits for a free worker, {before} before you."),
+        Some(WaitsFor::Sender) => "Waits for the rest of a message.".to_owned(),
         Some(WaitsFor::File { name }) => format!("Fetching {}.", visible::escaped(&name)),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use channel::update::{Incoming, Kind, Press, Update};
 use channel::{Channel, Chat, Content};
@@ -9,8 +10,8 @@ use protocol::{MessageId, PersonId, TaskId, now_ms};
 use rusqlite::Transaction;
 use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
-use store::inbox::{IncomingMessage, enqueue, store_skipped};
-use store::{StoreError, backlog, chats, edits, kv, outbox};
+use store::inbox::{self, IncomingMessage, enqueue, store_part, store_skipped};
+use store::{StoreError, backlog, chats, edits, kv, outbox, parts};
 
 use super::admission::{Rules, Verdict};
 use super::typed::{Typed, typed};
@@ -20,6 +21,9 @@ use crate::strangers;
 
 /// How often a group gets a message about who may use the bot, at most.
 const REFUSAL_PAUSE_MS: i64 = 60 * 60 * 1000;
+
+/// After a message that probably has a continuation, so many times the quiet time is waited.
+const LONGER: u32 = 3;
 
 /// The updates of one response, each message with what to do with it.
 pub(super) struct Batch {
@@ -120,6 +124,9 @@ impl Batch {
         verdict: &Verdict,
         stored: &mut Stored,
     ) -> Result<(), StoreError> {
+        if incoming.command.is_some() && !incoming.is_edit {
+            parts::end(tx, &update.chat, self.user(incoming).as_deref())?;
+        }
         let reason = match verdict {
             Verdict::Run => {
                 if let Some(typed) = typed(tx, &update.chat, incoming, self.channel.access())? {
@@ -216,30 +223,76 @@ impl Batch {
         })
     }
 
-    /// Stores a message as a task, which waits for the message's files; a part of an album that has not begun
-    /// belongs to the task of the part before.
+    /// Stores a message as a task, which waits for the message's files. What comes shortly after it from the
+    /// same sender, and further parts of an album, belong to that task until it begins.
     fn run(
         &self,
         tx: &Transaction<'_>,
         update: &Update,
         incoming: &Incoming,
     ) -> Result<Option<TaskId>, StoreError> {
-        let (row, run) = (row(update, Some(incoming)), &self.inbound.run);
-        let Some(inbox) = self.inbound.files.as_ref().filter(|_| !incoming.files.is_empty()) else {
-            return enqueue(tx, &row, run);
-        };
         let (chat, album) = (&update.chat, incoming.album.as_deref());
-        let begun = album.map(|album| attachments::open_album(tx, chat, album)).transpose()?.flatten();
-        let task = match begun {
-            Some(task) => store_skipped(tx, &row, "a part of the album before it", run)?.map(|_| task),
-            None => enqueue(tx, &row, run)?,
+        let quiet = self.quiet_after(incoming);
+        let Some(task) = self.task_of(tx, &row(update, Some(incoming)), incoming, quiet)? else {
+            return Ok(None);
         };
-        let Some(task) = task else { return Ok(None) };
-        let directory = &inbox.inbox_of(&chat.session());
-        let origin =
-            Origin { message_id: update.message_id.as_ref(), said: &incoming.text, album, directory };
-        attachments::add(tx, &task, &origin, &incoming.files)?;
+        if let Some(quiet) = quiet {
+            parts::wait(tx, &task, quiet, incoming.sent_at)?;
+        }
+        if let Some(inbox) = self.inbound.files.as_ref().filter(|_| !incoming.files.is_empty()) {
+            let directory = &inbox.inbox_of(&chat.session());
+            let origin =
+                Origin { message_id: update.message_id.as_ref(), said: &incoming.text, album, directory };
+            attachments::add(tx, &task, &origin, &incoming.files)?;
+        }
         Ok(Some(task))
+    }
+
+    /// The task that a message belongs to, which may be a new one; none for an update that is already stored.
+    fn task_of(
+        &self,
+        tx: &Transaction<'_>,
+        row: &IncomingMessage,
+        incoming: &Incoming,
+        quiet: Option<Duration>,
+    ) -> Result<Option<TaskId>, StoreError> {
+        let (chat, run) = (&row.chat, &self.inbound.run);
+        let is_cut = incoming.more_follows && incoming.files.is_empty() && !is_forwarded(incoming);
+        let of_album = incoming.album.as_deref().map(|album| attachments::open_album(tx, chat, album));
+        let begun = match of_album.transpose()?.flatten() {
+            Some(task) => Some((task, "a part of the album before it")),
+            None if quiet.is_some() => {
+                let open = parts::open_task(tx, chat, self.user(incoming).as_deref(), incoming.sent_at)?;
+                open.map(|task| (task, "a part of the message before it"))
+            }
+            None => None,
+        };
+        let Some((task, reason)) = begun else {
+            let Some(task) = enqueue(tx, row, run)? else { return Ok(None) };
+            if quiet.is_some() && is_cut {
+                parts::add(tx, &task, row, is_cut)?;
+            }
+            return Ok(Some(task));
+        };
+        if !store_part(tx, row, &task, reason, run)? {
+            return Ok(None);
+        }
+        parts::begin(tx, &task)?;
+        parts::add(tx, &task, row, is_cut)?;
+        attachments::write_text(tx, &task)?;
+        Ok(Some(task))
+    }
+
+    /// How long the task of a message waits for further ones; none if each message is a task.
+    fn quiet_after(&self, incoming: &Incoming) -> Option<Duration> {
+        let quiet = self.channel.quiet_time();
+        let times = if incoming.more_follows { LONGER } else { 1 };
+        (!quiet.is_zero() && incoming.command.is_none()).then_some(quiet * times)
+    }
+
+    /// Whose messages belong together.
+    fn user(&self, incoming: &Incoming) -> Option<String> {
+        inbox::user_id(&self.channel.name(), incoming.origin.as_ref()?)
     }
 
     /// A message that its sender has changed: its task gets the new text if it has not begun, else the text
@@ -327,6 +380,10 @@ fn row(update: &Update, incoming: Option<&Incoming>) -> IncomingMessage {
         text: incoming.map(|incoming| incoming.text.clone()).unwrap_or_default(),
         origin: incoming.and_then(|incoming| incoming.origin.clone()),
     }
+}
+
+fn is_forwarded(incoming: &Incoming) -> bool {
+    incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some())
 }
 
 /// What people call a chat: a group's title, or the name of the person.

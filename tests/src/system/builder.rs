@@ -27,6 +27,7 @@ impl SystemBuilder {
             .variable("AUTONOUS_LOG_FORMAT", "json")
             .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
             .variable("AUTONOUS_STOP_SECONDS", "1")
+            .variable("AUTONOUS_TELEGRAM_GATHER_MS", "0")
     }
 
     /// Connects the system to a fake Telegram, and allows these chats.

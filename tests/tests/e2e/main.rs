@@ -89,6 +89,7 @@ mod bugfix;
 mod crash;
 mod database_faults;
 mod full_disk;
+mod gathering;
 mod health;
 mod interrupted;
 mod kill;

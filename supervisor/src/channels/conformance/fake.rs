@@ -17,7 +17,7 @@ use protocol::{MessageId, Origin, ReplyFormat, Sender, now_ms};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{MOST, Sent, Service, WINDOW};
+use super::{MOST, QUIET, Sent, Service, WINDOW};
 
 const NAME: ChannelName = ChannelName::new("post");
 
@@ -101,6 +101,10 @@ impl Channel for Post {
 
     fn backlog(&self) -> Option<BacklogLimits> {
         Some(BacklogLimits { window: WINDOW, most: MOST })
+    }
+
+    fn quiet_time(&self) -> Duration {
+        QUIET
     }
 
     fn receive(

@@ -31,6 +31,8 @@ use fake::PostOffice;
 /// Of the messages that waited, at most so many are run in each chat, none older than this.
 pub(super) const MOST: u32 = 2;
 pub(super) const WINDOW: Duration = Duration::from_secs(600);
+/// What is sent with shorter pauses is one task.
+pub(super) const QUIET: Duration = Duration::from_secs(1);
 
 const OWNER: &str = "4711";
 const STRANGER: &str = "4712";
@@ -153,6 +155,18 @@ impl<S: Service> Day<S> {
         self.reply(self.claim().await, "Done at last").await;
     }
 
+    /// What somebody sends in short succession is one task, but a command is none of it.
+    async fn gathering(&self) {
+        for text in ["in one", "and another", "/whoami", "alone"] {
+            self.service.say(OWNER, text, 0);
+        }
+        for text in ["in one\n\nand another", "alone"] {
+            let task = self.claim().await;
+            assert_eq!(task.text, text);
+            self.reply(task, "Done").await;
+        }
+    }
+
     /// A stranger is let in by the owner alone, and counts for themselves.
     async fn pairing(&self) {
         self.service.say(STRANGER, "hello", 0);
@@ -208,12 +222,15 @@ impl<S: Service> Day<S> {
 }
 
 async fn every_channel_has_such_a_day(service: impl Service) {
-    for (text, age_seconds) in [("the first", 9000), ("the second", 3), ("the third", 2), ("the fourth", 1)] {
+    for (text, age_seconds) in
+        [("the first", 9000), ("the second", 30), ("the third", 20), ("the fourth", 10)]
+    {
         service.say(OWNER, text, age_seconds);
     }
     let day = Day::begin(service).await;
     day.backlog().await;
     day.commands().await;
+    day.gathering().await;
     day.pairing().await;
     day.approval().await;
     day.stop.cancel();
@@ -245,6 +262,7 @@ impl Service for FakeTelegram {
             owner: Some(owner),
             group_members: GroupMembers::Admins,
             group_trigger: GroupTrigger::Mention,
+            gather: QUIET,
             pending_window: WINDOW,
             pending_max: MOST,
         };
