@@ -43,6 +43,8 @@ pub struct Waiting {
     pub chat: Chat,
     pub source: String,
     pub kind: String,
+    /// What its sender calls it, or what it is.
+    pub name: String,
     pub path: String,
     /// How often it was tried.
     pub attempt: u32,
@@ -120,7 +122,7 @@ pub fn due(
     limit: usize,
 ) -> Result<Vec<Waiting>, StoreError> {
     let sql = "select attachments.seq, task_id, inbox.channel, inbox.chat_id, source, kind, path,
-                      attachments.attempt
+                      attachments.attempt, coalesce(file_name, 'the ' || kind)
                from attachments join inbox on inbox.id = task_id
                where attachments.state = 'waiting' and attachments.available_at_ms <= ?1
                      and inbox.state = 'queued' and inbox.channel in (select value from json_each(?3))
@@ -153,6 +155,7 @@ fn waiting(row: &Row<'_>) -> rusqlite::Result<Waiting> {
         kind: row.get(5)?,
         path: row.get(6)?,
         attempt: row.get(7)?,
+        name: row.get(8)?,
     })
 }
 

@@ -14,7 +14,7 @@ use channel::attachment::SPEECH;
 use channel::download::{Download, NoDownload};
 use channel::{Channel, ChannelName, Channels, Content, Delivery};
 use futures_util::{Stream, TryStreamExt as _};
-use protocol::{EventId, now_ms};
+use protocol::{EventId, now_ms, visible};
 use reqwest::Body;
 use store::attachments::{self, Fetched, Waiting};
 use store::{Store, StoreError, outbox};
@@ -34,6 +34,10 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// With these pauses, about five minutes.
 const MAX_ATTEMPTS: u32 = 9;
+
+/// After so many attempts the chat is told that a file does not come yet: after seven seconds, if each fails
+/// at once.
+const TOLD_AFTER: u32 = 4;
 
 /// How often the queue is looked at without a wake.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -108,8 +112,8 @@ impl Downloads {
         let (seq, run) = (file.seq, self.run.clone());
         let settled = self.store.write_until_done(move |tx| {
             attachments::settle(tx, &file, &fetched)?;
-            let Fetched::Failed(why) = &fetched else { return Ok(()) };
-            let notice = vec![Content::Text(format!("I could not store the {}. {why}", file.kind))];
+            let Some(notice) = notice(&file, &fetched) else { return Ok(()) };
+            let notice = vec![Content::Text(notice)];
             outbox::queue(tx, None, &file.chat, notice, Delivery::Push, Some(&run)).map(|_| ())
         });
         if let Err(error) = settled.await {
@@ -155,6 +159,17 @@ fn bounded(bytes: Bytes, most: u64, received: Arc<AtomicU64>) -> Body {
         let fits = total <= most;
         async move { if fits { Ok(part) } else { Err(io::Error::other("the file is too large")) } }
     }))
+}
+
+/// What the chat reads about a file: that it failed, or once that it does not come yet.
+fn notice(file: &Waiting, fetched: &Fetched) -> Option<String> {
+    match fetched {
+        Fetched::Failed(why) => Some(format!("I could not store the {}. {why}", file.kind)),
+        Fetched::Later { .. } if file.attempt + 1 == TOLD_AFTER => {
+            Some(format!("I cannot fetch {} yet; I keep trying.", visible::escaped(&file.name)))
+        }
+        Fetched::Later { .. } | Fetched::Stored { .. } => None,
+    }
 }
 
 /// Another time, until there were too many.

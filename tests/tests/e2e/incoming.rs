@@ -256,6 +256,18 @@ fn a_download_that_fails_is_tried_again_while_others_go_on() {
 }
 
 #[test]
+fn a_file_that_does_not_come_is_named_while_it_is_tried_again() {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("one")]));
+    telegram.add_file("f", "content");
+    (0..4).for_each(|_| telegram.fail("getFile", Fault::ServerError));
+    let _system = started(&telegram, &model);
+    telegram.push(ADA.document("f", "film.mp4", "video/mp4", 7));
+    let notice = "I cannot fetch film.mp4 yet; I keep trying.";
+    assert_eq!(texts(&telegram.wait_for_sent(2)), [notice, "one"]);
+    assert!(telegram.progress().iter().any(|sent| sent.text == "Fetching film.mp4"));
+}
+
+#[test]
 fn an_edit_replaces_what_has_not_begun_and_corrects_what_has() {
     let telegram = FakeTelegram::start();
     let (release, held) = std::sync::mpsc::channel::<()>();
