@@ -89,18 +89,21 @@ pub fn asked(connection: &Connection, channel: &ChannelName) -> Result<Vec<Known
 /// A chat waits until the owner of its channel can be asked about it.
 pub fn wait(connection: &Connection, chat: &Chat, title: &str) -> Result<(), StoreError> {
     let sql = "delete from strangers where wrote_at_ms <= ?1";
-    connection.prepare_cached(sql)?.execute([now_ms() - WAIT_MS])?;
+    let now = now_ms();
+    connection.prepare_cached(sql)?.execute([now - WAIT_MS])?;
     let sql = "insert into strangers (channel, chat_id, title, wrote_at_ms)
                select ?1, ?2, ?3, ?4
                where (select count(*) from strangers) < ?5
-                 and not exists (select 1 from pairing_codes where channel = ?1 and chat_id = ?2)
+                 and not exists (select 1 from pairing_codes
+                                 where channel = ?1 and chat_id = ?2 and given_at_ms > ?6)
                on conflict (channel, chat_id) do nothing";
     connection.prepare_cached(sql)?.execute(params![
         chat.channel.as_str(),
         chat.id,
         title,
-        now_ms(),
-        MAX_CODES
+        now,
+        MAX_CODES,
+        now - CODE_LIFE_MS
     ])?;
     Ok(())
 }
@@ -330,6 +333,21 @@ mod tests {
         database.execute_batch("begin").unwrap();
         (0..MAX_CODES).for_each(|chat| assert!(give(&database, chat).is_some()));
         assert_eq!(give(&database, MAX_CODES), None);
+    }
+
+    #[test]
+    fn a_chat_waits_unless_it_has_a_code_that_is_still_good() {
+        let database = TestDatabase::new();
+        let channel = test_chat(1).channel;
+        give(&database, 1).unwrap();
+        wait(&database, &test_chat(1), "A stranger").unwrap();
+        assert_eq!(waiting_strangers(&database, &channel).unwrap(), Vec::<String>::new());
+        database.execute("update pairing_codes set given_at_ms = given_at_ms - 3600000", []).unwrap();
+        wait(&database, &test_chat(1), "A stranger").unwrap();
+        assert_eq!(waiting_strangers(&database, &channel).unwrap(), ["A stranger"]);
+        let next = next_stranger(&database, &channel).unwrap();
+        assert_eq!(next, Some((test_chat(1), "A stranger".to_owned())));
+        assert_ne!(give(&database, 1), None);
     }
 
     #[test]
