@@ -30,7 +30,8 @@ pub(crate) fn message(task: &Task, is_command: bool) -> String {
 
 /// A message as the model reads it. Words that were only passed on are no request: they are marked as data.
 fn signed(text: &str, origin: Option<&Origin>) -> String {
-    let Some(origin) = origin else { return text.to_owned() };
+    let says = |origin: &&Origin| origin.from.is_some() || origin.scheduled.is_some();
+    let Some(origin) = origin.filter(says) else { return text.to_owned() };
     let chat = origin.chat.as_ref().map(|chat| format!(", in the group “{chat}”")).unwrap_or_default();
     let topic = origin.topic.as_ref().map(|topic| format!(", topic {topic}")).unwrap_or_default();
     let from = origin.from.as_ref().map_or_else(|| "this chat".to_owned(), Sender::to_string);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use process::Secret;
-use protocol::task::SCHEDULED_TASK;
+use protocol::task::{SCHEDULED_TASK, UNATTENDED_TASK};
 use protocol::{CallState, Envelope, ErrorCode, EventId, SessionId, Task, ToolError, ToolSpec, now_ms};
 use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
@@ -127,8 +127,11 @@ impl ToolClient {
             .header("X-Parent-Event-Id", caller.turn_id.as_str())
             .header("Idempotency-Key", key)
             .body(call.arguments.clone());
-        let is_scheduled = caller.task.origin.as_ref().is_some_and(|origin| origin.scheduled.is_some());
+        let origin = caller.task.origin.as_ref();
+        let is_scheduled = origin.is_some_and(|origin| origin.scheduled.is_some());
         let request = if is_scheduled { request.header(SCHEDULED_TASK, "true") } else { request };
+        let is_unattended = origin.is_some_and(|origin| origin.is_unattended);
+        let request = if is_unattended { request.header(UNATTENDED_TASK, "true") } else { request };
         let answer = self.send_until_answered(waiting(request, wait)).await?;
         self.catalogue.note(&answer.headers);
         self.read(&answer)

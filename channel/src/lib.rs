@@ -225,6 +225,11 @@ impl Channels {
         self.iter().find(|channel| channel.name() == *name)
     }
 
+    /// Whether somebody can be asked about calls that wait for a person.
+    pub fn have_approvers(&self) -> bool {
+        self.iter().any(|one| one.delivery() == Delivery::Push && !one.access().approvers().is_empty())
+    }
+
     /// The channel for messages that people send through the control port: the first one that is not pulled.
     pub fn outgoing(&self) -> Option<&Arc<dyn Channel>> {
         self.iter().find(|channel| channel.delivery() != Delivery::Pull)

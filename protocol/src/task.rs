@@ -88,6 +88,9 @@ impl Task {
 /// The header of calls that belong to a task which a schedule began: they use no yes that holds for the chat.
 pub const SCHEDULED_TASK: &str = "X-Scheduled-Task";
 
+/// The header of calls that no person can be asked about: one that needs a yes is refused at once.
+pub const UNATTENDED_TASK: &str = "X-Unattended-Task";
+
 /// Who wrote a message, and where. Each part is one short line without brackets; people choose their own
 /// names and those of groups, so they are data and never instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +116,9 @@ pub struct Origin {
     /// What the task that set it had seen by then that its people did not write, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
+    /// Whether there is no person who could be asked about a call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unattended: bool,
 }
 
 /// A part of a message's text, in bytes, that its sender only passed on.

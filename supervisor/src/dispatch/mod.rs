@@ -196,7 +196,10 @@ impl Dispatcher {
         match self.claim().await {
             Ok(Work::Task(task, past)) => {
                 state.turn = None;
-                let line = self.task_template.task(&task, *past, &self.run);
+                let mut line = self.task_template.task(&task, *past, &self.run);
+                if let Some(origin) = &mut line.origin {
+                    origin.is_unattended &= !self.channels.have_approvers();
+                }
                 let (id, attempt, now) = (task.id.clone(), task.attempt, Instant::now());
                 let progress_by = now + self.progress_limit();
                 state.running =

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use harness::fake_model::results;
 use harness::http::Request;
-use harness::{FakeModel, ModelReply, System, binaries, wait};
+use harness::pty::Terminal;
+use harness::{FakeModel, FakeTelegram, ModelReply, System, binaries, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
@@ -114,31 +115,67 @@ fn a_persons_time_is_not_the_tasks_and_a_no_reaches_the_model_with_its_reason() 
     }
 }
 
+/// `supervisor chat` with a message, where nothing is a terminal.
+fn unattended_chat(system: &System) -> Command {
+    let mut chat = Command::new(binaries::path_of("supervisor"));
+    chat.arg("--data-dir").arg(system.dir().data()).args(["chat", "write it", "--wait", "60"]);
+    chat.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    chat
+}
+
 #[test]
-fn a_message_from_the_command_line_says_at_once_that_nobody_was_asked_and_how_to_decide() {
+fn with_nobody_to_ask_a_call_is_refused_at_once_with_the_line_that_replays_it() {
     let model = writing_model();
     let system = system(&model, &[]);
-    let mut chat = Command::new(binaries::path_of("supervisor"))
-        .arg("--data-dir")
-        .arg(system.dir().data())
-        .args(["chat", "write it", "--wait", "60"])
-        .env_clear()
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let output = unattended_chat(&system).output().unwrap();
+    let (reply, said) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_says(
+        &said,
+        &["`write` needs the approval of a person (it writes)", "nobody can be asked", "policy.toml"],
+    );
+    assert_says(&reply, &["APPROVAL_REQUIRED", "curl -sS -X POST", "/tools/write"]);
+    assert_eq!(written(&system), "");
+    let all = system.ask_as_approver(Request::get("/approvals")).json();
+    assert_eq!(all["approvals"], json!([]), "no question is open");
+    // A message of a program that decides itself waits, and so does one where a chat has an approver.
+    let task = system.say("write it");
+    grant(&system, &pending(&system));
+    assert!(system.reply(&task).contains("exit 0"));
+}
+
+#[test]
+fn a_message_from_a_terminal_says_at_once_that_nobody_was_asked_and_how_to_decide() {
+    let model = writing_model();
+    let system = system(&model, &[]);
+    let variables = system.dir().variables();
+    let program = binaries::path_of("supervisor");
+    let chat = Terminal::start(&program, &["chat", "write it"], &variables, system.dir(), 200);
+    let said = chat.wait_for("or refuse it with", 0);
+    assert_says(&said, &["`write` waits for a person's decision", "it writes", "Nobody was asked"]);
+    system.shown(&["approve", approved_by(&said)]);
+    chat.wait_for("I was told", 0);
+    assert_eq!(chat.shown().matches("Nobody was asked").count(), 1, "it is said once");
+    assert_eq!(written(&system), "x\n");
+}
+
+#[test]
+fn where_a_chat_has_an_approver_an_unattended_message_waits_for_that_persons_decision() {
+    let (model, telegram) = (writing_model(), FakeTelegram::start());
+    let system = System::builder().model(&model).telegram(&telegram, "7").policy(RULES).start();
+    let mut chat = unattended_chat(&system).spawn().unwrap();
     let mut said = BufReader::new(chat.stderr.take().unwrap()).lines().map(Result::unwrap);
     let first = said.next().unwrap();
-    assert_says(&first, &["`write` waits for a person's decision", "it writes", "Nobody was asked"]);
-    let how = said.next().unwrap();
-    let words: Vec<&str> = how.split('`').nth(1).expect("a command").split(' ').skip(1).collect();
-    assert_eq!(words[0], "approve", "{how}");
-    system.shown(&words);
+    assert_says(&first, &["`write` waits for a person's decision", "were asked in their chats"]);
+    system.shown(&["approve", approved_by(&said.next().unwrap())]);
     let output = chat.wait_with_output().unwrap();
     assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("I was told"));
-    assert_eq!(said.next(), None, "it is said once");
-    assert_eq!(written(&system), "x\n");
+    assert_eq!((said.next(), written(&system).as_str()), (None, "x\n"));
+}
+
+/// The ID in the line that says how to allow a call.
+fn approved_by(said: &str) -> &str {
+    said.split("`supervisor approve ").nth(1).and_then(|rest| rest.split('`').next()).expect("a command")
 }
 
 #[test]

@@ -34,12 +34,16 @@ them as arguments:
 ";
 
 /// The optional headers of a call.
-const HEADERS: [(&str, &str); 8] = [
+const HEADERS: [(&str, &str); 9] = [
     ("X-Session-Id", "The session whose reads and locks the call uses; `default` if absent."),
     ("X-Task-Id", "The task that the call belongs to."),
     (
         protocol::task::SCHEDULED_TASK,
         "With any value: the task was set earlier and nobody asks now, so no yes for a chat covers it.",
+    ),
+    (
+        protocol::task::UNATTENDED_TASK,
+        "With any value: no person can be asked, so a call that needs a yes is refused at once without one.",
     ),
     ("X-Parent-Event-Id", "The parent of the call's event."),
     ("X-Request-Id", "The caller's own ID for this request; echoed in the response."),

@@ -70,6 +70,7 @@ pub(super) fn request_of(
         token_sha256: access.caller(headers).map(|caller| sha256(caller.as_bytes())),
         wait: wait_of(headers)?,
         is_scheduled: headers.contains_key(protocol::task::SCHEDULED_TASK),
+        is_unattended: headers.contains_key(protocol::task::UNATTENDED_TASK),
         attachment: None,
     })
 }

@@ -59,11 +59,15 @@ impl Asking {
         if call.attachment.is_some() {
             return Err(self.refused(call, &verdict, None, "and nobody can be asked about a raw file"));
         }
+        if call.info.is_unattended {
+            return self.standing(call, &verdict, approvals).await;
+        }
         let until = Instant::now() + call.wait;
         let mut changed = approvals.watch();
         loop {
             changed.borrow_and_update();
-            let pending = match self.look(call, &verdict, approvals).await? {
+            let question = self.question(call, &verdict)?;
+            let pending = match blocking(question, approvals, Question::put).await? {
                 Answer::Granted(permit) => {
                     call.permit = Some(permit);
                     return Ok(());
@@ -91,15 +95,23 @@ impl Asking {
         }
     }
 
-    /// The state of the call now.
-    async fn look(
+    /// Passes with a yes that was given before.
+    async fn standing(
         &self,
-        call: &PendingCall,
+        call: &mut PendingCall,
         verdict: &Verdict,
         approvals: &Arc<Approvals>,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<(), Stop> {
+        let question = self.question(call, verdict)?;
+        let standing = |question: Question, approvals: &Approvals| Ok(question.standing(approvals));
+        call.permit = blocking(question, approvals, standing).await?;
+        let what = "and nobody can be asked: its task is unattended";
+        call.permit.as_ref().map(|_| ()).ok_or_else(|| self.refused(call, verdict, None, what))
+    }
+
+    fn question(&self, call: &PendingCall, verdict: &Verdict) -> Result<Question, Stop> {
         let (tool, arguments) = call.parts()?;
-        let question = Question {
+        Ok(Question {
             asking: self.clone(),
             tool: Arc::clone(tool),
             arguments: arguments.clone(),
@@ -107,13 +119,7 @@ impl Asking {
             caller: call.caller(),
             token_sha256: call.token_sha256.clone(),
             verdict: verdict.clone(),
-        };
-        let approvals = Arc::clone(approvals);
-        let asked = tokio::task::spawn_blocking(move || question.put(&approvals)).await;
-        asked.map_err(|error| {
-            tracing::error!(%error, "a person could not be asked");
-            ToolError::new(ErrorCode::Internal, "A person could not be asked; the call was not run.")
-        })?
+        })
     }
 
     /// The refusal of a call that a person would have to allow.
@@ -126,18 +132,19 @@ impl Asking {
     ) -> Stop {
         let (tool, reason) = (&call.info.tool, &verdict.reason);
         let message = format!("`{tool}` needs the approval of a person ({reason}), {what}.");
+        let replay = Replay::of(call, &self.settings.url, self.settings.token_variable);
         let hint = match approval.map(|approval| approval.state) {
             Some(ApprovalState::Pending) => {
-                "Send the same call again once it is approved; `Prefer: wait=N` waits for that."
+                "Send the same call again once it is approved; `Prefer: wait=N` waits for that.".into()
             }
-            Some(_) => "Go on without it, or ask the user; the same call would ask again.",
-            None => "Do not repeat the call; tell the user, who can change policy.toml.",
+            Some(_) => "Go on without it, or ask the user; the same call would ask again.".into(),
+            None => replay.hint(),
         };
         let error = ToolError::new(ErrorCode::ApprovalRequired, message).with_hint(hint);
         let mut data = json!({
             "reason": verdict.reason,
             "rule": verdict.rule,
-            "replay": Replay::of(call, &self.settings.url, self.settings.token_variable),
+            "replay": replay,
         });
         if let Some(approval) = approval {
             data["approval_id"] = json!(approval.id);
@@ -146,6 +153,20 @@ impl Asking {
         }
         Stop::Refused(Failure::with_data(error, &data))
     }
+}
+
+/// Looks at a question on a thread that may wait for files.
+async fn blocking<T: Send + 'static>(
+    question: Question,
+    approvals: &Arc<Approvals>,
+    look: impl FnOnce(Question, &Approvals) -> Result<T, Stop> + Send + 'static,
+) -> Result<T, Stop> {
+    let approvals = Arc::clone(approvals);
+    let looked = tokio::task::spawn_blocking(move || look(question, &approvals)).await;
+    looked.map_err(|error| {
+        tracing::error!(%error, "a person could not be asked");
+        ToolError::new(ErrorCode::Internal, "A person could not be asked; the call was not run.")
+    })?
 }
 
 async fn expire(approvals: &Arc<Approvals>) -> bool {
@@ -173,10 +194,19 @@ struct Shown {
 }
 
 impl Question {
+    fn wanted(&self) -> Wanted {
+        let touches = self.tool.touches(&self.arguments, &self.info.ids.session);
+        wanted(&self.info, &self.verdict, touches)
+    }
+
+    /// A yes that was given before and covers the call.
+    fn standing(&self, approvals: &Approvals) -> Option<Permit> {
+        approvals.standing(&self.wanted())
+    }
+
     fn put(self, approvals: &Approvals) -> Result<Answer, Stop> {
         let session = &self.info.ids.session;
-        let touches = self.tool.touches(&self.arguments, session);
-        let wanted = wanted(&self.info, &self.verdict, touches);
+        let wanted = self.wanted();
         if let Some(permit) = approvals.standing(&wanted) {
             return Ok(Answer::Granted(permit));
         }

@@ -25,6 +25,8 @@ pub(super) struct CallInfo {
     pub(super) risk: Risk,
     /// Whether its task was set earlier.
     pub(super) is_scheduled: bool,
+    /// Whether no person can be asked about it.
+    pub(super) is_unattended: bool,
     pub(super) request_id: Option<String>,
     pub(super) traceparent: Option<String>,
     pub(super) since: Instant,
@@ -91,6 +93,7 @@ impl PendingCall {
             tool: arguments::elide(&request.tool, 60),
             risk: tool.as_ref().map_or(Risk::Low, |tool| tool.spec().risk),
             is_scheduled: request.is_scheduled,
+            is_unattended: request.is_unattended,
             request_id: request.request_id,
             traceparent: request.traceparent,
             since: Instant::now(),

@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 
 use super::call::PendingCall;
 
+/// The longest line that a hint repeats; the data of the answer always has it.
+const MAX_HINT_BYTES: usize = 2000;
+
 /// A request that can be sent again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Replay {
@@ -39,6 +42,18 @@ impl Replay {
         );
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         Self { curl, request: Request { path, headers, body } }
+    }
+
+    /// What a caller can do about a call that no person can be asked about.
+    pub(super) fn hint(&self) -> String {
+        let line = &self.curl;
+        if line.len() > MAX_HINT_BYTES {
+            return "Do not repeat the call; tell the user, who can change policy.toml.".to_owned();
+        }
+        format!(
+            "Do not repeat the call; tell the user, who can change policy.toml, or send it where a person can \
+             be asked: {line}"
+        )
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Request {
     pub wait: Duration,
     /// Whether a schedule began its task, so that no person asks for it now. It uses no yes for the chat.
     pub is_scheduled: bool,
+    /// Whether no person can be asked about it.
+    pub is_unattended: bool,
     /// What comes with a transfer; none for a tool.
     pub attachment: Option<Attachment>,
 }
@@ -50,6 +52,7 @@ impl Request {
             token_sha256: None,
             wait: Duration::ZERO,
             is_scheduled: false,
+            is_unattended: false,
             attachment: None,
         }
     }

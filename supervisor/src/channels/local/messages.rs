@@ -9,7 +9,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use channel::Chat;
 use channel::update::{Incoming, Kind, Update};
-use protocol::{TaskId, now_ms};
+use protocol::{Origin, TaskId, now_ms};
 use serde::{Deserialize, Serialize};
 use store::inbox::{self, MessageStatus};
 use tokio::time::{Instant, sleep_until};
@@ -23,7 +23,7 @@ use crate::reception::Reception;
 /// The longest that a request may wait for a reply.
 const MAX_WAIT_SECONDS: u64 = 600;
 
-const HINT: &str = "Send {\"text\": \"…\"}, optionally with \"chat\".";
+const HINT: &str = "Send {\"text\": \"…\"}, optionally with \"chat\" and \"unattended\".";
 const WAIT_HINT: &str = "The only parameter is ?wait_seconds=, 0 to 600.";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub(crate) struct NewMessage {
     pub text: String,
     #[serde(default = "local")]
     pub chat: String,
+    /// Whether its sender cannot be asked about calls that need a person.
+    #[serde(default)]
+    pub unattended: bool,
 }
 
 /// The query of `GET /messages/{task_id}`.
@@ -50,7 +53,9 @@ pub(crate) async fn post_message(
 ) -> Result<(StatusCode, Json<MessageStatus>), ControlError> {
     let message = validate(body::parse(&headers, body, HINT)?)?;
     let chat = Chat::new(NAME, &message.chat);
-    let kind = Kind::Message(Box::new(Incoming::text(&message.text, now_ms() / 1000)));
+    let mut incoming = Incoming::text(&message.text, now_ms() / 1000);
+    incoming.origin = message.unattended.then(|| Origin { is_unattended: true, ..Origin::default() });
+    let kind = Kind::Message(Box::new(incoming));
     let update = Update { id: None, chat, message_id: None, kind };
     let channel = control.channels.get(&NAME).ok_or(ControlError::NoSuchRoute)?;
     let mut reception = Reception::new(Arc::clone(channel), control.inbound.clone());

@@ -62,7 +62,7 @@ struct Conversation<'a> {
 impl Conversation<'_> {
     /// Sends a message and waits for its reply, with a question for each call that waits for a person.
     fn send(&self, text: String, lines: &mut Lines<'_>) -> Result<Waited, CommandError> {
-        let message = NewMessage { text, chat: self.chat.to_owned() };
+        let message = NewMessage { text, chat: self.chat.to_owned(), unattended: false };
         let mut asked = BTreeSet::new();
         let mut waited = self.runtime.block_on(async { self.wait(&asked)?.for_reply(message, None).await });
         while let Ok(Waited::Asks { task, approval }) = &waited {

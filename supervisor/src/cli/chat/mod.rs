@@ -72,7 +72,8 @@ pub(super) fn run(
     };
     let client = ControlClient::new(data)?;
     let waited = runtime.block_on(async {
-        let message = NewMessage { text, chat: arguments.chat };
+        let unattended = terminals.stderr.is_none();
+        let message = NewMessage { text, chat: arguments.chat, unattended };
         let wait = ReplyWait::new(&client, data, terminals.stderr)?;
         wait.for_reply(message, Some(Duration::from_secs(arguments.wait))).await
     })?;

@@ -65,6 +65,15 @@ pub(super) async fn how_to_answer(client: &ControlClient, id: &EventId, others: 
     visible::escaped(&text).into_owned()
 }
 
+/// That a call was refused because no person allowed it, and how to be asked.
+pub(super) fn refused(why: &str) -> String {
+    let text = format!(
+        "{why}\nTo be asked, run `supervisor chat` on a terminal, or pair an approver's chat; to allow such \
+         calls without a question, write a rule in policy.toml."
+    );
+    visible::escaped(&text).into_owned()
+}
+
 fn short(id: &EventId) -> &str {
     &id.as_str()[id.as_str().len().saturating_sub(8)..]
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use protocol::{EventId, TaskId};
+use protocol::{ErrorCode, EventBody, EventId, TaskId};
 use store::inbox::MessageStatus;
 use store::queries::watch::Watcher;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -110,6 +110,9 @@ impl<'a> ReplyWait<'a> {
                 status = &mut reply => {
                     let status: MessageStatus = status?;
                     if !status.is_open() {
+                        if let Some(shown) = &mut shown {
+                            self.redraw(shown, since.elapsed()).await?;
+                        }
                         return Ok(Waited::Ended(status));
                     }
                     let left = left(since, patience);
@@ -141,6 +144,9 @@ impl<'a> ReplyWait<'a> {
     async fn redraw(&self, shown: &mut Shown, waited: Duration) -> Result<Option<EventId>, CommandError> {
         if let Some(line) = shown.next(waited)? {
             self.draw(&line);
+        }
+        for refused in shown.refused.drain(..) {
+            print_error(&question::refused(&refused));
         }
         match &self.asked {
             Some(known) => Ok(shown.progress.asked().filter(|approval| !known.contains(*approval)).cloned()),
@@ -200,13 +206,23 @@ struct Shown {
     line: String,
     /// The call that waits for a person, since when, and whether we have said so.
     waits: Option<(EventId, Instant, bool)>,
+    /// Why calls were refused because no person could be asked.
+    refused: Vec<String>,
 }
 
 impl Shown {
     fn new(data: &DataDir, task: &TaskId, screen: Option<Screen>) -> Result<Self, CommandError> {
         let watcher = Watcher::of_task(&data.database(), task.as_str())?;
         let progress = Progress::default();
-        Ok(Self { watcher, progress, screen, is_stopping: false, line: String::new(), waits: None })
+        Ok(Self {
+            watcher,
+            progress,
+            screen,
+            is_stopping: false,
+            line: String::new(),
+            waits: None,
+            refused: Vec::new(),
+        })
     }
 
     /// A call that waits for a person, and whether others were asked about it; each call once.
@@ -227,6 +243,13 @@ impl Shown {
     fn next(&mut self, waited: Duration) -> Result<Option<String>, CommandError> {
         for event in self.watcher.newer()? {
             self.progress.take(&event);
+            if let EventBody::ToolCallFailed(failed) = event.body
+                && let Some(failure) = failed.call.failure
+                && failure.error_code == ErrorCode::ApprovalRequired.as_str()
+                && self.progress.asked().is_none()
+            {
+                self.refused.push(failure.error);
+            }
         }
         let Some(screen) = self.screen else { return Ok(None) };
         // In the last column, some terminals begin a new line.
