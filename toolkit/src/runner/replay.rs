@@ -51,8 +51,8 @@ impl Replay {
             return "Do not repeat the call; tell the user, who can change policy.toml.".to_owned();
         }
         format!(
-            "Do not repeat the call; tell the user, who can change policy.toml, or send it where a person can \
-             be asked: {line}"
+            "Do not repeat the call; tell the user, who can change policy.toml, or send it where a person \
+             can be asked: {line}"
         )
     }
 }
