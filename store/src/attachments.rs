@@ -17,6 +17,11 @@ pub const INBOX: &str = "inbox";
 /// How far away a task is held. Nothing waits for this time to come.
 const HELD_MS: i64 = 10 * 365 * 24 * 3600 * 1000;
 
+/// A file that has not come after this time is late, and so is one that was tried so often: after seven
+/// seconds, if each attempt fails at once.
+const LATE_MS: i64 = 20_000;
+const LATE_ATTEMPTS: u32 = 4;
+
 /// How long after the newest part of an album another one may come.
 pub(crate) const ALBUM_PAUSE_MS: i64 = 1500;
 
@@ -133,12 +138,49 @@ pub fn due(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// When the next file of these channels is due that is to be tried again.
+/// When the next file of these channels is to be tried again, or is late.
 pub fn next_due(connection: &Connection, channels: &[ChannelName]) -> Result<Option<i64>, StoreError> {
-    let sql = "select min(attachments.available_at_ms) from attachments join inbox on inbox.id = task_id
-               where attachments.state = 'waiting' and inbox.state = 'queued'
-                     and inbox.channel in (select value from json_each(?1))";
-    Ok(connection.prepare_cached(sql)?.query_row([names(channels)], |row| row.get(0))?)
+    let sql = "select min(due_ms) from (
+                   select case when available_at_ms > ?2 then available_at_ms end as due_ms from files
+                   union all select case when steps_aside = 0 then created_at_ms + ?3 end from files)";
+    let sql = format!(
+        "with files as (
+             select attachments.available_at_ms, attachments.created_at_ms, steps_aside
+             from attachments join inbox on inbox.id = task_id
+             where attachments.state = 'waiting' and inbox.state = 'queued'
+                   and inbox.channel in (select value from json_each(?1)))
+         {sql}"
+    );
+    let values = params![names(channels), now_ms(), LATE_MS];
+    Ok(connection.prepare_cached(&sql)?.query_row(values, |row| row.get(0))?)
+}
+
+/// Makes the files of a channel due that wait for another attempt.
+pub fn try_again(connection: &Connection, channel: &ChannelName) -> Result<(), StoreError> {
+    let sql = "update attachments set available_at_ms = ?2
+               where state = 'waiting' and available_at_ms > ?2
+                     and task_id in (select id from inbox where state = 'queued' and channel = ?1)";
+    connection.prepare_cached(sql)?.execute(params![channel.as_str(), now_ms()])?;
+    Ok(())
+}
+
+/// Lets later tasks of their chats go before the tasks whose files are late. Returns a file of each.
+pub fn step_aside(connection: &Connection, channels: &[ChannelName]) -> Result<Vec<Waiting>, StoreError> {
+    let sql = "select min(attachments.seq), task_id, inbox.channel, inbox.chat_id, source, kind, path,
+                      attachments.attempt, coalesce(file_name, 'the ' || kind)
+               from attachments join inbox on inbox.id = task_id
+               where attachments.state = 'waiting' and inbox.state = 'queued' and steps_aside = 0
+                     and (attachments.created_at_ms <= ?1 or attachments.attempt >= ?2)
+                     and inbox.channel in (select value from json_each(?3))
+               group by task_id order by 1";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map(params![now_ms() - LATE_MS, LATE_ATTEMPTS, names(channels)], waiting)?;
+    let late: Vec<Waiting> = rows.collect::<Result<_, _>>()?;
+    let mut aside = connection.prepare_cached("update inbox set steps_aside = 1 where id = ?1")?;
+    for file in &late {
+        aside.execute([file.task.as_str()])?;
+    }
+    Ok(late)
 }
 
 /// The names as an array in JSON.
@@ -189,7 +231,8 @@ pub fn release(connection: &Connection, task: &TaskId) -> Result<(), StoreError>
     let Some(newest) = newest.filter(|_| waiting == 0) else { return Ok(()) };
     let now = now_ms();
     let due = if is_album == Some(true) { now.max(newest + ALBUM_PAUSE_MS) } else { now };
-    let sql = "update inbox set available_at_ms = ?2, updated_at_ms = ?3 where id = ?1 and state = 'queued'";
+    let sql = "update inbox set available_at_ms = ?2, updated_at_ms = ?3, steps_aside = 0
+               where id = ?1 and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![task.as_str(), due, now])?;
     write_text(connection, task)
 }
@@ -325,6 +368,28 @@ mod tests {
         assert!(first.path.starts_with("/state/inbox/test-1/12-1-") && first.path.ends_with(".jpg"));
         assert_eq!(images(&database, &task).unwrap(), [first.path]);
         assert!(due(&database, &[CHANNEL], 9).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_task_whose_files_are_late_lets_later_ones_of_its_chat_go_first() {
+        let database = TestDatabase::new();
+        let (first, second) =
+            (database.enqueue(test_chat(1), "look"), database.enqueue(test_chat(1), "hello"));
+        add(&database, &first, "look", None, &[photo("a")]);
+        let step_aside = || super::step_aside(&database, &[CHANNEL]).unwrap().len();
+        assert_eq!(step_aside(), 0);
+        assert!(next_due(&database, &[CHANNEL]).unwrap().unwrap() > now_ms() + LATE_MS / 2);
+        assert!(matches!(database.try_claim(), Claim::Nothing { .. }));
+        database.execute("update attachments set created_at_ms = created_at_ms - ?1", [LATE_MS]).unwrap();
+        assert_eq!((step_aside(), step_aside()), (1, 0), "its chat is told once");
+        let running = database.claim();
+        assert_eq!(running.id, second);
+        let [file] = due(&database, &[CHANNEL], 9).unwrap().try_into().unwrap();
+        settle(&database, &file, &Fetched::Failed("gone".to_owned())).unwrap();
+        assert!(matches!(database.try_claim(), Claim::Nothing { .. }), "two of one chat never run at once");
+        assert!(database.end(&running, crate::fixture::done("ok")));
+        let third = database.enqueue(test_chat(1), "third");
+        assert_eq!(database.claim().id, first, "its place is before {third} again");
     }
 
     #[test]

@@ -176,7 +176,8 @@ impl World {
             "a chat's next task is not its oldest, or it runs already",
             "select chat_id from inbox where state in ('queued', 'in_progress') group by chat_id
              having (select next_seq from chat_turns where chat_turns.chat_id = inbox.chat_id)
-                 is not case when sum(state = 'in_progress') = 0 then min(seq) end
+                 is not case when sum(state = 'in_progress') = 0
+                     then min(seq) filter (where steps_aside = 0) end
              union all select chat_id from chat_turns where next_seq is not null and not exists (
                  select 1 from inbox where seq = next_seq and state = 'queued'
                      and inbox.chat_id = chat_turns.chat_id)",

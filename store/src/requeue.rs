@@ -139,7 +139,7 @@ impl Ended {
 
 fn requeue(connection: &Connection, id: &TaskId, by: &str, run: &EventId) -> Result<(), StoreError> {
     let sql = "update inbox
-               set state = 'queued', attempt_base = attempt, requeues = requeues + 1,
+               set state = 'queued', steps_aside = 0, attempt_base = attempt, requeues = requeues + 1,
                    cancel_requested_by = null, failing_since_ms = null,
                    available_at_ms = ?2, updated_at_ms = ?2, finished_at_ms = null
                where id = ?1 and state in ('done', 'dead', 'cancelled', 'skipped')

@@ -13,9 +13,11 @@ use std::time::Duration;
 use channel::attachment::SPEECH;
 use channel::download::{Download, NoDownload};
 use channel::{Channel, ChannelName, Channels, Content, Delivery};
+use futures_util::future::select_all;
 use futures_util::{Stream, TryStreamExt as _};
 use protocol::{EventId, now_ms, visible};
 use reqwest::Body;
+use rusqlite::Transaction;
 use store::attachments::{self, Fetched, Waiting};
 use store::{Store, StoreError, outbox};
 use tokio::sync::Notify;
@@ -34,10 +36,6 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// With these pauses, about five minutes.
 const MAX_ATTEMPTS: u32 = 9;
-
-/// After so many attempts the chat is told that a file does not come yet: after seven seconds, if each fails
-/// at once.
-const TOLD_AFTER: u32 = 4;
 
 /// How often the queue is looked at without a wake.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -62,6 +60,7 @@ impl Downloads {
     pub(crate) async fn run(self, stop: CancellationToken) {
         let this = Arc::new(self);
         let (mut running, mut in_hand) = (JoinSet::new(), HashSet::new());
+        let mut breaks = vec![0; this.channels.iter().count()];
         loop {
             let wait = match this.begin(&mut running, &mut in_hand).await {
                 Ok(wait) => wait,
@@ -74,6 +73,7 @@ impl Downloads {
                 () = stop.cancelled() => return,
                 Some(ended) = running.join_next() => drop(ended.map(|seq| in_hand.remove(&seq))),
                 () = this.arrived.notified() => {}
+                channel = back(&this.channels, &mut breaks) => this.try_again(channel).await,
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -88,7 +88,12 @@ impl Downloads {
         // The files of a channel that is off wait, and keep no others waiting.
         let working = self.channels.iter().filter(|channel| channel.delivery() != Delivery::Off);
         let working: Vec<ChannelName> = working.map(|channel| channel.name()).collect();
+        let run = self.run.clone();
         let look = self.store.write(move |tx| {
+            for late in attachments::step_aside(tx, &working)? {
+                let name = visible::escaped(&late.name);
+                tell(tx, &late, format!("I cannot fetch {name} yet; I keep trying."), &run)?;
+            }
             Ok((attachments::due(tx, &working, 4 * AT_ONCE)?, attachments::next_due(tx, &working)?))
         });
         let (due, next) = look.await?;
@@ -104,6 +109,13 @@ impl Downloads {
         Ok(until.unwrap_or(LOOK_EVERY).min(LOOK_EVERY))
     }
 
+    /// Makes all files of a channel due that wait for another attempt.
+    async fn try_again(&self, channel: ChannelName) {
+        if let Err(error) = self.store.write(move |tx| attachments::try_again(tx, &channel)).await {
+            tracing::error!(%error, "could not fetch files at once after a break of the network");
+        }
+    }
+
     async fn fetch_and_settle(&self, channel: &dyn Channel, file: Waiting) -> i64 {
         let fetched = match tokio::time::timeout(LONGEST_FETCH, self.fetch(channel, &file)).await {
             Ok(fetched) => fetched,
@@ -112,9 +124,12 @@ impl Downloads {
         let (seq, run) = (file.seq, self.run.clone());
         let settled = self.store.write_until_done(move |tx| {
             attachments::settle(tx, &file, &fetched)?;
-            let Some(notice) = notice(&file, &fetched) else { return Ok(()) };
-            let notice = vec![Content::Text(notice)];
-            outbox::queue(tx, None, &file.chat, notice, Delivery::Push, Some(&run)).map(|_| ())
+            match &fetched {
+                Fetched::Failed(why) => {
+                    tell(tx, &file, format!("I could not store the {}. {why}", file.kind), &run)
+                }
+                Fetched::Later { .. } | Fetched::Stored { .. } => Ok(()),
+            }
         });
         if let Err(error) = settled.await {
             tracing::error!(%error, "could not store what became of a file");
@@ -151,6 +166,17 @@ impl Downloads {
     }
 }
 
+/// Resolves with a channel whose service can be reached again after a break. `breaks` are those seen of each.
+async fn back(channels: &Channels, breaks: &mut [u64]) -> ChannelName {
+    let again = channels.iter().zip(breaks).map(|(channel, seen)| {
+        Box::pin(async move {
+            *seen = channel.reach().again(*seen).await;
+            channel.name()
+        })
+    });
+    select_all(again).await.0
+}
+
 /// The bytes of a download, as long as they are not too many.
 fn bounded(bytes: Bytes, most: u64, received: Arc<AtomicU64>) -> Body {
     Body::wrap_stream(bytes.and_then(move |part| {
@@ -161,15 +187,9 @@ fn bounded(bytes: Bytes, most: u64, received: Arc<AtomicU64>) -> Body {
     }))
 }
 
-/// What the chat reads about a file: that it failed, or once that it does not come yet.
-fn notice(file: &Waiting, fetched: &Fetched) -> Option<String> {
-    match fetched {
-        Fetched::Failed(why) => Some(format!("I could not store the {}. {why}", file.kind)),
-        Fetched::Later { .. } if file.attempt + 1 == TOLD_AFTER => {
-            Some(format!("I cannot fetch {} yet; I keep trying.", visible::escaped(&file.name)))
-        }
-        Fetched::Later { .. } | Fetched::Stored { .. } => None,
-    }
+/// Tells the chat of a file something about it.
+fn tell(tx: &Transaction<'_>, file: &Waiting, text: String, run: &EventId) -> Result<(), StoreError> {
+    outbox::queue(tx, None, &file.chat, vec![Content::Text(text)], Delivery::Push, Some(run)).map(|_| ())
 }
 
 /// Another time, until there were too many.

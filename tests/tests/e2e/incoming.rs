@@ -268,6 +268,41 @@ fn a_file_that_does_not_come_is_named_while_it_is_tried_again() {
 }
 
 #[test]
+fn what_is_written_behind_a_file_that_hangs_is_answered_within_twenty_seconds_or_so() {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::start(|_| says("I see it.")));
+    telegram.add_file("f", "content");
+    telegram.hold_downloads(true);
+    let system = started(&telegram, &model);
+    telegram.push(ADA.document("f", "film.mp4", "video/mp4", 7));
+    wait::until_true("the download has begun", || telegram.downloads() > 0);
+    telegram.push(ADA.text("are you there?"));
+    let notice = "I cannot fetch film.mp4 yet; I keep trying.";
+    assert_eq!(texts(&telegram.wait_for_sent(2)), [notice, "I see it."]);
+    telegram.hold_downloads(false);
+    assert_eq!(texts(&telegram.wait_for_sent(3))[2], "I see it.");
+    assert_eq!(system.database().task_states(), ["done", "done"]);
+    assert_eq!(stored(&system).len(), 1);
+}
+
+#[test]
+fn files_are_fetched_at_once_after_a_break_of_the_network() {
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::start(|_| says("I see it.")));
+    telegram.add_file("f", "content");
+    telegram.fail("getFile", Fault::ServerError);
+    let system = started(&telegram, &model);
+    telegram.push(ADA.document("f", "a.txt", "text/plain", 7));
+    let attempts = || system.database().count("select coalesce(max(attempt), 0) from attachments");
+    wait::until_true("an attempt has failed", || attempts() == 1);
+    telegram.cut(true);
+    // The next attempt is after 16 seconds.
+    wait::until_true("its pause has grown", || attempts() == 5);
+    let before = system.database().count("select available_at_ms from attachments");
+    telegram.cut(false);
+    wait::until_true("the file is there", || stored(&system).len() == 1);
+    assert!(protocol::now_ms() < before, "it was not waited for");
+}
+
+#[test]
 fn an_edit_replaces_what_has_not_begun_and_corrects_what_has() {
     let telegram = FakeTelegram::start();
     let (release, held) = std::sync::mpsc::channel::<()>();
