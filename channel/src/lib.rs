@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{MessageId, PersonId, ReplyFormat};
+use texts::Text;
 use tokio_util::sync::CancellationToken;
 
 pub use access::{Access, Audience};
@@ -152,7 +153,7 @@ pub struct Described {
     /// Without the slash.
     pub name: &'static str,
     /// A line for the menu.
-    pub summary: &'static str,
+    pub summary: Text<'static>,
 }
 
 /// How fast a channel takes messages.

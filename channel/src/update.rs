@@ -1,6 +1,7 @@
 //! What a channel delivers: messages, presses of buttons, and updates that are neither.
 
 use protocol::{MessageId, Origin, Sender};
+use texts::Text;
 
 use super::Chat;
 use super::attachment::Attachment;
@@ -55,6 +56,8 @@ pub struct Incoming {
     pub is_edit: bool,
     /// Why it cannot be run.
     pub unreadable: Option<Unreadable>,
+    /// The tag of the language that its sender's client names, such as `de` or `pt-br`.
+    pub client_language: Option<String>,
 }
 
 /// Why a message cannot be run.
@@ -62,7 +65,7 @@ pub struct Incoming {
 pub struct Unreadable {
     pub reason: &'static str,
     /// What its chat reads about it, if anything.
-    pub reply: Option<&'static str>,
+    pub reply: Option<Text<'static>>,
 }
 
 /// A press of a button. What it says is not believed: its client chose it.
@@ -72,6 +75,8 @@ pub struct Press {
     pub id: String,
     pub by: Sender,
     pub data: String,
+    /// The tag of the language that its client names.
+    pub client_language: Option<String>,
 }
 
 /// The answer to a press.
@@ -101,6 +106,7 @@ impl Incoming {
             more_follows: false,
             is_edit: false,
             unreadable: None,
+            client_language: None,
         }
     }
 

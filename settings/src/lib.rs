@@ -11,6 +11,7 @@ mod checks;
 pub mod choices;
 pub mod config_file;
 mod error;
+pub mod language;
 mod provider;
 pub mod quotas;
 mod row;

@@ -19,6 +19,7 @@ use crate::choices::{
     CommandNetwork, Division, Effort, GroupMembers, GroupTrigger, ModelProvider, PromptForm, SandboxMode,
     SearchService, ToolProtocol, Words,
 };
+use crate::language::Language;
 use crate::row::{FromSupervisor, Program, Readers, Row};
 use crate::setting::{Optional, Setting};
 use crate::source::Source;
@@ -134,6 +135,9 @@ table! {
         choice(GroupTrigger::WORDS),
         "which messages of a group are tasks: those that speak to the bot (`mention`), or all that it sees \
          (`all`)");
+    LANGUAGE: Setting<Language> = ("AUTONOUS_LANGUAGE", OWN, "en", choice(Language::WORDS),
+        "the language of the bot's own words for those whose client names none of these, in groups, and in \
+         the terminal; `/language` chooses another one for a chat ([telegram.md](telegram.md#languages))");
     TRANSCRIBE: Optional<String> = ("AUTONOUS_TRANSCRIBE", OWN, "none",
         text("a command line, or an address such as https://host/v1"),
         "how voice messages become text ([telegram.md](telegram.md#use-it)): a command line, or the base \

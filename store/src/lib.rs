@@ -31,6 +31,7 @@ pub mod fixture;
 pub mod held;
 pub mod inbox;
 pub mod kv;
+pub mod languages;
 pub mod line;
 pub mod message_numbers;
 pub mod open;

@@ -5,9 +5,10 @@ use protocol::event::{ChatPaired, ChatUnpaired};
 use protocol::{Event, EventId, now_ms};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
+use texts::Text;
 
 use super::columns::chat;
-use super::{StoreError, cancel, events, kv, outbox, schedules};
+use super::{StoreError, cancel, events, kv, languages, outbox, schedules};
 
 /// How long a code can be used, and the pause before its chat gets another one.
 const CODE_LIFE_MS: i64 = 60 * 60 * 1000;
@@ -28,8 +29,6 @@ const DIGEST_DELAY_MS: i64 = 5000;
 /// Without characters that look like others.
 const CODE_CHARACTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH: usize = 8;
-
-const WELCOME: &str = "You may use this bot now. /help says what it can do.";
 
 /// A chat that was paired, or wants to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,7 +212,7 @@ pub fn welcome(
     delivery: Delivery,
     run: &EventId,
 ) -> Result<(), StoreError> {
-    let content = vec![Content::Text(WELCOME.to_owned())];
+    let content = vec![Content::Text(Text::Welcome.to(languages::of(connection, &known.chat)?))];
     outbox::queue(connection, None, &known.chat, content, delivery, Some(run)).map(|_| ())
 }
 

@@ -11,10 +11,11 @@ use std::time::Duration;
 use anyhow::Context;
 use process::Secret;
 use settings::choices::Division;
+use settings::language::Language;
 use settings::quotas::Limits;
 use settings::table::{
     self, CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN,
-    CONTROL_MAX_WALL_TIME_SECONDS, CONTROL_TOKEN, DATA_DIR, RETENTION, SCHEDULES_MAX_PER_CHAT,
+    CONTROL_MAX_WALL_TIME_SECONDS, CONTROL_TOKEN, DATA_DIR, LANGUAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
     SCHEDULES_MIN_MINUTES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
     TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, TOOL_TOKEN, WORKERS, WORKSPACES,
 };
@@ -46,6 +47,8 @@ pub(crate) type Settings = BTreeMap<String, String>;
 #[derive(Debug)]
 pub(crate) struct Config {
     pub data: DataDir,
+    /// The language of the bot's own words where neither a chat nor a client names one.
+    pub language: Language,
     pub control_listen: SocketAddr,
     /// Further names in a Host header, with or without a port.
     pub control_hosts: Vec<String>,
@@ -113,6 +116,7 @@ impl Config {
         let mut shown = table::shown(source);
         shown.extend(derived.map(|(name, value)| (name.to_owned(), value)));
         Ok(Self {
+            language: LANGUAGE.read(source)?,
             control_hosts: CONTROL_ALLOWED_HOSTS.read(source)?,
             control_listen: CONTROL_LISTEN.read(source)?,
             control_token: CONTROL_TOKEN.read(source)?,

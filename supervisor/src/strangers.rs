@@ -7,13 +7,13 @@ use channel::{Chat, Content, Delivery};
 use protocol::{EventId, MessageId};
 use rusqlite::{Connection, Transaction};
 use store::pairing::{self, MAX_QUESTIONS};
-use store::{StoreError, outbox};
+use store::{StoreError, languages, outbox};
+use texts::{Language, Text};
 
 const ALLOW: &str = "pair:allow:";
 const IGNORE: &str = "pair:ignore:";
 /// How many of those that wait are named.
 const MAX_NAMED: usize = 10;
-const TOO_LATE: &str = "This code was used, or it has expired.";
 
 /// What the owner has decided about the chat with this code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +34,18 @@ pub(crate) fn wrote(
     // What can be allowed is the whole chat.
     let chat = &chat.whole();
     let Some(owner) = owner.map(|owner| Chat::new(chat.channel.clone(), owner)) else {
-        return Ok(pairing::give_code(tx, chat, title)?.map(|code| refusal(chat, title, &code)));
+        let Some(code) = pairing::give_code(tx, chat, title)? else { return Ok(None) };
+        return refusal(tx, chat, title, &code).map(Some);
     };
     ask_next(tx, &owner, run)?;
     if i64::try_from(pairing::asked(tx, &chat.channel)?.len()).is_ok_and(|open| open < MAX_QUESTIONS) {
         let Some(code) = pairing::give_code(tx, chat, title)? else { return Ok(None) };
         ask(tx, &owner, (chat, title, &code), run)?;
-        return Ok(Some(refusal(chat, title, &code)));
+        return refusal(tx, chat, title, &code).map(Some);
     }
     pairing::wait(tx, chat, title)?;
+    let language = languages::of(tx, &owner)?;
+    let how_many = |count| Text::StrangersWrote { count }.to(language);
     pairing::tell_how_many(tx, &owner, how_many, run)?;
     Ok(None)
 }
@@ -52,7 +55,7 @@ pub(crate) fn ask_next(tx: &Transaction<'_>, owner: &Chat, run: &EventId) -> Res
     while let Some((chat, title)) = pairing::next_stranger(tx, &owner.channel)? {
         let Some(code) = pairing::give_code(tx, &chat, &title)? else { continue };
         ask(tx, owner, (&chat, &title, &code), run)?;
-        let content = vec![Content::Text(refusal(&chat, &title, &code))];
+        let content = vec![Content::Text(refusal(tx, &chat, &title, &code)?)];
         outbox::queue(tx, None, &chat, content, Delivery::Push, Some(run))?;
     }
     Ok(())
@@ -62,19 +65,26 @@ pub(crate) fn ask_next(tx: &Transaction<'_>, owner: &Chat, run: &EventId) -> Res
 pub(crate) fn list(tx: &Connection, owner: &Chat, run: &EventId) -> Result<String, StoreError> {
     let (open, waiting) =
         (pairing::asked(tx, &owner.channel)?, pairing::waiting_strangers(tx, &owner.channel)?);
+    let language = languages::of(tx, owner)?;
     for known in &open {
-        outbox::queue_notice(tx, owner, question(&known.chat, &known.title, &known.note), 0, run)?;
+        let question = question(&known.chat, &known.title, &known.note, language);
+        outbox::queue_notice(tx, owner, question, 0, run)?;
     }
     let asks = match open.as_slice() {
-        [] => return Ok("No stranger waits for an answer.".to_owned()),
-        [one] => format!("{} wants to use this bot.", one.title),
-        many => format!("{} chats want to use this bot.", many.len()),
+        [] => return Ok(Text::NoStranger.to(language)),
+        [one] => Text::StrangerWaits { title: &one.title },
+        many => Text::StrangersWait { count: counted(many) },
     };
-    let mut text = format!("{asks} The buttons come below.");
+    let mut text = asks.to(language);
     if !waiting.is_empty() {
-        let names = waiting.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let more = if waiting.len() > MAX_NAMED { " and others" } else { "" };
-        text.push_str(&format!("\n{} more wait until you have answered: {names}{more}.", waiting.len()));
+        let names = &waiting.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let count = counted(&waiting);
+        let behind = if waiting.len() > MAX_NAMED {
+            Text::StrangersBehindAndOthers { count, names }
+        } else {
+            Text::StrangersBehind { count, names }
+        };
+        text.push_str(&format!("\n{}", behind.to(language)));
     }
     Ok(text)
 }
@@ -86,33 +96,25 @@ fn ask(
     run: &EventId,
 ) -> Result<(), StoreError> {
     pairing::set_asked(tx, code, true)?;
-    outbox::queue_notice(tx, owner, question(chat, title, code), 0, run).map(drop)
+    let question = question(chat, title, code, languages::of(tx, owner)?);
+    outbox::queue_notice(tx, owner, question, 0, run).map(drop)
 }
 
-fn how_many(count: i64) -> String {
-    let strangers = if count == 1 { "1 more stranger".to_owned() } else { format!("{count} more strangers") };
-    format!("{strangers} wrote to this bot. /pairings shows who waits.")
+fn counted<T>(list: &[T]) -> i64 {
+    i64::try_from(list.len()).unwrap_or(i64::MAX)
 }
 
-fn refusal(chat: &Chat, title: &str, code: &str) -> String {
+fn refusal(tx: &Connection, chat: &Chat, title: &str, code: &str) -> Result<String, StoreError> {
     tracing::warn!(chat_id = chat.id, title, code, "a chat that is not allowed wrote to the bot");
-    format!(
-        "This bot does not work for this chat yet. Its operator can allow it within an hour: \
-         supervisor pair {code}\n\nThe ID of this chat is {}.",
-        chat.id
-    )
+    Ok(Text::StrangerRefused { code, chat: &chat.id }.to(languages::of(tx, chat)?))
 }
 
-fn question(chat: &Chat, title: &str, code: &str) -> Content {
-    let text = format!(
-        "{title} wants to use this bot (chat ID {}). Allow it only if you know who that is: they can do \
-         what you can do. The code {code} is good for an hour.",
-        chat.id
-    );
-    let button = |label, prefix| Button::new(label, format!("{prefix}{code}"));
+fn question(chat: &Chat, title: &str, code: &str, language: Language) -> Content {
+    let text = Text::StrangerAsks { title, chat: &chat.id, code }.to(language);
+    let button = |label: Text<'_>, prefix| Button::new(&label.to(language), format!("{prefix}{code}"));
     Content::Question {
         text: FormattedText { text, entities: Vec::new() },
-        buttons: vec![vec![button("Allow", ALLOW), button("Ignore", IGNORE)]],
+        buttons: vec![vec![button(Text::ButtonAllow, ALLOW), button(Text::ButtonIgnore, IGNORE)]],
     }
 }
 
@@ -134,21 +136,22 @@ impl Decision {
         (chat, message_id): (&Chat, MessageId),
         run: &EventId,
     ) -> Result<(String, Option<Chat>), StoreError> {
+        let language = languages::of(tx, chat)?;
+        let too_late = Text::CodeTooLate.to(language);
         let (answer, told, paired) = match pairing::waiting_with(tx, &self.code)? {
-            None => (TOO_LATE, TOO_LATE.to_owned(), None),
+            None => (Text::CodeTooLate, too_late, None),
             Some(waits) => {
-                let (who, code) = (format!("{} (chat ID {})", waits.title, waits.chat.id), &self.code);
+                let (title, id, code) = (waits.title.as_str(), waits.chat.id.as_str(), self.code.as_str());
                 if self.allows {
                     let Some(known) = pairing::pair(tx, code, chat.channel.as_str(), run)? else {
-                        return Ok((TOO_LATE.to_owned(), None));
+                        return Ok((too_late, None));
                     };
                     pairing::welcome(tx, &known, Delivery::Push, run)?;
-                    let id = &known.chat.id;
-                    let told =
-                        format!("{who} may use this bot now. `supervisor unpair {id}` takes that back.");
-                    ("Allowed.", told, Some(known.chat))
+                    let told = Text::StrangerAllowed { title, chat: id }.to(language);
+                    (Text::PressAllowed, told, Some(known.chat))
                 } else {
-                    ("Ignored.", format!("{who} is ignored. `supervisor pair {code}` still allows it."), None)
+                    let told = Text::StrangerIgnored { title, chat: id, code }.to(language);
+                    (Text::PressIgnored, told, None)
                 }
             }
         };
@@ -157,6 +160,6 @@ impl Decision {
         // An edit without buttons removes them.
         let edit = vec![Content::Edit { message_id, text: told }];
         outbox::queue(tx, None, chat, edit, Delivery::Push, Some(run))?;
-        Ok((answer.to_owned(), paired))
+        Ok((answer.to(language), paired))
     }
 }

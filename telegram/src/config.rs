@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use process::Secret;
 use settings::choices::{GroupMembers, GroupTrigger};
+use settings::language::Language;
 use settings::table::{
-    APPROVERS, TELEGRAM_ALLOWED_CHATS, TELEGRAM_ALLOWED_USERS, TELEGRAM_API_URL, TELEGRAM_GATHER_MS,
-    TELEGRAM_GROUP_MEMBERS, TELEGRAM_GROUP_TRIGGER, TELEGRAM_TOKEN, TG_PENDING_MAX_MESSAGES,
-    TG_PENDING_WINDOW_SECONDS,
+    APPROVERS, LANGUAGE, TELEGRAM_ALLOWED_CHATS, TELEGRAM_ALLOWED_USERS, TELEGRAM_API_URL,
+    TELEGRAM_GATHER_MS, TELEGRAM_GROUP_MEMBERS, TELEGRAM_GROUP_TRIGGER, TELEGRAM_TOKEN,
+    TG_PENDING_MAX_MESSAGES, TG_PENDING_WINDOW_SECONDS,
 };
 use settings::{SettingError, Source};
 
@@ -37,6 +38,8 @@ pub struct TelegramSettings {
     pub pending_window: Duration,
     /// At most this many of those that waited in a chat are run.
     pub pending_max: u32,
+    /// That of the menu for clients in no language of ours.
+    pub language: Language,
 }
 
 impl TelegramSettings {
@@ -58,6 +61,7 @@ impl TelegramSettings {
             gather: TELEGRAM_GATHER_MS.read(source)?,
             pending_window: TG_PENDING_WINDOW_SECONDS.read(source)?,
             pending_max: TG_PENDING_MAX_MESSAGES.read(source)?,
+            language: LANGUAGE.read(source)?,
         }))
     }
 }

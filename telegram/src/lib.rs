@@ -41,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 
 use administrators::Administrators;
 use api::Api;
+use menu::Menu;
 use receive::Receiver;
 use translate::Place;
 
@@ -135,8 +136,9 @@ impl Channel for Telegram {
         stop: CancellationToken,
     ) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let Some(Bot { api, .. }) = &self.bot else { return };
-            Receiver::new(api.clone(), self.access.clone(), sink, self.menu).run(stop).await;
+            let Some(Bot { api, settings, .. }) = &self.bot else { return };
+            let menu = Menu::new(self.menu, settings.language);
+            Receiver::new(api.clone(), self.access.clone(), sink, menu).run(stop).await;
         })
     }
 

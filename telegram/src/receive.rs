@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use channel::Described;
 use channel::access::Access;
 use channel::update_sink::{NotStored, ServiceState, UpdateSink};
 use teloxide::payloads::GetMe;
@@ -37,19 +36,14 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// A loop for this bot; it begins with the messages that waited.
-    pub(super) fn new(
-        api: Api,
-        access: Access,
-        sink: Box<dyn UpdateSink>,
-        menu: &'static [Described],
-    ) -> Self {
+    pub(super) fn new(api: Api, access: Access, sink: Box<dyn UpdateSink>, menu: Menu) -> Self {
         if access.count() == 0 {
             tracing::warn!(
                 "the bot works for nobody yet: write to it, and pair the code that it answers with, or set \
                  AUTONOUS_TELEGRAM_ALLOWED_CHATS"
             );
         }
-        Self { api, access, sink, menu: Menu::new(menu), failures: 0, breaks: 0, identity: None }
+        Self { api, access, sink, menu, failures: 0, breaks: 0, identity: None }
     }
 
     /// Receives until `stop`. Errors are logged and retried.

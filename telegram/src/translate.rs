@@ -12,15 +12,13 @@ use channel::update::{Incoming, Kind, Press, Unreadable, Update};
 use protocol::{Origin, Sender, visible};
 use serde_json::value::RawValue;
 use teloxide::types::{CallbackQuery, ChatId, Message, MessageKind, MessageOrigin, UpdateKind, User};
+use texts::Text;
 
 use super::NAME;
 use super::api::{self, Received};
 use super::content::{Identity, MAX_FILE_BYTES, MessageContent, is_command, text_of};
 use super::split::MAX_UNITS;
 
-const UNREADABLE: &str = "I cannot read that kind of message. Please write what you need, or send a file.";
-const TOO_LARGE: &str = "That file is too large: Telegram gives a bot files of at most 20 MiB. Please send a \
-     smaller one, send it in parts, or send a link to it.";
 const NO_CHAT: &str = "none";
 
 /// What an update means, in the JSON that Telegram sends to a bot; none if it has no number.
@@ -66,7 +64,12 @@ fn place_of(query: &CallbackQuery) -> Option<Place> {
 
 fn press(query: &CallbackQuery) -> Press {
     let data = query.data.clone().unwrap_or_default();
-    Press { id: query.id.0.clone(), by: person(&query.from), data }
+    Press {
+        id: query.id.0.clone(),
+        by: person(&query.from),
+        data,
+        client_language: query.from.language_code.clone(),
+    }
 }
 
 fn of_message(message: &Message, bot: &Identity, is_edit: bool) -> Kind {
@@ -106,6 +109,7 @@ fn of_message(message: &Message, bot: &Identity, is_edit: bool) -> Kind {
         files: content.files,
         album: content.album,
         is_edit,
+        client_language: sender.language_code.clone(),
     }))
 }
 
@@ -124,7 +128,7 @@ fn unreadable(message: &Message, content: &MessageContent) -> Option<Unreadable>
     // Whether one of its files is larger than Telegram gives out.
     if content.files.iter().any(|file| file.size_bytes.is_some_and(|bytes| bytes > MAX_FILE_BYTES)) {
         let reason = "a file is larger than a bot can fetch";
-        return Some(Unreadable { reason, reply: Some(TOO_LARGE) });
+        return Some(Unreadable { reason, reply: Some(Text::FileTooLarge) });
     }
     if !content.is_empty() {
         return None;
@@ -132,7 +136,7 @@ fn unreadable(message: &Message, content: &MessageContent) -> Option<Unreadable>
     Some(match message.kind {
         // Empty: a kind of content that this client does not know.
         MessageKind::Common(_) | MessageKind::Empty {} => {
-            Unreadable { reason: "the message has nothing that can be read", reply: Some(UNREADABLE) }
+            Unreadable { reason: "the message has nothing that can be read", reply: Some(Text::Unreadable) }
         }
         _ => Unreadable { reason: "the message is about the chat itself", reply: None },
     })

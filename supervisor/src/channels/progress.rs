@@ -14,7 +14,9 @@ use channel::chat::whole;
 use channel::sign::{Lost, Progress, Shown, Sign};
 use channel::{Channel, ChannelName, Chat};
 use protocol::{MessageId, TaskId, now_ms};
-use store::{Store, StoreError, activity, delivery, kv, line, message_numbers};
+use settings::choices::Words as _;
+use store::{Store, StoreError, activity, delivery, kv, languages, line, message_numbers};
+use texts::Language;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -77,6 +79,8 @@ struct Signs {
 #[derive(Debug, Default)]
 struct Life {
     chat_id: String,
+    /// That of the chat when its task was first seen: a message is found again by its button.
+    language: Language,
     /// The message with its progress.
     message_id: Option<MessageId>,
     /// There may be one, with a number above this one.
@@ -110,11 +114,14 @@ impl Signs {
         let prefix = prefix(&self.channel.name());
         match self.store.write(move |tx| kv::beginning_with(tx, &prefix)).await {
             Ok(left) => self.tasks.extend(left.iter().filter_map(|(task, value)| {
-                let (number, chat_id) = value.split_once(' ')?;
+                let (number, place) = value.split_once(' ')?;
+                let (chat_id, code) = place.split_once(' ').unwrap_or((place, ""));
+                let language = Language::of_code(code).unwrap_or_default();
                 let (number, is_lost) = number.strip_prefix(LOST).map_or((number, false), |n| (n, true));
                 let number = Some(MessageId::from(number.to_owned()));
                 let (message_id, lost_after) = if is_lost { (None, number) } else { (number, None) };
-                let life = Life { chat_id: chat_id.to_owned(), message_id, lost_after, ..Life::default() };
+                let chat_id = chat_id.to_owned();
+                let life = Life { chat_id, language, message_id, lost_after, ..Life::default() };
                 Some((task.parse().ok()?, life))
             })),
             Err(error) => tracing::warn!(%error, "could not read which progress messages are left"),
@@ -127,12 +134,16 @@ impl Signs {
         let read = self.store.write(move |tx| {
             let begun = activity::of_channel(tx, &name)?.into_iter().map(Seen::Begun);
             let in_line = line::of_channel(tx, &name)?.into_iter().map(Seen::InLine);
-            Ok((begun.chain(in_line).collect::<Vec<_>>(), delivery::heads(tx, &name)?))
+            let seen: Vec<Seen> = begun.chain(in_line).collect();
+            let language = |seen: &Seen| languages::of(tx, &Chat::new(name.clone(), seen.chat_id()));
+            let languages = seen.iter().map(language).collect::<Result<Vec<_>, _>>()?;
+            Ok((seen, languages, delivery::heads(tx, &name)?))
         });
-        let (seen, waiting) = read.await?;
+        let (seen, languages, waiting) = read.await?;
         let (now, now_ms) = (Instant::now(), now_ms());
-        for seen in &seen {
-            let life = self.tasks.entry(seen.task().clone()).or_default();
+        for (seen, language) in seen.iter().zip(languages) {
+            let life = self.tasks.entry(seen.task().clone());
+            let life = life.or_insert_with(|| Life { language, ..Life::default() });
             seen.chat_id().clone_into(&mut life.chat_id);
             let has_message_waiting = waiting.iter().any(|head| head.chat_id == seen.chat_id());
             if !has_message_waiting && let Some(sign) = due(life, seen, now, now_ms) {
@@ -173,10 +184,10 @@ impl Signs {
         }
         drop(pace);
         life.is_busy = true;
-        let (channel, store) = (Arc::clone(&self.channel), self.store.clone());
+        let (channel, store, language) = (Arc::clone(&self.channel), self.store.clone(), life.language);
         self.under_way.spawn(async move {
             let chat = Chat::new(channel.name(), &chat_id);
-            let (sign, after) = noted(&store, chat, &task, sign).await;
+            let (sign, after) = noted(&store, (chat, language), &task, sign).await;
             let shown = match after {
                 Ok(_) => channel.show(&chat_id, &sign).await,
                 Err(_) => Shown::Later { pause: NOT_NOTED },
@@ -280,7 +291,7 @@ const NOT_NOTED: Duration = Duration::from_secs(1);
 /// that is known before a new one.
 async fn noted(
     store: &Store,
-    chat: Chat,
+    (chat, language): (Chat, Language),
     task: &TaskId,
     sign: Sign,
 ) -> (Sign, Result<Option<MessageId>, StoreError>) {
@@ -289,7 +300,7 @@ async fn noted(
             let key = format!("{}{task}", prefix(&chat.channel));
             let note = store.write(move |tx| {
                 let after = message_numbers::highest(tx, &chat)?.unwrap_or_else(|| 0.into());
-                kv::set(tx, &key, &format!("{LOST}{after} {}", chat.id))?;
+                kv::set(tx, &key, &format!("{LOST}{after} {} {}", chat.id, language.word()))?;
                 Ok(Some(after))
             });
             let after = note.await;
@@ -322,7 +333,7 @@ impl Life {
     /// The search for a message that may be there.
     fn lost(&self, task: &TaskId) -> Option<Sign> {
         let after = self.lost_after.clone()?;
-        Some(Sign::Find(Lost { stop: stop_button(task), after, others: Vec::new() }))
+        Some(Sign::Find(Lost { stop: stop_button(task, self.language), after, others: Vec::new() }))
     }
 
     fn told(&mut self, progress: Progress, now: Instant) {
@@ -348,7 +359,7 @@ fn due(life: &Life, seen: &Seen, now: Instant, now_ms: i64) -> Option<Sign> {
     // A message that is there is true from the beginning of what it tells.
     let is_time = elapsed >= FIRST_PROGRESS || life.message_id.is_some();
     if is_time && is_after(life.told_at, BETWEEN_EDITS) {
-        let progress = seen.progress(elapsed);
+        let progress = seen.progress(elapsed, life.language);
         return match life.message_id.clone() {
             None => Some(Sign::Progress(progress)),
             Some(_) if life.told.as_ref() == Some(&progress) => None,

@@ -8,6 +8,7 @@ use protocol::TaskId;
 use serde_json::Value;
 use store::activity::Activity;
 use store::line::{InLine, WaitsFor};
+use texts::{Language, Text};
 
 use crate::reception::press::stop_button;
 
@@ -45,42 +46,41 @@ impl Seen {
         Duration::from_millis(u64::try_from(now_ms - since_ms).unwrap_or(0))
     }
 
-    pub(super) fn progress(&self, elapsed: Duration) -> Progress {
+    pub(super) fn progress(&self, elapsed: Duration, language: Language) -> Progress {
         match self {
-            Self::Begun(activity) => describe(activity, elapsed),
+            Self::Begun(activity) => describe(activity, elapsed, language),
             Self::InLine(next) => Progress {
-                text: FormattedText::plain(waiting(&next.waits_for)),
-                stop: Some(stop_button(&next.task)),
+                text: FormattedText::plain(waiting(&next.waits_for, language)),
+                stop: Some(stop_button(&next.task, language)),
             },
         }
     }
 }
 
 /// It has no time, so that nothing is edited while nothing changes.
-fn waiting(waits_for: &WaitsFor) -> String {
+fn waiting(waits_for: &WaitsFor, language: Language) -> String {
     match waits_for {
-        WaitsFor::Worker { before: 0 } => "Waiting for a worker".to_owned(),
-        WaitsFor::Worker { before } => format!("Waiting · {before} before you"),
-        WaitsFor::Sender => "Waiting for the rest of your message".to_owned(),
-        WaitsFor::File { name } => format!("Fetching {}", shortened(&protocol::visible::escaped(name))),
+        WaitsFor::Worker { before: 0 } => Text::ProgressWaitsForWorker.to(language),
+        WaitsFor::Worker { before } => Text::ProgressWaitsBehind { before: (*before).into() }.to(language),
+        WaitsFor::Sender => Text::ProgressWaitsForSender.to(language),
+        WaitsFor::File { name } => {
+            Text::ProgressFetching { name: &shortened(&protocol::visible::escaped(name)) }.to(language)
+        }
     }
 }
 
 /// What a message tells of a task that has begun.
-fn describe(activity: &Activity, elapsed: Duration) -> Progress {
-    let seconds = elapsed.as_secs();
-    let elapsed = if seconds < 60 {
-        format!("{seconds} s")
-    } else {
-        format!("{} min {} s", seconds / 60, seconds % 60)
+fn describe(activity: &Activity, elapsed: Duration, language: Language) -> Progress {
+    let (elapsed, turn) = (&in_minutes(elapsed, language), activity.turn.into());
+    let head = match (activity.is_stopping, activity.waits_for_person) {
+        (true, _) => Text::ProgressStopping { elapsed },
+        (false, true) => Text::ProgressParked { elapsed, turn },
+        (false, false) => Text::ProgressWorking { elapsed, turn },
     };
-    let mut text = match (activity.is_stopping, activity.waits_for_person) {
-        (true, _) => format!("Stopping · {elapsed}"),
-        (false, true) => format!("Waiting for a decision · {elapsed} · turn {}", activity.turn),
-        (false, false) => format!("Working · {elapsed} · turn {}", activity.turn),
-    };
+    let mut text = head.to(language);
     if activity.tokens > 0 {
-        text.push_str(&format!(" · {} tokens", short(activity.tokens)));
+        let tokens = Text::ProgressTokens { tokens: &short(activity.tokens) }.to(language);
+        text.push_str(&format!(" · {tokens}"));
     }
     if let Some(plan) = &activity.plan {
         text.push('\n');
@@ -94,8 +94,17 @@ fn describe(activity: &Activity, elapsed: Duration) -> Progress {
         entities.push(Entity { offset: units(&text), length: units(call), style: Style::Code });
         text.push_str(call);
     }
-    let stop = (!activity.is_stopping).then(|| stop_button(&activity.task));
+    let stop = (!activity.is_stopping).then(|| stop_button(&activity.task, language));
     Progress { text: FormattedText { text, entities }, stop }
+}
+
+fn in_minutes(elapsed: Duration, language: Language) -> String {
+    let seconds = i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX);
+    let text = match seconds {
+        ..60 => Text::Seconds { seconds },
+        _ => Text::MinutesAndSeconds { minutes: seconds / 60, seconds: seconds % 60 },
+    };
+    text.to(language)
 }
 
 fn short(tokens: i64) -> String {
@@ -160,17 +169,18 @@ mod tests {
     #[test]
     fn progress_tells_time_turn_tokens_and_the_call_in_one_line() {
         let activity = activity();
-        let Progress { text, stop } = describe(&activity, Duration::from_secs(72));
+        let Progress { text, stop } = describe(&activity, Duration::from_secs(72), Language::English);
         assert_eq!(text.text, "Working · 1 min 12 s · turn 3 · 4.3k tokens\nbash cargo test --workspace");
         let code = Entity { offset: 44, length: 27, style: Style::Code };
-        assert_eq!((text.entities, stop), (vec![code], Some(stop_button(&activity.task))));
+        assert_eq!((text.entities, stop), (vec![code], Some(stop_button(&activity.task, Language::English))));
         let plan = Some("[2/6] in progress: build it; next: test it".to_owned());
-        let planned = describe(&Activity { plan, ..activity.clone() }, Duration::from_secs(9)).text;
+        let planned =
+            describe(&Activity { plan, ..activity.clone() }, Duration::from_secs(9), Language::English).text;
         let lines: Vec<&str> = planned.text.lines().collect();
         assert_eq!(lines[1..], ["[2/6] in progress: build it; next: test it", "bash cargo test --workspace"]);
         assert_eq!(planned.entities[0].offset, units(&lines[..2].join("\n")) + 1);
         let stopping = Activity { is_stopping: true, call: None, tokens: 0, ..activity };
-        let Progress { text, stop } = describe(&stopping, Duration::from_secs(9));
+        let Progress { text, stop } = describe(&stopping, Duration::from_secs(9), Language::English);
         assert_eq!((text.text.as_str(), stop), ("Stopping · 9 s", None));
         let long = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(500));
         let short = in_short(&long);
@@ -186,8 +196,8 @@ mod tests {
         ] {
             let chat = Chat::new(ChannelName::new("test"), 7);
             let next = InLine { task: TaskId::new(), chat, since_ms: 0, waits_for };
-            let stop = Some(stop_button(&next.task));
-            let told = Seen::InLine(next).progress(Duration::from_secs(9));
+            let stop = Some(stop_button(&next.task, Language::English));
+            let told = Seen::InLine(next).progress(Duration::from_secs(9), Language::English);
             assert_eq!((told.text, told.stop), (FormattedText::plain(expected), stop));
         }
     }

@@ -3,19 +3,17 @@
 use channel::Delivery;
 use rusqlite::Connection;
 use store::{StoreError, approvals};
+use texts::Text;
 
-use super::Context;
-
-const IN_TERMINAL: &str = "`supervisor approvals` lists the calls that wait for a decision; \
-                           `supervisor approve` and `supervisor deny` decide.";
+use super::{Context, counted};
 
 pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {
     if context.delivery != Delivery::Push {
-        return Ok(IN_TERMINAL.to_owned());
+        return Ok(Text::ApprovalsInTerminal.to(context.language));
     }
-    Ok(match approvals::ask_again(connection, context.chat, context.run)? {
-        0 => "No call waits for a decision in this chat.".to_owned(),
-        1 => "1 call waits for a decision; it comes once more with its buttons.".to_owned(),
-        many => format!("{many} calls wait for a decision; they come once more with their buttons."),
-    })
+    let text = match approvals::ask_again(connection, context.chat, context.run)? {
+        0 => Text::NoApprovals,
+        count => Text::ApprovalsComeAgain { count: counted(count) },
+    };
+    Ok(text.to(context.language))
 }

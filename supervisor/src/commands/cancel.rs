@@ -1,49 +1,43 @@
 //! `/cancel` and `/cancel all`.
 
-use channel::Chat;
 use rusqlite::Connection;
 use store::StoreError;
 use store::cancel::{self, InChat};
+use texts::{Language, Text};
 
-use super::shortened;
+use super::{Context, counted, shortened};
 
 /// How many messages an answer names.
 const MAX_NAMED: usize = 3;
 
-pub(super) const USAGE: &str = "/cancel stops what I am doing, or else cancels the newest waiting message. \
-                                /cancel all stops everything.";
-
-pub(super) fn carry_out(connection: &Connection, chat: &Chat, all: bool) -> Result<String, StoreError> {
-    Ok(in_words(&cancel::in_chat(connection, chat, all, chat.channel.as_str())?))
+pub(super) fn carry_out(
+    connection: &Connection,
+    context: &Context<'_>,
+    all: bool,
+) -> Result<String, StoreError> {
+    let chat = context.chat;
+    Ok(in_words(&cancel::in_chat(connection, chat, all, chat.channel.as_str())?, context.language))
 }
 
-fn in_words(done: &InChat) -> String {
+fn in_words(done: &InChat, language: Language) -> String {
     let stopped = match (done.running, done.parked) {
-        (true, _) => Some("I am stopping what I was doing.".to_owned()),
-        (false, true) => Some("I have stopped what waited for a decision.".to_owned()),
+        (true, _) => Some(Text::CancelStopping),
+        (false, true) => Some(Text::CancelStoppedParked),
         (false, false) => None,
     };
-    let cancelled = match done.queued.as_slice() {
-        [] => None,
-        [one] => Some(format!("1 waiting message is cancelled: {}.", shortened(one))),
-        many => Some(format!("{} waiting messages are cancelled: {}.", many.len(), named(many))),
-    };
-    let left = match done.left.as_slice() {
-        [] => None,
-        [one] => Some(format!("1 message still waits: {}. /stop all cancels it, too.", shortened(one))),
-        many => {
-            Some(format!("{} messages still wait: {}. /stop all cancels them, too.", many.len(), named(many)))
-        }
-    };
-    let done: Vec<String> = [stopped, cancelled, left].into_iter().flatten().collect();
-    if done.is_empty() { "There is nothing to cancel.".to_owned() } else { done.join("\n") }
+    let (cancelled, left) = (named(&done.queued, language), named(&done.left, language));
+    let cancelled = cancelled.as_ref().map(|(count, texts)| Text::CancelledWaiting { count: *count, texts });
+    let left = left.as_ref().map(|(count, texts)| Text::StillWaiting { count: *count, texts });
+    let done: Vec<String> =
+        [stopped, cancelled, left].into_iter().flatten().map(|text| text.to(language)).collect();
+    if done.is_empty() { Text::NothingToCancel.to(language) } else { done.join("\n") }
 }
 
-/// The newest of these texts, the newest first.
-fn named(texts: &[String]) -> String {
-    let mut named: Vec<String> = texts.iter().take(MAX_NAMED).map(|text| shortened(text)).collect();
+/// How many texts there are, and the newest of them, the newest first; none without any.
+fn named(texts: &[String], language: Language) -> Option<(i64, String)> {
+    let mut named: Vec<String> = texts.iter().take(MAX_NAMED).map(|text| shortened(text, language)).collect();
     if texts.len() > MAX_NAMED {
         named.push("…".to_owned());
     }
-    named.join(", ")
+    (!texts.is_empty()).then(|| (counted(texts.len()), named.join(", ")))
 }

@@ -7,8 +7,6 @@ use store::file_requests::{self, FileRequest, Kind};
 
 use super::Context;
 
-pub(super) const GET_USAGE: &str = "/get PATH sends a file, such as /get notes/today.md; /files lists them.";
-
 pub(super) fn note(
     connection: &Connection,
     context: &Context<'_>,

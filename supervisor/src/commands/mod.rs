@@ -9,6 +9,7 @@ mod approvals;
 mod cancel;
 mod files;
 mod help;
+pub(crate) mod language;
 mod model;
 pub(crate) mod models;
 mod new;
@@ -25,6 +26,7 @@ use rusqlite::Connection;
 use settings::quotas::Limits;
 use store::StoreError;
 use store::file_requests::Kind;
+use texts::{Language, Text};
 use tokio::sync::Notify;
 
 use crate::health::Board;
@@ -50,6 +52,8 @@ pub(crate) enum Command {
     Undo,
     /// Say which model works for this chat, or choose another one.
     Model { name: Option<String> },
+    /// Ask for the language of this chat, or choose it.
+    Language { code: Option<String> },
     /// List a directory.
     Files { path: String },
     /// Send a file.
@@ -77,30 +81,31 @@ pub(crate) enum Command {
 pub(crate) enum Parsed {
     Command(Command),
     /// One of ours with arguments that it does not take: how it is used.
-    Misused(&'static str),
+    Misused(Text<'static>),
 }
 
 /// All commands, in the order of the menu.
-pub(crate) const COMMANDS: [Described; 19] = [
-    Described { name: "help", summary: "What I am and what I can do" },
-    Described { name: "status", summary: "What runs, what waits, what was used today" },
-    Described { name: "stop", summary: "Stop what I am doing; with all, everything" },
-    Described { name: "cancel", summary: "The same as /stop" },
-    Described { name: "new", summary: "Begin a new conversation" },
-    Described { name: "retry", summary: "Run the last message again that failed or was skipped" },
-    Described { name: "undo", summary: "Take back what the last task changed in files" },
-    Described { name: "files", summary: "What is in the workspace, or in a directory of it" },
-    Described { name: "get", summary: "Send a file: /get PATH" },
-    Described { name: "model", summary: "Which model answers here, and how to switch" },
-    Described { name: "approvals", summary: "The calls that wait for a decision, with their buttons" },
-    Described { name: "pairings", summary: "Who wants to use this bot; for its owner" },
-    Described { name: "chats", summary: "Who may use this bot; for its owner" },
-    Described { name: "unpair", summary: "Take a pairing back: /unpair ID; for the owner" },
-    Described { name: "schedules", summary: "What all chats have set for later; for the owner" },
-    Described { name: "usage", summary: "What the models used in 7 days; for the owner" },
-    Described { name: "health", summary: "How each part of the bot is; for its owner" },
-    Described { name: "whoami", summary: "Your ID and that of this chat" },
-    Described { name: "start", summary: "The same as /help" },
+pub(crate) const COMMANDS: [Described; 20] = [
+    Described { name: "help", summary: Text::SummaryHelp },
+    Described { name: "status", summary: Text::SummaryStatus },
+    Described { name: "stop", summary: Text::SummaryStop },
+    Described { name: "cancel", summary: Text::SummarySameAsStop },
+    Described { name: "new", summary: Text::SummaryNew },
+    Described { name: "retry", summary: Text::SummaryRetry },
+    Described { name: "undo", summary: Text::SummaryUndo },
+    Described { name: "files", summary: Text::SummaryFiles },
+    Described { name: "get", summary: Text::SummaryGet },
+    Described { name: "model", summary: Text::SummaryModel },
+    Described { name: "language", summary: Text::SummaryLanguage },
+    Described { name: "approvals", summary: Text::SummaryApprovals },
+    Described { name: "pairings", summary: Text::SummaryPairings },
+    Described { name: "chats", summary: Text::SummaryChats },
+    Described { name: "unpair", summary: Text::SummaryUnpair },
+    Described { name: "schedules", summary: Text::SummarySchedules },
+    Described { name: "usage", summary: Text::SummaryUsage },
+    Described { name: "health", summary: Text::SummaryHealth },
+    Described { name: "whoami", summary: Text::SummaryWhoAmI },
+    Described { name: "start", summary: Text::SummarySameAsHelp },
 ];
 
 /// What a command may look at.
@@ -126,6 +131,8 @@ pub(crate) struct Context<'a> {
     pub board: &'a Board,
     /// Whether the owner of the bot gave it.
     pub is_owner: bool,
+    /// That of its chat.
+    pub language: Language,
 }
 
 /// The command that a text is; none if it is not one of ours.
@@ -140,37 +147,43 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         ("start" | "help", _) => Parsed::Command(Command::Help),
         ("stop" | "cancel", []) => Parsed::Command(Command::Cancel { all: false }),
         ("stop" | "cancel", ["all"]) => Parsed::Command(Command::Cancel { all: true }),
-        ("stop" | "cancel", _) => Parsed::Misused(cancel::USAGE),
+        ("stop" | "cancel", _) => Parsed::Misused(Text::CancelUsage),
         ("status", []) => Parsed::Command(Command::Status),
-        ("status", _) => Parsed::Misused("/status takes nothing after it."),
+        ("status", _) => takes_nothing("status"),
         ("new", []) => Parsed::Command(Command::New),
-        ("new", _) => Parsed::Misused(new::USAGE),
+        ("new", _) => Parsed::Misused(Text::NewUsage),
         ("retry", []) => Parsed::Command(Command::Retry),
-        ("retry", _) => Parsed::Misused(retry::USAGE),
+        ("retry", _) => Parsed::Misused(Text::RetryUsage),
         ("undo", []) => Parsed::Command(Command::Undo),
-        ("undo", _) => Parsed::Misused(undo::USAGE),
+        ("undo", _) => Parsed::Misused(Text::UndoUsage),
         ("model", []) => Parsed::Command(Command::Model { name: None }),
         ("model", [name]) => Parsed::Command(Command::Model { name: Some((*name).to_owned()) }),
-        ("model", _) => Parsed::Misused(model::USAGE),
+        ("model", _) => Parsed::Misused(Text::ModelUsage),
+        ("language", []) => Parsed::Command(Command::Language { code: None }),
+        ("language", _) => Parsed::Command(Command::Language { code: Some(path()) }),
         ("files", []) => Parsed::Command(Command::Files { path: ".".to_owned() }),
         ("files", _) => Parsed::Command(Command::Files { path: path() }),
-        ("get", []) => Parsed::Misused(files::GET_USAGE),
+        ("get", []) => Parsed::Misused(Text::GetUsage),
         ("get", _) => Parsed::Command(Command::Get { path: path() }),
         ("approvals", []) => Parsed::Command(Command::Approvals),
-        ("approvals", _) => Parsed::Misused("/approvals takes nothing after it."),
+        ("approvals", _) => takes_nothing("approvals"),
         ("pairings", []) => Parsed::Command(Command::Pairings),
-        ("pairings", _) => Parsed::Misused("/pairings takes nothing after it."),
+        ("pairings", _) => takes_nothing("pairings"),
         ("chats", []) => Parsed::Command(Command::Chats),
         ("unpair", [chat]) => Parsed::Command(Command::Unpair { chat: (*chat).to_owned() }),
-        ("unpair", _) => Parsed::Misused(owner::UNPAIR_USAGE),
+        ("unpair", _) => Parsed::Misused(Text::UnpairUsage),
         ("schedules", []) => Parsed::Command(Command::Schedules),
         ("usage", []) => Parsed::Command(Command::Usage),
         ("health", []) => Parsed::Command(Command::Health),
-        ("chats" | "schedules" | "usage" | "health", _) => Parsed::Misused("Nothing follows this command."),
+        ("chats" | "schedules" | "usage" | "health", _) => Parsed::Misused(Text::NothingFollows),
         ("whoami", []) => Parsed::Command(Command::WhoAmI),
-        ("whoami", _) => Parsed::Misused("/whoami takes nothing after it."),
+        ("whoami", _) => takes_nothing("whoami"),
         _ => return None,
     })
+}
+
+fn takes_nothing(command: &'static str) -> Parsed {
+    Parsed::Misused(Text::TakesNothing { command })
 }
 
 /// Carries out a command of a chat and returns the answer; none if it comes later.
@@ -179,14 +192,14 @@ pub(crate) fn carry_out(
     command: &Command,
     context: &Context<'_>,
 ) -> Result<Option<String>, StoreError> {
-    let chat = context.chat;
     let answer = match command {
-        Command::Help => help::text(context.models),
+        Command::Help => help::text(context.models, context.language),
         Command::Status => status::carry_out(connection, context)?,
-        Command::Cancel { all } => cancel::carry_out(connection, chat, *all)?,
-        Command::New => new::carry_out(connection, chat)?,
-        Command::Retry => retry::carry_out(connection, chat, context.run)?,
-        Command::Model { name } => model::carry_out(connection, chat, context.models, name.as_deref())?,
+        Command::Cancel { all } => cancel::carry_out(connection, context, *all)?,
+        Command::New => new::carry_out(connection, context)?,
+        Command::Retry => retry::carry_out(connection, context)?,
+        Command::Model { name } => model::carry_out(connection, context, name.as_deref())?,
+        Command::Language { code } => return language::carry_out(connection, context, code.as_deref()),
         Command::Undo => return undo::note(connection, context),
         Command::Files { path } => {
             return files::note(connection, context, Kind::List, path).map(|()| None);
@@ -199,19 +212,24 @@ pub(crate) fn carry_out(
         Command::Chats | Command::Unpair { .. } | Command::Schedules | Command::Usage | Command::Health => {
             owner::carry_out(connection, command, context)?
         }
-        Command::WhoAmI => whoami::text(chat, context.origin),
+        Command::WhoAmI => whoami::text(context),
     };
     Ok(Some(answer))
 }
 
 /// The beginning of a message, in one line, as answers quote it.
-fn shortened(text: &str) -> String {
+fn shortened(text: &str, language: Language) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut kept: String = line.chars().take(MAX_QUOTED_CHARS).collect();
     if kept.len() < line.len() {
         kept.push('…');
     }
-    format!("“{kept}”")
+    Text::Quoted { text: &kept }.to(language)
+}
+
+/// How many there are.
+fn counted(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -260,7 +278,9 @@ mod tests {
     fn each_command_of_the_menu_is_one_and_fits_into_a_menu() {
         for Described { name, summary } in COMMANDS {
             assert!(parse(&format!("/{name}")).is_some(), "/{name}");
-            assert!((1..=32).contains(&name.len()) && (1..=256).contains(&summary.len()), "/{name}");
+            assert!((1..=32).contains(&name.len()), "/{name}");
+            let fits = |language| (1..=256).contains(&summary.to(language).chars().count());
+            assert!(Language::ALL.into_iter().all(fits), "/{name}");
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase()), "/{name}");
         }
     }

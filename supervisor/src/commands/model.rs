@@ -3,55 +3,69 @@
 use channel::Chat;
 use rusqlite::Connection;
 use store::{StoreError, conversation};
+use texts::{Language, Text};
 
+use super::Context;
 use super::models::Models;
-
-pub(super) const USAGE: &str =
-    "/model says which model answers in this chat. /model NAME switches to another one, /model default back.";
 
 /// What takes a choice back.
 const DEFAULT: &str = "default";
 
 pub(super) fn carry_out(
     connection: &Connection,
+    context: &Context<'_>,
+    name: Option<&str>,
+) -> Result<String, StoreError> {
+    answer(connection, context.chat, (context.models, context.language), name)
+}
+
+fn answer(
+    connection: &Connection,
     chat: &Chat,
-    models: &Models,
+    (models, language): (&Models, Language),
     name: Option<&str>,
 ) -> Result<String, StoreError> {
     match name {
-        None => told(connection, chat, models),
+        None => told(connection, chat, models, language),
         Some(DEFAULT) => {
             conversation::choose_model(connection, chat, None)?;
-            told(connection, chat, models)
+            told(connection, chat, models, language)
         }
         Some(name) if models.has(name) => {
             conversation::choose_model(connection, chat, Some(name))?;
-            Ok(format!("From the next message on, {name} answers in this chat."))
+            Ok(Text::ModelChosen { name }.to(language))
         }
-        Some(name) => Ok(format!("There is no model “{name}” here. {}", choice(models))),
+        Some(name) => Ok(with_choice(Text::ModelUnknown { name }, models, language)),
     }
 }
 
-fn told(connection: &Connection, chat: &Chat, models: &Models) -> Result<String, StoreError> {
+fn told(
+    connection: &Connection,
+    chat: &Chat,
+    models: &Models,
+    language: Language,
+) -> Result<String, StoreError> {
     if models.is_without_model() {
-        return Ok(
-            "No model is configured: each message is the call of a tool. See docs/models.md.".to_owned()
-        );
+        return Ok(Text::ModelNone.to(language));
     }
-    let first = models.first().unwrap_or("the first model");
-    let which = match conversation::model(connection, chat)? {
-        Some(chosen) if models.has(&chosen) => format!("{chosen} answers in this chat, as you chose."),
-        Some(gone) => format!("{first} answers in this chat, because {gone} is not configured any more."),
-        None => format!("{first} answers in this chat."),
+    let unknown = Text::ModelFirst.to(language);
+    let first = models.first().unwrap_or(&unknown);
+    let chosen = conversation::model(connection, chat)?;
+    let which = match chosen.as_deref() {
+        Some(name) if models.has(name) => Text::ModelAsChosen { name },
+        Some(gone) => Text::ModelGone { first, gone },
+        None => Text::ModelAnswers { name: first },
     };
-    Ok(format!("{which} {}", choice(models)))
+    Ok(with_choice(which, models, language))
 }
 
-fn choice(models: &Models) -> String {
-    match models.listed() {
-        [] | [_] => "There is no other model: my operator can list more in models.toml.".to_owned(),
-        names => format!("Switch with /model and one of these names: {}.", names.join(", ")),
-    }
+fn with_choice(which: Text<'_>, models: &Models, language: Language) -> String {
+    let names = models.listed().join(", ");
+    let choice = match models.listed() {
+        [] | [_] => Text::ModelNoOther,
+        _ => Text::ModelSwitch { names: &names },
+    };
+    Text::Sentences { first: &which.to(language), second: &choice.to(language) }.to(language)
 }
 
 #[cfg(test)]
@@ -64,7 +78,9 @@ mod tests {
     fn a_chat_chooses_among_the_listed_models_and_goes_back() {
         let database = TestDatabase::new();
         let models = Models::new(["large", "small"].map(str::to_owned));
-        let ask = |models: &Models, name| carry_out(&database, &test_chat(1), models, name).unwrap();
+        let ask = |models: &Models, name| {
+            answer(&database, &test_chat(1), (models, Language::English), name).unwrap()
+        };
         for (name, expected) in [
             (None, "large answers in this chat. Switch with /model"),
             (Some("tiny"), "There is no model “tiny” here. Switch with"),

@@ -1,14 +1,12 @@
 //! `/new`: the model forgets what was said in this chat; the events keep it.
 
-use channel::Chat;
 use rusqlite::Connection;
 use store::{StoreError, conversation};
+use texts::Text;
 
-pub(super) const USAGE: &str = "/new begins a new conversation. Send it alone, and then what you want.";
+use super::Context;
 
-pub(super) fn carry_out(connection: &Connection, chat: &Chat) -> Result<String, StoreError> {
-    conversation::begin(connection, chat)?;
-    Ok("A new conversation begins: I no longer know what was said before. Files and the record of what was \
-        done stay as they are."
-        .to_owned())
+pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {
+    conversation::begin(connection, context.chat)?;
+    Ok(Text::NewBegun.to(context.language))
 }

@@ -6,12 +6,10 @@ use rusqlite::Connection;
 use store::queries::usage::used;
 use store::quotas::money_in_words;
 use store::{StoreError, pairing, schedules, timing};
+use texts::{Language, Text};
 
-use super::{Command, Context, shortened};
+use super::{Command, Context, counted, shortened};
 use crate::health::PartState;
-
-pub(super) const UNPAIR_USAGE: &str = "/unpair ID takes a pairing back; /chats lists the IDs.";
-const OWNER_ALONE: &str = "Only the owner of this bot can do that.";
 
 const DAY_MS: i64 = 86_400_000;
 /// The days of `/usage`, today among them.
@@ -26,61 +24,71 @@ pub(super) fn carry_out(
     context: &Context<'_>,
 ) -> Result<String, StoreError> {
     if !context.is_owner {
-        return Ok(OWNER_ALONE.to_owned());
+        return Ok(Text::OwnerAlone.to(context.language));
     }
     match command {
         Command::Chats => chats(connection, context),
         Command::Unpair { chat } => unpair(connection, context, chat),
-        Command::Schedules => all_schedules(connection),
-        Command::Usage => usage(connection),
+        Command::Schedules => all_schedules(connection, context.language),
+        Command::Usage => usage(connection, context.language),
         _ => Ok(health(context)),
     }
 }
 
 fn chats(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {
-    let listed = context.access.configured().into_iter().map(|id| format!("{id}: by the settings"));
+    let language = context.language;
+    let listed = context.access.configured().into_iter();
+    let listed = listed.map(|chat| Text::ChatBySettings { chat: &chat }.to(language));
     let paired = pairing::paired(connection)?.into_iter();
-    let paired = paired.map(|known| format!("{}: {}, paired", known.chat.id, known.title));
-    Ok(list(listed.chain(paired), "No chat may use this bot."))
+    let paired =
+        paired.map(|known| Text::ChatPaired { chat: &known.chat.id, title: &known.title }.to(language));
+    Ok(list(listed.chain(paired), Text::NoChats, language))
 }
 
 /// The access ends at once, before the rows are stored: what fails is safe.
 fn unpair(connection: &Connection, context: &Context<'_>, chat: &str) -> Result<String, StoreError> {
+    let language = context.language;
     if context.access.configured().iter().any(|id| id == chat) {
-        return Ok(format!("{chat} is allowed by the settings of the bot, and only there it ends."));
+        return Ok(Text::UnpairBySettings { chat }.to(language));
     }
     let by = context.chat.channel.as_str();
     let Some(unpaired) = pairing::unpair(connection, chat, by, context.run)? else {
-        return Ok(format!("No chat with the ID {chat} was paired. {UNPAIR_USAGE}"));
+        let (first, second) = (Text::UnpairUnknown { chat }.to(language), Text::UnpairUsage.to(language));
+        return Ok(Text::Sentences { first: &first, second: &second }.to(language));
     };
     context.access.set_paired(&unpaired.id, false);
-    Ok(format!("{chat} may not use this bot any more, and what it has asked for is cancelled."))
+    Ok(Text::UnpairDone { chat }.to(language))
 }
 
-fn all_schedules(connection: &Connection) -> Result<String, StoreError> {
+fn all_schedules(connection: &Connection, language: Language) -> Result<String, StoreError> {
     let line = |schedule: schedules::Schedule| {
         let zone = timing::zone(&schedule.timezone).unwrap_or(jiff::tz::TimeZone::UTC);
-        let every = schedule.every.map(|every| format!(", then {every}")).unwrap_or_default();
-        let (chat, text) = (&schedule.chat, shortened(&schedule.text));
-        format!("{}{every}, in {}: {text}", timing::shown(schedule.next_at_ms, &zone), chat.id)
+        let (at, text) = (&timing::shown(schedule.next_at_ms, &zone), &shortened(&schedule.text, language));
+        let chat = &schedule.chat.id;
+        match &schedule.every {
+            Some(every) => Text::ScheduleRepeated { at, every, chat, text }.to(language),
+            None => Text::ScheduleOnce { at, chat, text }.to(language),
+        }
     };
-    Ok(list(schedules::all(connection)?.into_iter().map(line), "Nothing is scheduled."))
+    Ok(list(schedules::all(connection)?.into_iter().map(line), Text::NothingScheduled, language))
 }
 
-fn usage(connection: &Connection) -> Result<String, StoreError> {
+fn usage(connection: &Connection, language: Language) -> Result<String, StoreError> {
     let now = now_ms();
     let since = now - now.rem_euclid(DAY_MS) - (DAYS - 1) * DAY_MS;
     let used = used(connection, since, None)?;
     let models = used.iter().filter_map(|used| Some((used, used.model.as_ref()?)));
     let line = |(used, model): (&store::queries::usage::Used, &String)| {
         let cost = used.cost_micros.and_then(|micros| u64::try_from(micros).ok()).map(money_in_words);
-        let cost = cost.map(|cost| format!(", cost {cost}")).unwrap_or_default();
-        format!(
-            "{} {}:{}: {} tasks, {} turns, {} tokens in, {} out{cost} ({model})",
-            used.day, used.channel, used.chat, used.tasks, used.turns, used.input_tokens, used.output_tokens
-        )
+        let (day, chat) = (used.day.as_str(), &format!("{}:{}", used.channel, used.chat));
+        let (tasks, turns, input, output) = (used.tasks, used.turns, used.input_tokens, used.output_tokens);
+        match &cost {
+            Some(cost) => Text::UsageLineWithCost { day, chat, tasks, turns, input, output, cost, model },
+            None => Text::UsageLine { day, chat, tasks, turns, input, output, model },
+        }
+        .to(language)
     };
-    Ok(list(models.map(line), "No model was used in the last 7 days."))
+    Ok(list(models.map(line), Text::NoUsage, language))
 }
 
 fn health(context: &Context<'_>) -> String {
@@ -95,15 +103,15 @@ fn health(context: &Context<'_>) -> String {
         let remedy = part.remedy.map(|remedy| format!(" {remedy}")).unwrap_or_default();
         format!("{}: {state}, {}.{remedy}", part.name, part.detail.trim_end_matches('.'))
     };
-    list(report.parts.into_iter().map(line), "Nothing is known yet.")
+    list(report.parts.into_iter().map(line), Text::HealthUnknown, context.language)
 }
 
-fn list(lines: impl Iterator<Item = String>, none: &str) -> String {
+fn list(lines: impl Iterator<Item = String>, none: Text<'_>, language: Language) -> String {
     let mut lines: Vec<String> = lines.collect();
     if lines.len() > MAX_LINES {
-        let more = lines.len() - MAX_LINES;
+        let count = counted(lines.len() - MAX_LINES);
         lines.truncate(MAX_LINES);
-        lines.push(format!("… and {more} more: the command line shows all."));
+        lines.push(Text::ListMore { count }.to(language));
     }
-    if lines.is_empty() { none.to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { none.to(language) } else { lines.join("\n") }
 }

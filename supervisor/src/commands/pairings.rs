@@ -3,15 +3,14 @@
 use channel::Chat;
 use rusqlite::Connection;
 use store::{StoreError, pairing};
+use texts::{Language, Text};
 
 use super::Context;
 use crate::strangers;
 
-const OWNER_ALONE: &str = "Only the owner of this bot decides who may use it.";
-
 pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {
     if !context.is_owner {
-        return Ok(OWNER_ALONE.to_owned());
+        return Ok(Text::PairingsOwnerAlone.to(context.language));
     }
     let sender = context.origin.and_then(|origin| origin.from.as_ref());
     match sender {
@@ -20,21 +19,19 @@ pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Resul
             let owner = Chat::new(context.chat.channel.clone(), sender.id.as_str());
             strangers::list(connection, &owner, context.run)
         }
-        None => in_terminal(connection),
+        None => in_terminal(connection, context.language),
     }
 }
 
 /// A terminal has no buttons, and shows the strangers of all channels.
-fn in_terminal(connection: &Connection) -> Result<String, StoreError> {
+fn in_terminal(connection: &Connection, language: Language) -> Result<String, StoreError> {
     let open = pairing::waiting(connection)?;
     let line = |known: &pairing::KnownChat| {
-        format!(
-            "{} (chat {} of {}): supervisor pair {}",
-            known.title, known.chat.id, known.chat.channel, known.note
-        )
+        let (chat, channel) = (&known.chat.id, known.chat.channel.as_str());
+        Text::PairingInTerminal { title: &known.title, chat, channel, code: &known.note }.to(language)
     };
     Ok(match open.as_slice() {
-        [] => "No stranger waits for an answer.".to_owned(),
+        [] => Text::NoStranger.to(language),
         open => open.iter().map(line).collect::<Vec<_>>().join("\n"),
     })
 }

@@ -6,10 +6,9 @@ use rusqlite::Connection;
 use store::StoreError;
 use store::changes::{LastChanged, last_in_chat};
 use store::file_requests::Kind;
+use texts::Text;
 
 use super::{Context, files};
-
-pub(super) const USAGE: &str = "/undo takes back what the last task changed in files; nothing follows it.";
 
 /// The answer, if there is nothing to undo.
 pub(super) fn note(connection: &Connection, context: &Context<'_>) -> Result<Option<String>, StoreError> {
@@ -18,13 +17,7 @@ pub(super) fn note(connection: &Connection, context: &Context<'_>) -> Result<Opt
             files::note(connection, context, Kind::Undo, task.as_str())?;
             Ok(None)
         }
-        LastChanged::Running => Ok(Some(
-            "A task that changed files has not ended. Wait for it, or /stop it, then /undo.".to_owned(),
-        )),
-        LastChanged::None => Ok(Some(
-            "There is nothing to undo: no task of this chat changed a file in the last week, other than by \
-             commands."
-                .to_owned(),
-        )),
+        LastChanged::Running => Ok(Some(Text::UndoNotEnded.to(context.language))),
+        LastChanged::None => Ok(Some(Text::UndoNothing.to(context.language))),
     }
 }

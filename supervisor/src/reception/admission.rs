@@ -6,6 +6,7 @@ use channel::Chat;
 use channel::access::{Access, GroupMembers, GroupTrigger};
 use channel::update::Incoming;
 use protocol::{PersonId, Sender};
+use texts::Text;
 
 use crate::commands::{self, Command, Parsed};
 
@@ -24,12 +25,12 @@ pub(crate) enum Verdict {
     /// Store a row, do not run it, and tell the chat why.
     Answer {
         reason: &'static str,
-        reply: &'static str,
+        reply: Text<'static>,
     },
     /// The chat may not use the bot: tell it how it may, but not every time.
     UnknownChat,
     /// The sender is not obeyed in this group: tell the group why, but not every time.
-    NotObeyed(&'static str),
+    NotObeyed(Text<'static>),
 }
 
 /// The facts of a message when it comes.
@@ -47,16 +48,10 @@ pub(crate) struct Rules<'a> {
 pub(crate) enum Obeyed {
     Yes,
     /// What the group reads.
-    No(&'static str),
+    No(Text<'static>),
     /// It is not known who administers the group.
     DependsOnAdministrators,
 }
-
-const ADMINISTRATORS_ALONE: &str = "In this group I obey its administrators alone.";
-const LISTED_ALONE: &str = "In this group I obey only people whom my operator has allowed.";
-const FORWARDED_COMMAND: &str = "I carry out no forwarded commands. Please write it yourself.";
-const UNKNOWN_ADMINISTRATORS: &str =
-    "I could not read who administers this group, so I did nothing. Please send it again in a moment.";
 
 /// Decides about a message.
 pub(crate) fn judge(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Verdict {
@@ -78,11 +73,11 @@ pub(crate) fn obeyed(person: Option<&Sender>, chat: &Chat, rules: &Rules<'_>) ->
     match access.rules().group_members {
         _ if access.lists(person) => Obeyed::Yes,
         GroupMembers::All => Obeyed::Yes,
-        GroupMembers::Listed => Obeyed::No(LISTED_ALONE),
-        GroupMembers::Admins if !access.rules().users.is_empty() => Obeyed::No(LISTED_ALONE),
+        GroupMembers::Listed => Obeyed::No(Text::ListedAlone),
+        GroupMembers::Admins if !access.rules().users.is_empty() => Obeyed::No(Text::ListedAlone),
         GroupMembers::Admins => match rules.administrators {
             Some(people) if people.contains(&person.id) => Obeyed::Yes,
-            Some(_) => Obeyed::No(ADMINISTRATORS_ALONE),
+            Some(_) => Obeyed::No(Text::AdministratorsAlone),
             None => Obeyed::DependsOnAdministrators,
         },
     }
@@ -109,7 +104,7 @@ fn refusal(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Option<Verdic
         Obeyed::No(reply) => Some(Verdict::NotObeyed(reply)),
         Obeyed::DependsOnAdministrators if !is_to_bot => Some(Verdict::Skip(NOT_KNOWN)),
         Obeyed::DependsOnAdministrators => {
-            Some(Verdict::Answer { reason: NOT_KNOWN, reply: UNKNOWN_ADMINISTRATORS })
+            Some(Verdict::Answer { reason: NOT_KNOWN, reply: Text::UnknownAdministrators })
         }
     });
     match verdict? {
@@ -140,7 +135,7 @@ fn speaks(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Option<Verdict
 fn of_content(incoming: &Incoming, is_late: bool) -> Verdict {
     let is_forwarded = incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some());
     if is_forwarded && incoming.command.is_some() {
-        return Verdict::Answer { reason: "a forwarded command", reply: FORWARDED_COMMAND };
+        return Verdict::Answer { reason: "a forwarded command", reply: Text::ForwardedCommand };
     }
     match (incoming.command.as_deref().and_then(commands::parse), incoming.unreadable) {
         (Some(_), _) if is_late => Verdict::Skip("a command that waited too long"),

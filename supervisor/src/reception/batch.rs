@@ -11,7 +11,8 @@ use rusqlite::Transaction;
 use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
 use store::inbox::{self, IncomingMessage, enqueue, store_part, store_skipped};
-use store::{StoreError, backlog, chats, edits, kv, outbox, parts};
+use store::{StoreError, backlog, chats, edits, kv, languages, outbox, parts};
+use texts::Text;
 
 use super::admission::{Rules, Verdict};
 use super::typed::{Typed, typed};
@@ -73,7 +74,8 @@ impl Batch {
         }
         if self.ends_backlog {
             for (chat, count) in backlog::take_skipped(tx, &name)? {
-                self.tell(tx, None, &chat, skipped_in_words(count))?;
+                let count = i64::try_from(count).unwrap_or(i64::MAX);
+                self.say(tx, None, &chat, Text::SkippedWhileOff { count })?;
             }
         }
         if let Some(position) = &self.position {
@@ -89,6 +91,7 @@ impl Batch {
         verdict: Option<&Verdict>,
         stored: &mut Stored,
     ) -> Result<(), StoreError> {
+        self.note_language(tx, update)?;
         match (&update.kind, verdict) {
             (Kind::Message(incoming), Some(verdict)) => {
                 self.store_message(tx, update, incoming, verdict, stored)
@@ -113,6 +116,19 @@ impl Batch {
                 self.skip(tx, update, None, "the chat may not use the bot").map(drop)
             }
             (Kind::Other(reason), _) => self.skip(tx, update, None, reason).map(drop),
+        }
+    }
+
+    /// In a chat with one person, the bot speaks the language of that person's client.
+    fn note_language(&self, tx: &Transaction<'_>, update: &Update) -> Result<(), StoreError> {
+        let tag = match &update.kind {
+            Kind::Message(incoming) => incoming.client_language.as_ref(),
+            Kind::Press(press) => press.client_language.as_ref(),
+            Kind::Moved { .. } | Kind::Other(_) => None,
+        };
+        match tag.filter(|_| !self.channel.access().is_group(&update.chat.id)) {
+            Some(tag) => languages::note_client(tx, &update.chat, tag),
+            None => Ok(()),
         }
     }
 
@@ -164,15 +180,15 @@ impl Batch {
     ) -> Result<(), StoreError> {
         let Some(task) = self.skip(tx, update, None, "a yes or a no to a question")? else { return Ok(()) };
         let told = match typed {
-            Typed::Told(words) => Some(words),
+            Typed::Told(text) => Some(text),
             Typed::Decides(decision) if approvals::keep(tx, &decision)? => {
                 stored.decisions.push(decision);
                 None
             }
-            Typed::Decides(_) => Some(press::DECIDED_BEFORE),
+            Typed::Decides(_) => Some(Text::DecidedBefore),
         };
-        if let Some(words) = told {
-            self.tell(tx, Some(&task), &update.chat, words.to_owned())?;
+        if let Some(text) = told {
+            self.say(tx, Some(&task), &update.chat, text)?;
         }
         stored.tasks.push(task);
         Ok(())
@@ -187,6 +203,7 @@ impl Batch {
         verdict: &Verdict,
     ) -> Result<Option<String>, StoreError> {
         let Inbound { models, file_requests, limits, board, run, .. } = &self.inbound;
+        let language = languages::of(tx, chat)?;
         Ok(match verdict {
             Verdict::Command(command) => {
                 let origin = incoming.origin.as_ref();
@@ -204,15 +221,16 @@ impl Batch {
                     access,
                     board,
                     is_owner,
+                    language,
                 };
                 commands::carry_out(tx, command, &context)?
             }
-            Verdict::Answer { reply, .. } => Some((*reply).to_owned()),
+            Verdict::Answer { reply, .. } => Some(reply.to(language)),
             Verdict::UnknownChat => {
                 let owner = self.channel.access().owner();
                 strangers::wrote(tx, chat, &title(incoming, chat), owner.as_deref(), run)?
             }
-            Verdict::NotObeyed(reply) => may_tell_again(tx, chat)?.then(|| (*reply).to_owned()),
+            Verdict::NotObeyed(reply) => may_tell_again(tx, chat)?.then(|| reply.to(language)),
             Verdict::Late => {
                 if !incoming.text.trim().is_empty() {
                     backlog::count_skipped(tx, chat)?;
@@ -343,6 +361,17 @@ impl Batch {
         store_skipped(tx, &row, reason, &self.inbound.run)
     }
 
+    /// Sends a text of the catalogue.
+    fn say(
+        &self,
+        tx: &Transaction<'_>,
+        task: Option<&TaskId>,
+        chat: &Chat,
+        text: Text<'_>,
+    ) -> Result<(), StoreError> {
+        self.tell(tx, task, chat, text.to(languages::of(tx, chat)?))
+    }
+
     fn tell(
         &self,
         tx: &Transaction<'_>,
@@ -390,16 +419,6 @@ fn is_forwarded(incoming: &Incoming) -> bool {
 fn title(incoming: &Incoming, chat: &Chat) -> String {
     let group = incoming.origin.as_ref().and_then(|origin| origin.chat.clone());
     group.or_else(|| incoming.sender().map(ToString::to_string)).unwrap_or_else(|| chat.id.clone())
-}
-
-fn skipped_in_words(count: u64) -> String {
-    match count {
-        1 => "While I was off, 1 message came that I did not run. /retry runs it.".to_owned(),
-        many => format!(
-            "While I was off, {many} messages came that I did not run. /retry runs the newest; repeat it for \
-             older ones."
-        ),
-    }
 }
 
 /// Whether a group got no message within the hour about a member who may not use the bot.

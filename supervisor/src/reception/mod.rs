@@ -21,7 +21,8 @@ use channel::{BacklogLimits, BoxFuture, Channel, Chat, Content, Outgoing};
 use futures_util::future::join_all;
 use protocol::{EventId, PersonId, TaskId, now_ms};
 use settings::quotas::Limits;
-use store::{Store, StoreError, chats, kv, pairing};
+use store::{Store, StoreError, chats, kv, languages, pairing};
+use texts::Text;
 use tokio::sync::Notify;
 
 use crate::approvals::client::Approvals;
@@ -31,9 +32,6 @@ use crate::health::{Board, PartName, Reading};
 use crate::tool_files::ToolFiles;
 use admission::Verdict;
 use batch::{Batch, Stored, position_key};
-
-const OUTAGE: &str = "I cannot store messages at the moment: my database, or the disk that it lies on, takes \
-                     no changes. Your message is not lost. I continue by myself as soon as there is room.";
 
 /// Where received messages go.
 #[derive(Debug, Clone)]
@@ -203,8 +201,10 @@ impl Reception {
     /// Tells chats that their messages cannot be stored, past the outbox, which is in the same database. A
     /// failure is not retried.
     async fn tell_outage(&mut self, chats: Vec<Chat>) {
-        let content = &Content::Text(OUTAGE.to_owned());
         for chat in chats.into_iter().filter(|chat| self.told.insert(chat.clone())).collect::<Vec<_>>() {
+            let of_chat = chat.clone();
+            let language = self.inbound.store.write(move |tx| languages::of(tx, &of_chat)).await;
+            let content = &Content::Text(Text::Outage.to(language.unwrap_or_default()));
             let outcome =
                 self.channel.send(Outgoing { chat_id: &chat.id, content, answers: None, attempt: 1 }).await;
             tracing::debug!(?outcome, chat_id = chat.id, "told a chat about the outage");

@@ -13,24 +13,24 @@ use protocol::{MessageId, TaskId};
 use rusqlite::Transaction;
 use store::approvals::{self, Decision};
 use store::cancel::{self, Cancellation};
-use store::{StoreError, outbox};
+use store::{StoreError, languages, outbox};
+use texts::{Language, Text};
 
 use super::Inbound;
 use super::admission::{Obeyed, Rules, obeyed};
 use crate::approvals::client::Outcome;
 use crate::approvals::words::{self, Choice};
+use crate::commands::language;
 use crate::strangers;
 
 const STOP: &str = "stop:";
-pub(super) const NOT_AN_APPROVER: &str = "Only an approver of this bot decides that.";
-pub(super) const DECIDED_BEFORE: &str = "This was decided before, and is being passed on.";
-const NOTHING: &str = "This button does nothing any more.";
 
 /// What a press asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Asks {
     Stop(TaskId),
     Stranger(strangers::Decision),
+    Language(Language),
     Decide {
         approval: String,
         choice: Choice,
@@ -51,11 +51,13 @@ pub(super) struct Effect {
     pub(super) paired: Option<Chat>,
     /// What is to be passed on; the outcome is the answer.
     decides: Option<Decision>,
+    /// That of the chat.
+    language: Language,
 }
 
 /// The button that stops a task.
-pub(crate) fn stop_button(task: &TaskId) -> Button {
-    Button::new("Stop", format!("{STOP}{task}"))
+pub(crate) fn stop_button(task: &TaskId, language: Language) -> Button {
+    Button::new(&Text::ButtonStop.to(language), format!("{STOP}{task}"))
 }
 
 fn asks(data: &str) -> Asks {
@@ -65,30 +67,33 @@ fn asks(data: &str) -> Asks {
     if let Some((choice, approval)) = words::pressed(data) {
         return Asks::Decide { approval: approval.to_owned(), choice };
     }
+    if let Some(language) = language::pressed(data) {
+        return Asks::Language(language);
+    }
     strangers::Decision::of(data).map_or(Asks::Unknown, Asks::Stranger)
 }
 
 /// Why the person may not press the button; none if they may.
-fn refusal(asks: &Asks, press: &Press, chat: &Chat, rules: &Rules<'_>) -> Option<&'static str> {
+fn refusal(asks: &Asks, press: &Press, chat: &Chat, rules: &Rules<'_>) -> Option<Text<'static>> {
     let person = press.by.id.as_str();
     let (may, words) = match asks {
-        Asks::Unknown => (false, NOTHING),
-        Asks::Stop(_) => (
-            rules.access.allows(&chat.id) && obeyed(Some(&press.by), chat, rules) == Obeyed::Yes,
-            "Only people this bot works for can stop it.",
-        ),
-        Asks::Stranger(_) => {
-            (rules.access.owner().as_deref() == Some(person), "Only the owner of this bot decides that.")
-        }
-        Asks::Decide { .. } => (rules.access.may_approve(person), NOT_AN_APPROVER),
+        Asks::Unknown => (false, Text::PressNothing),
+        Asks::Stop(_) => (is_worked_for(press, chat, rules), Text::StopNotAllowed),
+        Asks::Language(_) => (is_worked_for(press, chat, rules), Text::LanguageNotAllowed),
+        Asks::Stranger(_) => (rules.access.owner().as_deref() == Some(person), Text::PairingOwnerDecides),
+        Asks::Decide { .. } => (rules.access.may_approve(person), Text::NotAnApprover),
     };
     (!may || press.by.is_bot).then_some(words)
+}
+
+fn is_worked_for(press: &Press, chat: &Chat, rules: &Rules<'_>) -> bool {
+    rules.access.allows(&chat.id) && obeyed(Some(&press.by), chat, rules) == Obeyed::Yes
 }
 
 /// Whether the answer depends on who administers the group.
 pub(super) fn needs_administrators(press: &Press, chat: &Chat, access: &Access) -> bool {
     let rules = Rules { access, administrators: None, not_before: None };
-    matches!(asks(&press.data), Asks::Stop(_))
+    matches!(asks(&press.data), Asks::Stop(_) | Asks::Language(_))
         && access.allows(&chat.id)
         && obeyed(Some(&press.by), chat, &rules) == Obeyed::DependsOnAdministrators
 }
@@ -101,22 +106,30 @@ pub(super) fn carry_out(
     rules: &Rules<'_>,
     inbound: &Inbound,
 ) -> Result<Effect, StoreError> {
-    let said = |words: &str| Effect { words: words.to_owned(), ..Effect::default() };
+    let language = languages::of(tx, chat)?;
+    let said = |text: Text<'_>| Effect { words: text.to(language), language, ..Effect::default() };
     let asks = asks(&press.data);
-    let Some(message_id) = message_id else { return Ok(said(NOTHING)) };
-    if let Some(words) = refusal(&asks, press, chat, rules) {
-        return Ok(said(words));
+    let Some(message_id) = message_id else { return Ok(said(Text::PressNothing)) };
+    if let Some(text) = refusal(&asks, press, chat, rules) {
+        return Ok(said(text));
     }
     match asks {
-        Asks::Unknown => Ok(said(NOTHING)),
+        Asks::Unknown => Ok(said(Text::PressNothing)),
         Asks::Decide { approval, choice } => {
             let decision = Decision { approval, choice, by: press.by.to_string(), reason: None };
             if !approvals::keep(tx, &decision)? {
-                return Ok(said(DECIDED_BEFORE));
+                return Ok(said(Text::DecidedBefore));
             }
-            Ok(Effect { decides: Some(decision), ..Effect::default() })
+            Ok(Effect { decides: Some(decision), language, ..Effect::default() })
         }
-        Asks::Stop(task) => stop(tx, &task, chat, inbound),
+        Asks::Stop(task) => stop(tx, &task, (chat, language), inbound),
+        Asks::Language(chosen) => {
+            let words = language::choose(tx, chat, chosen)?;
+            // An edit without buttons removes them.
+            let edit = vec![Content::Edit { message_id: message_id.clone(), text: words.clone() }];
+            outbox::queue(tx, None, chat, edit, Delivery::Push, Some(&inbound.run))?;
+            Ok(Effect { words, language: chosen, ..Effect::default() })
+        }
         Asks::Stranger(decision) => {
             let (words, paired) = decision.carry_out(tx, (chat, message_id.clone()), &inbound.run)?;
             Ok(Effect { words, paired, ..Effect::default() })
@@ -125,18 +138,23 @@ pub(super) fn carry_out(
 }
 
 /// Stops a task, if it is of the chat that the button is in.
-fn stop(tx: &Transaction<'_>, task: &TaskId, chat: &Chat, inbound: &Inbound) -> Result<Effect, StoreError> {
+fn stop(
+    tx: &Transaction<'_>,
+    task: &TaskId,
+    (chat, language): (&Chat, Language),
+    inbound: &Inbound,
+) -> Result<Effect, StoreError> {
     let (cancellation, reply) = cancel::in_its_chat(tx, task, chat, chat.channel.as_str())?;
     if let Some(reply) = reply {
         let contents = vec![Content::Text(reply)];
         outbox::queue(tx, Some(task), chat, contents, Delivery::Push, Some(&inbound.run))?;
     }
-    let (words, stops) = match cancellation {
-        Cancellation::Asked => ("Stopping.", true),
-        Cancellation::Cancelled => ("Cancelled.", true),
-        Cancellation::Ended { .. } | Cancellation::NoSuchTask => ("This has already ended.", false),
+    let (text, stops) = match cancellation {
+        Cancellation::Asked => (Text::PressStopping, true),
+        Cancellation::Cancelled => (Text::PressCancelled, true),
+        Cancellation::Ended { .. } | Cancellation::NoSuchTask => (Text::PressEnded, false),
     };
-    Ok(Effect { words: words.to_owned(), stops, left_behind: !stops, ..Effect::default() })
+    Ok(Effect { words: text.to(language), stops, left_behind: !stops, ..Effect::default() })
 }
 
 impl Effect {
@@ -149,7 +167,7 @@ impl Effect {
         (chat, message_id): (Chat, Option<MessageId>),
     ) {
         let (words, is_over) = match self.decides {
-            Some(decision) => pass_on(&inbound, decision).await,
+            Some(decision) => pass_on(&inbound, decision, self.language).await,
             None => (self.words, false),
         };
         // A question that was sent twice, by a kill in between, is known by its press alone.
@@ -163,17 +181,17 @@ impl Effect {
 
 /// Passes on a decision that is stored, and says what became of it, and whether it is over. The message is
 /// edited once the tool server reports the decision.
-async fn pass_on(inbound: &Inbound, decision: Decision) -> (String, bool) {
-    let Some(approvals) = &inbound.approvals else { return (NOTHING.to_owned(), false) };
+async fn pass_on(inbound: &Inbound, decision: Decision, language: Language) -> (String, bool) {
+    let Some(approvals) = &inbound.approvals else { return (Text::PressNothing.to(language), false) };
     let is_denied = decision.choice == Choice::Deny;
     let words = match approvals.pass_on(&inbound.store, decision).await {
         Outcome::Unreachable => {
-            return ("Noted. It takes effect as soon as the tool server answers again.".to_owned(), false);
+            return (Text::PressNoted.to(language), false);
         }
-        Outcome::Taken(_) if is_denied => "Denied.".to_owned(),
-        Outcome::Taken(_) => "Allowed.".to_owned(),
+        Outcome::Taken(_) if is_denied => Text::PressDenied.to(language),
+        Outcome::Taken(_) => Text::PressAllowed.to(language),
         Outcome::Before(words) | Outcome::Failed(words) => words,
-        Outcome::Unknown => "This is not waited for any more.".to_owned(),
+        Outcome::Unknown => Text::PressNotWaitedFor.to(language),
     };
     (words, true)
 }

@@ -6,11 +6,7 @@ use channel::{Access, Chat};
 use rusqlite::Connection;
 use store::StoreError;
 use store::approvals::{self, Choice, Decision};
-
-use super::press::NOT_AN_APPROVER;
-
-const USE_THE_BUTTONS: &str = "A call waits for a decision. Use the buttons of its question, or reply to the \
-                               question with yes or no. /approvals shows it once more.";
+use texts::Text;
 
 /// In the languages of the bot's own words.
 const YES: [&str; 13] =
@@ -22,7 +18,7 @@ const NO: [&str; 11] =
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     /// Its sender reads this.
-    Told(&'static str),
+    Told(Text<'static>),
     Decides(Decision),
 }
 
@@ -42,10 +38,10 @@ pub(super) fn typed(
     let answered = incoming.answers.as_ref();
     let question = open.iter().find(|(_, message)| answered.is_some() && message.as_ref() == answered);
     let (Some((approval, _)), Some(sender)) = (question, incoming.sender()) else {
-        return Ok(Some(Typed::Told(USE_THE_BUTTONS)));
+        return Ok(Some(Typed::Told(Text::UseTheButtons)));
     };
     if !access.may_approve(sender.id.as_str()) {
-        return Ok(Some(Typed::Told(NOT_AN_APPROVER)));
+        return Ok(Some(Typed::Told(Text::NotAnApprover)));
     }
     let (approval, by) = (approval.as_str().to_owned(), sender.to_string());
     Ok(Some(Typed::Decides(Decision { approval, choice, by, reason: None })))

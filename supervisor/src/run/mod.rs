@@ -8,7 +8,7 @@ use std::time::Duration;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use rusqlite::Transaction;
-use store::{Store, StoreError, events, kv, outgoing_files};
+use store::{Store, StoreError, events, kv, languages, outgoing_files};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -100,10 +100,11 @@ async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result
     };
     let started = Event::now(started, None, None);
     let run = started.id.clone();
-    let (roots, retention) = (config.roots.join("\n"), config.retention);
+    let (roots, retention, language) = (config.roots.join("\n"), config.retention, config.language);
     let record = move |tx: &Transaction<'_>| {
         housekeeping::note_jump_at_start(tx, retention)?;
         kv::set(tx, kv::ROOTS, &roots)?;
+        languages::set_default(tx, language)?;
         outgoing_files::delete_abandoned(tx)?;
         events::append(tx, &started)
     };

@@ -127,7 +127,8 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
             result(&json!({"status": status, "user": {"id": user, "is_bot": false, "first_name": "A"}}))
         }
         "setmycommands" => {
-            shared.lock().menu = form.parameters["commands"].clone();
+            let language = form.parameters["language_code"].as_str().unwrap_or_default().to_owned();
+            shared.lock().menus.insert(language, form.parameters["commands"].clone());
             result(&Value::Bool(true))
         }
         "deletewebhook" => result(&Value::Bool(true)),

@@ -128,9 +128,15 @@ impl FakeTelegram {
 
     /// The commands in the bot's menu.
     pub fn menu(&self) -> Vec<String> {
-        let menu = self.shared.lock().menu.clone();
+        self.menu_in("").into_iter().map(|(command, _)| command).collect()
+    }
+
+    /// The commands in the menu for clients in this language, with their summaries; empty for all others.
+    pub fn menu_in(&self, language: &str) -> Vec<(String, String)> {
+        let menu = self.shared.lock().menus.get(language).cloned().unwrap_or_default();
+        let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
         let commands = menu.as_array().cloned().unwrap_or_default();
-        commands.iter().filter_map(|command| command["command"].as_str().map(str::to_owned)).collect()
+        commands.iter().map(|command| (text(&command["command"]), text(&command["description"]))).collect()
     }
 
     /// The most calls that were answered at the same time, without those for updates.

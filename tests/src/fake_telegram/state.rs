@@ -92,8 +92,8 @@ pub(super) struct State {
     pub(super) signs: Signs,
     /// The people who administer a group.
     pub(super) administrators: HashMap<i64, Vec<i64>>,
-    /// What the bot set as its menu.
-    pub(super) menu: Value,
+    /// What the bot set as its menus, by the language of the client; that of all others has none.
+    pub(super) menus: HashMap<String, Value>,
     /// What the bot can fetch, by file ID.
     pub(super) files: HashMap<String, Vec<u8>>,
     /// Whether the network is broken.

@@ -11,7 +11,7 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 20] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
@@ -41,9 +41,10 @@ const ALLOWED: [(&str, &[&str]); 19] = [
         ],
     ),
     ("agent-worker", &["protocol", "process", "settings", "models", "redaction", "toolkit"]),
-    ("channel", &["protocol", "settings"]),
-    ("telegram", &["protocol", "process", "settings", "channel"]),
-    ("store", &["protocol", "settings", "channel"]),
+    ("texts", &["settings"]),
+    ("channel", &["protocol", "settings", "texts"]),
+    ("telegram", &["protocol", "process", "settings", "texts", "channel"]),
+    ("store", &["protocol", "settings", "texts", "channel"]),
     (
         "supervisor",
         &[
@@ -54,6 +55,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
             "http-port",
             "redaction",
             "toolkit",
+            "texts",
             "channel",
             "telegram",
             "store",

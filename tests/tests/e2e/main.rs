@@ -10,6 +10,7 @@ mod contacts;
 mod floods;
 mod formatted;
 mod incoming;
+mod languages;
 mod local;
 mod outbox;
 mod progress;

@@ -178,7 +178,7 @@ fn update((number, letter): (usize, Letter)) -> Update {
             id: Some(id.clone()),
             chat: Chat::new(NAME, &from),
             message_id: Some(below),
-            kind: Kind::Press(Press { id, by: sender(&from), data }),
+            kind: Kind::Press(Press { id, by: sender(&from), data, client_language: None }),
         },
     }
 }

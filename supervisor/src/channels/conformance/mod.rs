@@ -19,6 +19,7 @@ use store::claim::{self, Claim, Claimed};
 use store::fixture::{Fixture, done};
 use store::inbox;
 use telegram::{Telegram, TelegramSettings};
+use texts::Language;
 use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
@@ -265,6 +266,7 @@ impl Service for FakeTelegram {
             gather: QUIET,
             pending_window: WINDOW,
             pending_max: MOST,
+            language: Language::English,
         };
         Arc::new(Telegram::new(Some(&settings), files, &COMMANDS).unwrap())
     }

@@ -1,0 +1,177 @@
+//! The bot's own words in the language of the person, of the chat, or of the setting.
+
+use harness::fake_telegram::Sent;
+use harness::fake_telegram::update::Chat;
+use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
+use serde_json::{Value, json};
+
+use crate::assert_says;
+
+const GROUP: Chat = Chat { id: -77 };
+
+/// A person of each language: the chat, and the tag that their client names.
+const PEOPLE: [(Chat, &str); 5] = [
+    (Chat { id: 11 }, "en"),
+    (Chat { id: 12 }, "de-AT"),
+    (Chat { id: 13 }, "es"),
+    (Chat { id: 14 }, "ru"),
+    (Chat { id: 15 }, "zh-hans"),
+];
+const ALLOWED: &str = "11,12,13,14,15,-77";
+
+fn person(id: i64, tag: &str) -> Value {
+    json!({"id": id, "is_bot": false, "first_name": "Ada", "language_code": tag})
+}
+
+/// A person writes from a client in a language.
+fn write(telegram: &FakeTelegram, (chat, tag): (Chat, &str), text: &str) {
+    telegram.push(chat.with(&json!({"text": text, "from": person(chat.id.abs(), tag)})));
+}
+
+/// What a chat was sent, but for progress.
+fn sent_to(telegram: &FakeTelegram, chat: Chat) -> Vec<Sent> {
+    telegram.sent().into_iter().filter(|sent| sent.chat_id == chat.id).collect()
+}
+
+/// The next message to a chat after somebody wrote there.
+fn ask(telegram: &FakeTelegram, person: (Chat, &str), text: &str) -> String {
+    let before = sent_to(telegram, person.0).len();
+    write(telegram, person, text);
+    next_to(telegram, person.0, before).text
+}
+
+fn next_to(telegram: &FakeTelegram, chat: Chat, before: usize) -> Sent {
+    wait::until("the chat gets a message", || sent_to(telegram, chat).into_iter().nth(before))
+}
+
+#[test]
+fn everybody_reads_menus_and_answers_in_the_language_of_their_client() {
+    let telegram = FakeTelegram::start();
+    let _system = System::builder().telegram(&telegram, ALLOWED).start();
+    for (person, [help, status, nothing, menu]) in PEOPLE.into_iter().zip([
+        [
+            "I am Autonous, an agent",
+            "Nothing runs.",
+            "There is nothing to cancel.",
+            "What I am and what I can do",
+        ],
+        ["Ich bin Autonous", "Nichts läuft.", "Es gibt nichts abzubrechen.", "Was ich bin und was ich kann"],
+        ["Soy Autonous", "No se ejecuta nada.", "No hay nada que cancelar.", "Qué soy y qué puedo hacer"],
+        ["Я Autonous", "Ничего не выполняется.", "Отменять нечего.", "Кто я и что умею"],
+        ["我是 Autonous", "没有正在运行的任务。", "没有可取消的内容。", "我是谁，能做什么"],
+    ]) {
+        assert_says(&ask(&telegram, person, "/help"), &[help, menu]);
+        assert_says(&ask(&telegram, person, "/status"), &[status]);
+        assert_eq!(ask(&telegram, person, "/stop"), nothing);
+        let language = &person.1[..2];
+        let commands = wait::until("the menu is set", || {
+            Some(telegram.menu_in(language)).filter(|commands| !commands.is_empty())
+        });
+        assert!(commands.contains(&("help".to_owned(), menu.to_owned())), "{language}: {commands:?}");
+    }
+}
+
+#[test]
+fn strangers_and_the_owner_each_read_their_own_language() {
+    let telegram = FakeTelegram::start();
+    let _system = System::builder().telegram(&telegram, "12").start();
+    let owner = PEOPLE[1];
+    assert_says(&ask(&telegram, owner, "/whoami"), &["Dieser Chat hat die ID 12"]);
+    for (number, stranger, refused, welcome) in [
+        (0, PEOPLE[2], "Este bot todavía no trabaja", "Ya puedes usar este bot"),
+        (1, PEOPLE[3], "Этот бот пока не работает", "Теперь ботом можно пользоваться"),
+        (2, PEOPLE[4], "这个机器人还不为本聊天工作", "现在可以使用这个机器人了"),
+    ] {
+        assert_says(&ask(&telegram, stranger, "hello"), &[refused]);
+        let (asked, buttons) = telegram.question(owner.0, number);
+        assert_says(&asked.text, &["möchte diesen Bot nutzen"]);
+        let labels: Vec<String> = asked.buttons().into_iter().map(|(label, _)| label).collect();
+        assert_eq!(labels, ["Zulassen", "Ignorieren"]);
+        let answer = telegram.press_answered(owner.0, owner.0.id, asked.number, &buttons[0]);
+        assert_eq!(answer, "Erlaubt.");
+        assert_says(&next_to(&telegram, stranger.0, 1).text, &[welcome]);
+    }
+}
+
+#[test]
+fn a_chosen_language_holds_over_a_restart_and_comes_before_the_client() {
+    let telegram = FakeTelegram::start();
+    let mut system =
+        System::builder().telegram(&telegram, ALLOWED).variable("AUTONOUS_LANGUAGE", "ru").start();
+    let english = PEOPLE[0];
+    assert_says(&ask(&telegram, english, "/language de"), &["Ab jetzt schreibe ich", "Deutsch"]);
+    assert!(system.stop().success());
+    system.restart();
+    assert_says(&ask(&telegram, english, "/status"), &["Nichts läuft."]);
+    assert_says(&ask(&telegram, english, "/language tlh"), &["„tlh“", "en, de, es, ru, zh"]);
+    assert_says(&ask(&telegram, english, "/language default"), &["I write English now."]);
+    // A language that the bot does not speak is that of the setting.
+    assert_says(&ask(&telegram, (english.0, "pt-br"), "/status"), &["Ничего не выполняется."]);
+    let shown = system.say("/language");
+    assert_says(&system.reply(&shown), &["по-русски", "en, de, es, ru, zh"]);
+}
+
+#[test]
+fn a_language_is_chosen_by_a_button() {
+    let telegram = FakeTelegram::start();
+    let _system = System::builder().telegram(&telegram, ALLOWED).start();
+    let (chat, tag) = PEOPLE[2];
+    write(&telegram, (chat, tag), "/language");
+    let (asked, buttons) = telegram.question(chat, 0);
+    assert_says(&asked.text, &["¿Qué idioma prefieres?"]);
+    assert_eq!(buttons, ["language:en", "language:de", "language:es"], "the others are in the next row");
+    let answer = telegram.press_answered(chat, chat.id, asked.number, "language:zh");
+    assert_says(&answer, &["使用中文"]);
+    wait::until_true("the buttons are gone", || {
+        let edits = sent_to(&telegram, chat);
+        edits.iter().any(|sent| sent.target == Some(asked.number) && sent.markup.is_null())
+    });
+    assert_says(&ask(&telegram, (chat, tag), "/status"), &["没有正在运行的任务。"]);
+}
+
+#[test]
+fn a_group_has_the_language_of_the_setting_until_an_administrator_chooses_one() {
+    let telegram = FakeTelegram::start();
+    telegram.administer(GROUP.id, &[77]);
+    let settings = [("AUTONOUS_LANGUAGE", "es")];
+    let _system = System::builder().telegram(&telegram, ALLOWED).variables(&settings).start();
+    let admin = (GROUP, "de");
+    assert_says(&ask(&telegram, admin, "/status@fake_bot"), &["No se ejecuta nada."]);
+    write(&telegram, admin, "/language@fake_bot");
+    let (asked, _) = telegram.question(GROUP, 0);
+    let refused = telegram.press_answered(GROUP, 5, asked.number, "language:ru");
+    assert_says(&refused, &["Solo puede elegir el idioma"]);
+    assert_says(&ask(&telegram, admin, "/language@fake_bot ru"), &["я пишу по-русски"]);
+    assert_says(&ask(&telegram, admin, "/status@fake_bot"), &["Ничего не выполняется."]);
+}
+
+#[test]
+fn progress_is_told_in_the_language_of_the_chat() {
+    let telegram = FakeTelegram::start();
+    let model = FakeModel::start(|request| {
+        let has_run =
+            request["messages"].as_array().is_some_and(|all| all.iter().any(|m| m["role"] == "tool"));
+        match has_run {
+            true => ModelReply::Text("It is done.".to_owned()),
+            false => ModelReply::call("bash", &json!({"cmd": "sleep 5"})),
+        }
+    });
+    let _system = System::builder().telegram(&telegram, ALLOWED).model(&model).workers(5).start();
+    for person in PEOPLE {
+        write(&telegram, person, "work");
+    }
+    for ((chat, _), [working, stop]) in PEOPLE.into_iter().zip([
+        ["Working · ", "Stop"],
+        ["Arbeite · ", "Anhalten"],
+        ["Trabajando · ", "Detener"],
+        ["Работаю · ", "Стоп"],
+        ["处理中 · ", "停止"],
+    ]) {
+        let shown = wait::until("progress is shown", || {
+            let of_chat = |sent: &Sent| sent.chat_id == chat.id && sent.text.starts_with(working);
+            telegram.progress().into_iter().find(of_chat)
+        });
+        assert_eq!(shown.buttons()[0].0, stop);
+        assert_eq!(next_to(&telegram, chat, 0).text, "It is done.");
+    }
+}
