@@ -76,6 +76,9 @@ pub struct ModelEntry {
     /// What its tokens cost.
     #[serde(default)]
     pub prices: Option<Prices>,
+    /// The chats in which it always answers, as `telegram:4711` or, for a topic, `telegram:-100:7`.
+    #[serde(default)]
+    pub chats: Vec<String>,
     /// The form of its prompt; by its size and its window if absent.
     #[serde(default)]
     pub prompt: Option<PromptForm>,
@@ -99,6 +102,7 @@ impl ModelEntry {
             extra_body: ExtraBody::default(),
             extra_headers: ExtraHeaders::default(),
             prices: None,
+            chats: Vec::new(),
             prompt: None,
         }
     }
@@ -108,6 +112,10 @@ impl ModelEntry {
         if self.api_key_env.is_some() && self.api_key_file.is_some() {
             return Some("api_key_env and api_key_file are both set: keep one".to_owned());
         }
+        if let Some(chat) = self.chats.iter().find(|chat| !is_chat(chat)) {
+            let form = "CHANNEL:CHAT, such as \"telegram:4711\" or, for a topic, \"telegram:-100:7\"";
+            return Some(format!("chats has {chat:?}: expected {form}"));
+        }
         let longest = self.context_tokens / 2;
         match self.max_output_tokens {
             Some(tokens) if tokens > longest => Some(format!(
@@ -116,6 +124,12 @@ impl ModelEntry {
             Some(_) | None => None,
         }
     }
+}
+
+/// Whether a text has the form of a chat: a channel, then what its chats are called.
+fn is_chat(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(channel, chat)| !channel.is_empty() && !chat.is_empty())
+        && !text.contains(char::is_whitespace)
 }
 
 /// Fields for the body of each request, merged as a JSON merge patch (RFC 7396): objects are merged, anything

@@ -63,10 +63,12 @@ impl ModelsFile {
         if entries.is_empty() {
             return Err(file.error(None, "has no [[model]]: add one, or remove the file").into());
         }
-        let mut names = HashSet::new();
+        let (mut names, mut chats) = (HashSet::new(), HashSet::new());
         for entry in &entries {
             let twice = !names.insert(&entry.get_ref().name);
             let twice = twice.then(|| format!("a second model has the name {:?}", entry.get_ref().name));
+            let shared = entry.get_ref().chats.iter().find(|chat| !chats.insert(*chat));
+            let twice = twice.or_else(|| shared.map(|chat| format!("a chat has two models: {chat:?}")));
             if let Some(what) = twice.or_else(|| entry.get_ref().contradiction()) {
                 return Err(file.error(Some(entry.span()), what).into());
             }
@@ -101,13 +103,17 @@ impl ModelsFile {
         Ok(used)
     }
 
-    /// The models that a chat can choose: those that are used, then the others whose keys are there.
+    /// The models that a chat can choose: those that are used, then the others whose keys are there. One that
+    /// is fixed for a chat needs its key.
     pub fn selectable(&self, source: &Source) -> Result<Vec<&ModelEntry>, SettingError> {
         let mut selectable = self.used(source)?;
         for entry in self.entries() {
             let is_new = selectable.iter().all(|known| known.name != entry.name);
-            if is_new && self.key(entry, source).is_ok() {
+            let key = self.key(entry, source);
+            if is_new && key.is_ok() {
                 selectable.push(entry);
+            } else if !entry.chats.is_empty() {
+                key?;
             }
         }
         Ok(selectable)

@@ -10,6 +10,8 @@ mod file;
 pub use entry::{ExtraBody, ExtraHeaders, ModelEntry, Prices};
 pub use file::ModelsFile;
 
+use std::collections::BTreeMap;
+
 use settings::table::{MODEL_API_KEY, MODEL_EXTRA_HEADERS};
 use settings::{Provider, SettingError, Source};
 
@@ -30,10 +32,26 @@ pub fn secret_variables(source: &Source) -> Vec<String> {
     names
 }
 
-/// The names of the models that a chat can choose, the first one first; none without `models.toml`.
-pub fn selectable_names(source: &Source) -> Result<Vec<String>, SettingError> {
-    let Some(file) = ModelsFile::read(source)? else { return Ok(Vec::new()) };
-    Ok(file.selectable(source)?.into_iter().map(|entry| entry.name.clone()).collect())
+/// What chats can have; empty without `models.toml`.
+#[derive(Debug, Clone, Default)]
+pub struct Selectable {
+    /// The names of the models that a chat can choose, the first one first.
+    pub names: Vec<String>,
+    /// The chats whose model is fixed, with its name.
+    pub fixed: BTreeMap<String, String>,
+}
+
+impl Selectable {
+    /// Reads which models there are.
+    pub fn read(source: &Source) -> Result<Self, SettingError> {
+        let Some(file) = ModelsFile::read(source)? else { return Ok(Self::default()) };
+        let entries = file.selectable(source)?;
+        let fixed = entries.iter().flat_map(|entry| entry.chats.iter().map(|chat| (chat, &entry.name)));
+        Ok(Self {
+            names: entries.iter().map(|entry| entry.name.clone()).collect(),
+            fixed: fixed.map(|(chat, name)| (chat.clone(), name.clone())).collect(),
+        })
+    }
 }
 
 /// The variables with the secrets of the models that are used or can be chosen.

@@ -65,8 +65,8 @@ pub(crate) struct Config {
     /// all.
     pub contacts_cooldown: Duration,
     pub(crate) schedules: ScheduleLimits,
-    /// The models of `models.toml` that can be used, the first one first; empty without that file.
-    pub models: Vec<String>,
+    /// The models of `models.toml` that chats can have.
+    pub models: models::Selectable,
     /// How many tasks run at once.
     pub workers: usize,
     /// How long running calls may take when the run is ended.
@@ -130,7 +130,7 @@ impl Config {
                 most_of_chat: SCHEDULES_MAX_PER_CHAT.read(source)?,
                 least_minutes: SCHEDULES_MIN_MINUTES.read(source)?,
             },
-            models: models::selectable_names(source)?,
+            models: models::Selectable::read(source)?,
             stop_patience: STOP_SECONDS.read(source)?,
             workers: WORKERS.read(source)?,
             retention: RETENTION.read(source)?,

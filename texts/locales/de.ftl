@@ -97,6 +97,7 @@ ModelNone = Es ist kein Modell eingerichtet: Jede Nachricht ist der Aufruf eines
 ModelFirst = das erste Modell
 ModelAsChosen = In diesem Chat antwortet wie gewählt { $name }.
 ModelGone = In diesem Chat antwortet { $first }, weil { $gone } nicht mehr eingerichtet ist.
+ModelFixed = In diesem Chat antwortet immer { $name }: So wurde es eingestellt.
 ModelAnswers = In diesem Chat antwortet { $name }.
 ModelNoOther = Ein anderes Modell gibt es nicht: Mein Betreiber kann in models.toml weitere eintragen.
 ModelSwitch = Wechseln mit /model und einem dieser Namen: { $names }.

@@ -97,6 +97,7 @@ ModelNone = No model is configured: each message is the call of a tool. See docs
 ModelFirst = the first model
 ModelAsChosen = { $name } answers in this chat, as you chose.
 ModelGone = { $first } answers in this chat, because { $gone } is not configured any more.
+ModelFixed = { $name } always answers in this chat: my operator has chosen it.
 ModelAnswers = { $name } answers in this chat.
 ModelNoOther = There is no other model: my operator can list more in models.toml.
 ModelSwitch = Switch with /model and one of these names: { $names }.

@@ -96,6 +96,7 @@ ModelNone = No hay ningún modelo configurado: cada mensaje es la llamada de una
 ModelFirst = el primer modelo
 ModelAsChosen = { $name } responde en este chat, como elegiste.
 ModelGone = { $first } responde en este chat porque { $gone } ya no está configurado.
+ModelFixed = En este chat siempre responde { $name }: así lo decidió quien administra el bot.
 ModelAnswers = { $name } responde en este chat.
 ModelNoOther = No hay otro modelo: mi operador puede añadir más en models.toml.
 ModelSwitch = Cambia con /model y uno de estos nombres: { $names }.

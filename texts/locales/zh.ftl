@@ -85,6 +85,7 @@ ModelNone = 没有配置模型：每条消息都是一次工具调用。参见 d
 ModelFirst = 第一个模型
 ModelAsChosen = 按照所选，本聊天由 { $name } 回答。
 ModelGone = 本聊天由 { $first } 回答，因为 { $gone } 已不再配置。
+ModelFixed = 这个聊天始终由 { $name } 回答：这是管理员的设置。
 ModelAnswers = 本聊天由 { $name } 回答。
 ModelNoOther = 没有其他模型：我的运营者可以在 models.toml 里添加。
 ModelSwitch = 用 /model 加以下名称之一切换：{ $names }。

@@ -111,6 +111,7 @@ texts! {
     ModelFirst,
     ModelAsChosen { name: &'a str },
     ModelGone { first: &'a str, gone: &'a str },
+    ModelFixed { name: &'a str },
     ModelAnswers { name: &'a str },
     ModelNoOther,
     ModelSwitch { names: &'a str },

@@ -5,6 +5,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
+use crate::Selectable;
 
 const TWO: &str = r#"
 [[model]]
@@ -209,13 +210,33 @@ fn the_keys_of_models_that_a_chat_can_choose_are_handed_on_and_all_leave_the_env
 #[test]
 fn a_chat_can_choose_the_models_whose_keys_are_there() {
     let directory = config(TWO);
-    let names =
-        |pairs: &[(&str, &str)]| super::super::selectable_names(&variables(&directory, pairs)).unwrap();
+    let names = |pairs: &[(&str, &str)]| Selectable::read(&variables(&directory, pairs)).unwrap().names;
     assert_eq!(names(&[("BIG_KEY", "k")]), ["big"]);
     fs::write(directory.path().join("claude.key"), "k").unwrap();
     assert_eq!(names(&[("BIG_KEY", "k")]), ["big", "claude"]);
     assert_eq!(names(&[(MODEL_NAME.name(), "claude"), ("BIG_KEY", "k")]), ["claude", "big"]);
     assert_eq!(names(&[(MODEL_NAME.name(), "claude")]), ["claude"]);
+}
+
+#[test]
+fn a_model_is_fixed_for_chats_that_have_no_other_and_its_key_is_there() {
+    let chats =
+        |chats: &str| TWO.replace("name = \"claude\"", &format!("name = \"claude\"\nchats = {chats}"));
+    let directory = config(&chats(r#"["telegram:1", "telegram:-100:7"]"#));
+    let variables = variables(&directory, &[("BIG_KEY", "k")]);
+    let error = Selectable::read(&variables).unwrap_err().to_string();
+    assert!(error.contains("claude.key"), "{error}");
+    fs::write(directory.path().join("claude.key"), "k").unwrap();
+    let fixed = Selectable::read(&variables).unwrap().fixed;
+    let expected = ["telegram:-100:7", "telegram:1"].map(|chat| (chat.to_owned(), "claude".to_owned()));
+    assert_eq!(fixed.into_iter().collect::<Vec<_>>(), expected);
+    for (list, expected) in [
+        (r#"["4711"]"#, "chats has \"4711\": expected CHANNEL:CHAT"),
+        (r#"["telegram:1", "telegram:1"]"#, "a chat has two models: \"telegram:1\""),
+    ] {
+        let error = error_of(&chats(list), &[("BIG_KEY", "k")]);
+        assert!(error.contains(expected) && error.contains("models.toml"), "{error}");
+    }
 }
 
 #[test]

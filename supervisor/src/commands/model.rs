@@ -25,6 +25,9 @@ fn answer(
     (models, language): (&Models, Language),
     name: Option<&str>,
 ) -> Result<String, StoreError> {
+    if let Some(fixed) = models.fixed(chat) {
+        return Ok(Text::ModelFixed { name: fixed }.to(language));
+    }
     match name {
         None => told(connection, chat, models, language),
         Some(DEFAULT) => {
@@ -70,6 +73,7 @@ fn with_choice(which: Text<'_>, models: &Models, language: Language) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ::models::Selectable;
     use store::fixture::{TestDatabase, test_chat};
 
     use super::*;
@@ -77,7 +81,13 @@ mod tests {
     #[test]
     fn a_chat_chooses_among_the_listed_models_and_goes_back() {
         let database = TestDatabase::new();
-        let models = Models::new(["large", "small"].map(str::to_owned));
+        let named = |names: &[&str]| {
+            Models::new(Selectable {
+                names: names.iter().copied().map(str::to_owned).collect(),
+                fixed: [("test:7".to_owned(), "small".to_owned())].into(),
+            })
+        };
+        let models = named(&["large", "small"]);
         let ask = |models: &Models, name| {
             answer(&database, &test_chat(1), (models, Language::English), name).unwrap()
         };
@@ -92,8 +102,15 @@ mod tests {
             assert!(answer.starts_with(expected), "{name:?}: {answer}");
         }
         ask(&models, Some("small"));
-        let fewer = Models::new(["large".to_owned()]);
+        let fewer = named(&["large"]);
         assert!(ask(&fewer, None).starts_with("large answers in this chat, because small is not configured"));
+        for topic in ["7", "7:3"] {
+            for name in [None, Some("large")] {
+                let answer =
+                    answer(&database, &test_chat(topic), (&models, Language::English), name).unwrap();
+                assert_eq!(answer, "small always answers in this chat: my operator has chosen it.");
+            }
+        }
         let none = Models::default();
         none.introduce("direct");
         assert!(ask(&none, None).starts_with("No model is configured"));

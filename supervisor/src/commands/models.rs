@@ -1,6 +1,10 @@
 //! The models that a chat can choose from.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+
+use ::models::Selectable;
+use channel::Chat;
 
 /// The name of the provider without a model, as the worker tells it.
 const NO_MODEL: &str = "direct";
@@ -10,13 +14,24 @@ const NO_MODEL: &str = "direct";
 pub(crate) struct Models {
     /// Those of `models.toml` whose keys are there, the first one first; empty without that file.
     listed: Arc<[String]>,
+    /// The chats whose model the operator has fixed, with its name.
+    fixed: Arc<BTreeMap<String, String>>,
     /// What the first worker said that it asks.
     asked: Arc<OnceLock<String>>,
 }
 
 impl Models {
-    pub(crate) fn new(listed: impl IntoIterator<Item = String>) -> Self {
-        Self { listed: listed.into_iter().collect(), asked: Arc::default() }
+    pub(crate) fn new(selectable: Selectable) -> Self {
+        let Selectable { names, fixed } = selectable;
+        Self { listed: names.into(), fixed: Arc::new(fixed), asked: Arc::default() }
+    }
+
+    /// The model that the operator has fixed for a chat: for itself, or for the group of a topic.
+    pub(crate) fn fixed(&self, chat: &Chat) -> Option<&str> {
+        let session = chat.session();
+        let group = session.as_str().rsplit_once(':').map(|(group, _)| group);
+        let found = self.fixed.get(session.as_str()).or_else(|| self.fixed.get(group?));
+        found.map(String::as_str)
     }
 
     /// A worker has said which model it asks.

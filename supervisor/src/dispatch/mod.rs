@@ -197,6 +197,9 @@ impl Dispatcher {
             Ok(Work::Task(task, past)) => {
                 state.turn = None;
                 let mut line = self.task_template.task(&task, *past, &self.run);
+                if let Some(fixed) = self.models.fixed(&task.chat) {
+                    line.model = Some(fixed.to_owned());
+                }
                 if let Some(origin) = &mut line.origin {
                     origin.is_unattended &= !self.channels.have_approvers();
                 }

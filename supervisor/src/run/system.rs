@@ -79,7 +79,7 @@ impl Foundation {
             run: self.run.clone(),
             cancel_signal: CancelSignal::default(),
             file_requests: Arc::default(),
-            models: Models::new(config.models.iter().cloned()),
+            models: Models::new(config.models.clone()),
             limits: config.limits,
             board: self.board.clone(),
             approvals: Some(approvals.clone()),

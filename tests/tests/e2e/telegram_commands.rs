@@ -84,8 +84,9 @@ fn a_chat_switches_among_the_models_of_the_file_and_keeps_its_choice() {
             model.base_url()
         )
     };
-    let file = format!("{}{}", entry("large", &large), entry("small", &small));
-    let builder = System::builder().telegram(&telegram, "4711,5").config("models.toml", &file);
+    let fixed = "chats = [\"telegram:6\"]\n";
+    let file = format!("{}{}{fixed}", entry("large", &large), entry("small", &small));
+    let builder = System::builder().telegram(&telegram, "4711,5,6").config("models.toml", &file);
     let mut system = builder.variable("SOME_KEY", KEY).start();
     assert_says(&ask(&telegram, ADA, "/model"), &["large answers in this chat", "large, small"]);
     assert_eq!(ask(&telegram, ADA, "hi"), "from large");
@@ -93,6 +94,8 @@ fn a_chat_switches_among_the_models_of_the_file_and_keeps_its_choice() {
     assert_says(&ask(&telegram, ADA, "/model small"), &["small answers in this chat"]);
     assert_eq!(ask(&telegram, ADA, "hi"), "from small");
     assert_eq!(ask(&telegram, Chat { id: 5 }, "hi"), "from large", "another chat keeps its own");
+    assert_says(&ask(&telegram, Chat { id: 6 }, "/model large"), &["small always answers"]);
+    assert_eq!(ask(&telegram, Chat { id: 6 }, "hi"), "from small");
     assert!(system.stop().success());
     system.restart();
     assert_eq!(ask(&telegram, ADA, "hi"), "from small");
