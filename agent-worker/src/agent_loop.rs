@@ -23,7 +23,7 @@ use crate::compaction::compact;
 use crate::compaction_note::calls_of;
 use crate::conversation::Conversation;
 use crate::event_sink::EventSink;
-use crate::model::{Message, ModelErrorClass, Reply, ToolCall};
+use crate::model::{Message, ModelErrorClass, Reply, Request, ToolCall};
 use crate::model_request;
 use crate::parked_turn::{CallEnd, CallTurn, known_result};
 use crate::partial_answer;
@@ -269,7 +269,8 @@ async fn send_within_window(
     progress: &mut TaskProgress,
 ) -> Result<Reply, StopReason> {
     loop {
-        match model_request::send(run, turn_id, conversation.request()).await {
+        let request = Request { words: Some(run.events.words()), ..conversation.request() };
+        match model_request::send(run, turn_id, request).await {
             Err(StopReason::Model(error))
                 if error.class == ModelErrorClass::ContextTooLong && conversation.shrink() =>
             {

@@ -119,7 +119,7 @@ async fn summary(
         PromptForm::Full | PromptForm::Compact => SYSTEM.to_owned(),
         PromptForm::Small => format!("{SYSTEM}{FENCES}"),
     };
-    let request = Request { system: &system, messages: &messages, tools: &[], schema: None };
+    let request = Request { system: &system, messages: &messages, tools: &[], schema: None, words: None };
     let asked = Instant::now();
     let reply = model_request::send(run, &run.agent_id, request).await.ok()?;
     progress.usage += TaskUsage::of(&reply);

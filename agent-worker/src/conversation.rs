@@ -94,7 +94,13 @@ impl Conversation {
     }
 
     pub(crate) fn request(&self) -> Request<'_> {
-        Request { system: &self.system, messages: &self.messages, tools: &self.tools, schema: None }
+        Request {
+            system: &self.system,
+            messages: &self.messages,
+            tools: &self.tools,
+            schema: None,
+            words: None,
+        }
     }
 
     pub(crate) fn user_request(&self) -> &str {

@@ -6,15 +6,24 @@
 use protocol::{Event, EventBody, EventId, FromWorker, TaskId};
 use tokio::sync::mpsc;
 
-#[derive(Debug, Clone)]
+use crate::words::Words;
+
+#[derive(Debug)]
 pub(crate) struct EventSink {
     outgoing: mpsc::Sender<FromWorker>,
     task_id: TaskId,
+    words: Words,
 }
 
 impl EventSink {
     pub(crate) fn new(outgoing: mpsc::Sender<FromWorker>, task_id: TaskId) -> Self {
-        Self { outgoing, task_id }
+        let words = Words::new(task_id.clone(), outgoing.clone());
+        Self { outgoing, task_id, words }
+    }
+
+    /// Where a reply is said while it is written.
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
     }
 
     /// Records that something happened under `parent`, and returns the event's id.

@@ -45,3 +45,4 @@ mod transcript;
 pub mod untrusted;
 mod wall_clock;
 pub mod window;
+mod words;

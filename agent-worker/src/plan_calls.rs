@@ -101,7 +101,7 @@ impl Question<'_> {
         messages: &[Message],
         schema: Option<&ReplySchema>,
     ) -> Result<Reply, StopReason> {
-        let request = Request { system, messages, tools: &[], schema };
+        let request = Request { system, messages, tools: &[], schema, words: None };
         model_request::send_to(self.agent, self.run, self.turn_id, request).await
     }
 }

@@ -95,6 +95,16 @@ pub trait Channel: Send + Sync {
         Arc::default()
     }
 
+    /// Whether a chat shows drafts; where it does not, progress messages tell what is being written.
+    fn has_drafts(&self, _chat_id: &str) -> bool {
+        false
+    }
+
+    /// The end of a text that is being written in Markdown, with at most so many UTF-16 units.
+    fn growing(&self, markdown: &str, max_units: usize) -> FormattedText {
+        FormattedText::plain(formatting::end_of(markdown, max_units))
+    }
+
     /// Shows a sign of life, or tries to.
     fn show<'a>(&'a self, _chat_id: &'a str, _sign: &'a Sign) -> BoxFuture<'a, Shown> {
         Box::pin(std::future::ready(Shown::Never))

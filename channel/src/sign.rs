@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use protocol::MessageId;
+use protocol::{MessageId, TaskId};
 
 use super::content::Button;
 use crate::formatting::FormattedText;
@@ -20,6 +20,8 @@ pub enum Sign {
     Update { message_id: MessageId, progress: Progress },
     /// That message goes.
     Remove { message_id: MessageId },
+    /// What is being written, which the chat shows until the message comes.
+    Draft(Draft),
     /// A message whose sending had no answer is looked for: [`Shown::Yes`] has its number, if it is there.
     Find(Lost),
 }
@@ -30,6 +32,14 @@ pub struct Progress {
     pub text: FormattedText,
     /// The button that stops the task; none while it is being stopped.
     pub stop: Option<Button>,
+}
+
+/// A text that is being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// Its task: the next text of this task takes its place.
+    pub task: TaskId,
+    pub text: FormattedText,
 }
 
 /// A progress message that may be there.

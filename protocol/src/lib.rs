@@ -45,6 +45,9 @@ pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker}
 /// The longest line between supervisor and worker, in bytes with the newline.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
+/// The most bytes of a reply that are shown while it is written.
+pub const MAX_WORDS_BYTES: usize = 64 * 1024;
+
 /// A duration in whole milliseconds, for the wire.
 pub fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

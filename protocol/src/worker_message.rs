@@ -33,6 +33,12 @@ pub enum FromWorker {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits_for_person: bool,
     },
+    /// What the model has written so far of the reply that it writes, or of the one before while it writes
+    /// none: at most [`crate::MAX_WORDS_BYTES`], and stored nowhere.
+    Words {
+        task_id: TaskId,
+        text: String,
+    },
     Result(TaskResult),
 }
 
@@ -113,6 +119,7 @@ mod tests {
             FromWorker::Event { event },
             FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()), waits_for_person: false },
             FromWorker::Heartbeat { task_id: Some(task_id.clone()), model: None, waits_for_person: true },
+            FromWorker::Words { task_id: task_id.clone(), text: "so f".to_owned() },
             FromWorker::Result(TaskResult { task_id: task_id.clone(), attempt: 1, outcome }),
             FromWorker::Result(TaskResult { task_id, attempt: 1, outcome: parked() }),
         ] {

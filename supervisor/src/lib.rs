@@ -43,5 +43,6 @@ mod tool_files;
 mod transcribe;
 mod tree;
 mod undo;
+mod words;
 
 pub use cli::program::main;

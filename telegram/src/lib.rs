@@ -195,6 +195,15 @@ impl Channel for Telegram {
         self.bot.as_ref().map_or_else(Arc::default, |bot| bot.api.reach())
     }
 
+    /// Telegram has them in private chats.
+    fn has_drafts(&self, chat_id: &str) -> bool {
+        !chat_id.starts_with('-')
+    }
+
+    fn growing(&self, markdown: &str, max_units: usize) -> FormattedText {
+        split::growing(markdown, max_units.min(split::MAX_UNITS))
+    }
+
     fn show<'a>(&'a self, chat_id: &'a str, sign: &'a Sign) -> BoxFuture<'a, Shown> {
         Box::pin(async move {
             match (&self.bot, chat_id.parse()) {

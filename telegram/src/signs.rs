@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use channel::formatting::Entity;
-use channel::sign::{Lost, Progress, Shown, Sign};
+use channel::sign::{Draft, Lost, Progress, Shown, Sign};
 use protocol::MessageId;
 use serde::Serialize;
 use serde_json::Value;
@@ -64,6 +64,42 @@ impl Payload for EditProgress<'_> {
     const NAME: &'static str = "EditMessageText";
 }
 
+/// `sendMessageDraft` (<https://core.telegram.org/bots/api#sendmessagedraft>).
+#[derive(Serialize)]
+struct SendMessageDraft<'a> {
+    chat_id: ChatId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_thread_id: Option<i32>,
+    draft_id: u32,
+    text: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    entities: &'a [Entity],
+}
+
+impl Payload for SendMessageDraft<'_> {
+    type Output = Value;
+
+    const NAME: &'static str = "SendMessageDraft";
+}
+
+impl<'a> SendMessageDraft<'a> {
+    fn new(place: Place, draft: &'a Draft) -> Self {
+        Self {
+            chat_id: place.chat,
+            message_thread_id: place.topic,
+            draft_id: draft_id(draft),
+            text: &draft.text.text,
+            entities: &draft.text.entities,
+        }
+    }
+}
+
+/// The same number for each draft of a task, also after a restart; never zero (FNV-1a).
+fn draft_id(draft: &Draft) -> u32 {
+    let of = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    draft.task.as_str().as_bytes().iter().fold(0x811c_9dc5, of) & 0x7fff_ffff | 1
+}
+
 impl<'a> ProgressMessage<'a> {
     fn new(place: Place, message_id: Option<&MessageId>, progress: &'a Progress) -> Self {
         Self {
@@ -98,10 +134,13 @@ pub(super) async fn show(api: &Api, place: Place, sign: &Sign) -> Shown {
             call(api, &EditProgress(ProgressMessage::new(place, Some(message_id), progress))).await
         }
         Sign::Remove { message_id } => call(api, &DeleteMessage::new(place.chat, target(message_id))).await,
+        Sign::Draft(draft) => call(api, &SendMessageDraft::new(place, draft)).await,
         Sign::Find(lost) => find(api, place.chat, lost).await,
     };
     match done {
         Ok(message_id) => Shown::Yes { message_id },
+        // A server of an older Bot API does not know the method.
+        Err(CallError::Refused(Refusal { code: 404, .. })) if matches!(sign, Sign::Draft(_)) => Shown::Never,
         Err(error) => after_failure(&error),
     }
 }

@@ -54,6 +54,16 @@ pub(super) fn caption(markdown: &str) -> FormattedText {
     caption
 }
 
+/// The end of a text that is being written in Markdown, as one message; what is open in it ends with it.
+pub(super) fn growing(markdown: &str, max_units: usize) -> FormattedText {
+    let StyledText { text, mut spans } = formatting::render(markdown);
+    let start = text.len() - formatting::end_of(&text, max_units).len();
+    spans.retain(|span| span.range.end > start);
+    let mut end = message(&text, start, text.len(), &spans);
+    end.entities.truncate(MAX_ENTITIES);
+    end
+}
+
 fn content(message: FormattedText) -> Content {
     if message.entities.is_empty() { Content::Text(message.text) } else { Content::Formatted(message) }
 }

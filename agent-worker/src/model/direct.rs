@@ -293,7 +293,13 @@ mod tests {
             ("ls path=\"a", "The quote \" is not closed."),
         ] {
             let messages = [Message::User(message.into())];
-            let answer = reply(Request { system: "", messages: &messages, tools: &tools(), schema: None });
+            let answer = reply(Request {
+                system: "",
+                messages: &messages,
+                tools: &tools(),
+                schema: None,
+                words: None,
+            });
             assert!(answer.text.starts_with(problem), "{message:?}: {}", answer.text);
             assert!(answer.text.ends_with("- ls: Does ls.\nExample: ls path=."), "{}", answer.text);
             assert!(answer.calls.is_empty());

@@ -94,7 +94,7 @@ mod tests {
         let model = |script| Box::new(Scripted::new(script).unwrap());
         let others = second.split('|').map(|script| Candidate { model: model(script), context_tokens: 100 });
         let fallback = Fallback { first: model(first), others: others.collect(), size: |_| 0 };
-        fallback.ask(Request { system: "", messages: &[], tools: &[], schema: None }).await
+        fallback.ask(Request { system: "", messages: &[], tools: &[], schema: None, words: None }).await
     }
 
     #[tokio::test]
@@ -131,8 +131,10 @@ mod tests {
         let candidate = |script, context_tokens| Candidate { model: model(script), context_tokens };
         let others = vec![candidate("msg:small", 90), candidate("msg:large", 200)];
         let fallback = Fallback { first: model("err:overloaded"), others, size: |_| 100 };
-        let reply =
-            fallback.ask(Request { system: "", messages: &[], tools: &[], schema: None }).await.unwrap();
+        let reply = fallback
+            .ask(Request { system: "", messages: &[], tools: &[], schema: None, words: None })
+            .await
+            .unwrap();
         assert_eq!(reply.text, "large");
     }
 

@@ -28,6 +28,8 @@ pub use image::{Image, Picture};
 pub(crate) use reasoning::Origin;
 pub use reasoning::Reasoning;
 
+pub use crate::words::Words;
+
 /// A provider of replies.
 pub trait Model: Send + Sync {
     /// The model's name, for events.
@@ -66,6 +68,8 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
     /// What the reply's text has to be, if it is not for a person.
     pub schema: Option<&'a ReplySchema>,
+    /// Where its text is said while it comes, if a person is to see that.
+    pub words: Option<&'a Words>,
 }
 
 /// The JSON object that a reply has to be. Not every server knows how to hold a model to it.

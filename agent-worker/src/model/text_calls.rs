@@ -65,6 +65,16 @@ impl Model for TextCalls {
     }
 }
 
+/// What of a text that is being written is no call: all before its first tag, and nothing of one that begins
+/// as a call does.
+pub(super) fn before_calls(text: &str) -> &str {
+    if text.trim_start().starts_with(['{', '[']) || text.trim_start().starts_with("```") {
+        return "";
+    }
+    let end = TAGS.iter().filter_map(|tag| text.find(&format!("<{tag}"))).min();
+    &text[..end.unwrap_or(text.len())]
+}
+
 /// What a text of a model means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
@@ -224,7 +234,20 @@ mod tests {
 
     fn with_messages(text: &str, messages: &[Message]) -> Meaning {
         let tools = [test_tool("ls", "Lists.", json!({"type": "object"}))];
-        meaning(text, Request { system: "", messages, tools: &tools, schema: None })
+        meaning(text, Request { system: "", messages, tools: &tools, schema: None, words: None })
+    }
+
+    #[test]
+    fn a_call_that_is_being_written_is_not_shown() {
+        for (text, shown) in [
+            ("I look", "I look"),
+            ("I look. <tool_call>{\"na", "I look. "),
+            (" {\"name\":", ""),
+            ("```json\n{", ""),
+            ("So: ```ls", "So: ```ls"),
+        ] {
+            assert_eq!(before_calls(text), shown);
+        }
     }
 
     fn check_calls(text: &str, said: &str, names: &[&str]) {

@@ -30,6 +30,19 @@ impl Thoughts {
         let text = if is_unfinished { String::new() } else { text.rest.into_owned() };
         Reply { text, ..reply }
     }
+
+    /// What has come of a text, without thoughts. One that has begun may be no thought after all, which is
+    /// shown when the text is whole.
+    pub(super) fn so_far<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Removed { rest, had_tags, .. } = remove(text);
+        if !had_tags && self.begins_inside.load(Ordering::Relaxed) {
+            return Cow::Borrowed("");
+        }
+        match next_tag(&rest, 0).map(|tag| tag.start) {
+            Some(start) if !is_in_fence(&rest[..start]) => Cow::Owned(rest[..start].to_owned()),
+            _ => rest,
+        }
+    }
 }
 
 /// A text without its thoughts.
@@ -157,6 +170,23 @@ mod tests {
         ] {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn a_thought_that_is_being_written_is_not_shown() {
+        let thoughts = Thoughts::default();
+        for (text, shown) in [
+            ("Three fi", "Three fi"),
+            ("<think>hm", ""),
+            ("Sure. <think>hm", "Sure. "),
+            ("<think>hm</think>Three <think>", "Three "),
+            ("A template:\n```\n<think>reason", "A template:\n```\n<think>reason"),
+        ] {
+            assert_eq!(thoughts.so_far(text), shown);
+        }
+        thoughts.removed_from(Reply::answer("hm</think>An answer"));
+        assert_eq!(thoughts.so_far("so I think that"), "");
+        assert_eq!(thoughts.so_far("hm</think>half an"), "half an");
     }
 
     #[test]

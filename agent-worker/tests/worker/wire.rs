@@ -157,7 +157,7 @@ fn a_conversation_is_written_as_each_provider_takes_it() {
             let (request, options) = match has_everything {
                 true => {
                     let (system, schema) = ("Be brief.", Some(&schema));
-                    (Request { system, messages: &everything, tools: &tools, schema }, options())
+                    (Request { system, messages: &everything, tools: &tools, schema, words: None }, options())
                 }
                 false => (asking(&short), Options::default()),
             };
@@ -169,7 +169,7 @@ fn a_conversation_is_written_as_each_provider_takes_it() {
 
 /// A request with nothing but messages.
 fn asking(messages: &[Message]) -> Request<'_> {
-    Request { system: "", messages, tools: &[], schema: None }
+    Request { system: "", messages, tools: &[], schema: None, words: None }
 }
 
 /// Serves one response and then closes, or hangs; returns the address and the request.

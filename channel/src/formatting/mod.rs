@@ -132,9 +132,34 @@ pub fn units(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
+/// The end of a text, of at most so many UTF-16 units; from the beginning of a line if one is near.
+pub fn end_of(text: &str, max_units: usize) -> &str {
+    let mut used = 0;
+    let fits = text.char_indices().rev().take_while(|(_, character)| {
+        used += character.len_utf16();
+        used <= max_units
+    });
+    let start = fits.last().map_or(text.len(), |(at, _)| at);
+    let end = &text[start..];
+    match end.find('\n') {
+        Some(line) if start > 0 && line < end.len() / 4 => end[line..].trim_start_matches(['\n', ' ']),
+        _ => end.trim_start_matches(['\n', ' ']),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_text_begins_with_a_line_if_one_is_near() {
+        assert_eq!(end_of("one\ntwo", 9), "one\ntwo");
+        assert_eq!(end_of("first\nsecond line of it", 18), "second line of it");
+        assert_eq!(end_of("first\nsecond\nthird", 12), "second\nthird");
+        assert_eq!(end_of("a long line without an end", 6), "an end");
+        assert_eq!(end_of("😀😀😀", 5), "😀😀");
+        assert_eq!((end_of("", 5), end_of("x", 0)), ("", ""));
+    }
 
     #[test]
     fn a_text_without_formatting_has_the_addresses_of_its_links_as_far_as_they_fit() {

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod conformance;
+mod growing;
 pub(crate) mod local;
 pub(crate) mod pace;
 pub(crate) mod progress;

@@ -32,8 +32,15 @@ pub(super) struct Pace {
     limits: SendLimits,
     /// In the last second, oldest first.
     begun: VecDeque<Instant>,
-    /// In the last minute, by chat, oldest first.
-    chats: HashMap<String, VecDeque<Instant>>,
+    chats: HashMap<String, InChat>,
+}
+
+/// What was begun in a chat.
+#[derive(Debug, Default)]
+struct InChat {
+    /// In the last minute, oldest first, signs of life among them.
+    begun: VecDeque<Instant>,
+    last_message: Option<Instant>,
 }
 
 impl Pace {
@@ -50,9 +57,10 @@ impl Pace {
         };
         let overall = full_until(&self.begun, most, SECOND);
         let Some(chat) = self.chats.get(chat_id) else { return overall };
-        let in_chat = chat.back().map(|last| *last + self.limits.pause_in_chat);
+        // One that follows a sign closely is a short burst, which Telegram takes.
+        let in_chat = chat.last_message.map(|last| last + self.limits.pause_in_chat);
         let in_group = match audience {
-            Audience::Group => full_until(chat, self.limits.per_minute_in_group, MINUTE),
+            Audience::Group => full_until(&chat.begun, self.limits.per_minute_in_group, MINUTE),
             Audience::Person | Audience::Stranger => None,
         };
         overall.max(in_chat).max(in_group)
@@ -62,9 +70,9 @@ impl Pace {
     /// get in a minute, stay free for messages.
     pub(super) fn has_room_beside_messages(&self, chat_id: &str, audience: Audience, now: Instant) -> bool {
         let is_free_in_chat = self.chats.get(chat_id).is_none_or(|chat| {
-            chat.back().is_none_or(|last| *last + self.limits.pause_in_chat <= now)
+            chat.begun.back().is_none_or(|last| *last + self.limits.pause_in_chat <= now)
                 && (audience != Audience::Group
-                    || since(chat, MINUTE, now) < self.limits.per_minute_in_group / 2)
+                    || since(&chat.begun, MINUTE, now) < self.limits.per_minute_in_group / 2)
         });
         is_free_in_chat && self.has_room_aside(now)
     }
@@ -84,13 +92,21 @@ impl Pace {
 
     /// Counts a message that begins.
     pub(super) fn begin(&mut self, chat_id: &str, now: Instant) {
-        self.begin_aside(now);
-        self.chats.retain(|_, begun| begun.back().is_some_and(|last| *last + MINUTE + LEEWAY > now));
-        let chat = self.chats.entry(chat_id.to_owned()).or_default();
-        while chat.front().is_some_and(|first| *first + MINUTE + LEEWAY <= now) {
-            chat.pop_front();
+        self.begin_sign(chat_id, now);
+        if let Some(chat) = self.chats.get_mut(chat_id) {
+            chat.last_message = Some(now);
         }
-        chat.push_back(now);
+    }
+
+    /// Counts a sign of life that is a message in its chat, or an edit of one. No message waits for it.
+    pub(super) fn begin_sign(&mut self, chat_id: &str, now: Instant) {
+        self.begin_aside(now);
+        self.chats.retain(|_, chat| chat.begun.back().is_some_and(|last| *last + MINUTE + LEEWAY > now));
+        let chat = self.chats.entry(chat_id.to_owned()).or_default();
+        while chat.begun.front().is_some_and(|first| *first + MINUTE + LEEWAY <= now) {
+            chat.begun.pop_front();
+        }
+        chat.begun.push_back(now);
     }
 }
 
@@ -169,6 +185,19 @@ mod tests {
         });
         assert_eq!(shown.count(), 10);
         assert!(pace.ready_at("new", Audience::Person).is_none_or(|ready| ready <= later));
+    }
+
+    #[test]
+    fn no_message_waits_for_a_sign_and_each_sign_waits_for_what_was_before() {
+        for audience in [Audience::Person, Audience::Group] {
+            let (mut pace, now) = (Pace::new(LIMITS), Instant::now());
+            pace.begin_sign("1", now);
+            assert_eq!(pace.ready_at("1", audience), None);
+            assert!(!pace.has_room_beside_messages("1", audience, now + SECOND / 2));
+            pace.begin("1", now + SECOND / 2);
+            assert_eq!(pace.ready_at("1", audience), Some(now + SECOND / 2 + SECOND));
+            assert!(!pace.has_room_beside_messages("1", audience, now + SECOND));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use channel::chat::whole;
-use channel::sign::{Lost, Progress, Shown, Sign};
+use channel::sign::{Draft, Lost, Progress, Shown, Sign};
 use channel::{Channel, ChannelName, Chat};
 use protocol::{MessageId, TaskId, now_ms};
 use settings::choices::Words as _;
@@ -21,9 +21,11 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::growing::{MAX_UNITS_BESIDE_PROGRESS, ShownDraft, with_words};
 use super::pace::SharedPace;
 use super::progress_text::Seen;
 use crate::reception::press::stop_button;
+use crate::words::{Said, Words};
 
 /// A task that takes no longer shows no message.
 const FIRST_PROGRESS: Duration = Duration::from_secs(3);
@@ -41,9 +43,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Shows signs of life until `stop`, and takes them away.
-pub(crate) async fn show(channel: Arc<dyn Channel>, store: Store, pace: SharedPace, stop: CancellationToken) {
+pub(crate) async fn show(
+    channel: Arc<dyn Channel>,
+    store: Store,
+    pace: SharedPace,
+    words: Words,
+    stop: CancellationToken,
+) {
     let mut changes = store.changes();
-    let mut signs = Signs { channel, store, pace, tasks: HashMap::new(), under_way: JoinSet::new() };
+    let mut signs = Signs { channel, store, pace, words, tasks: HashMap::new(), under_way: JoinSet::new() };
     signs.load().await;
     let reach = signs.channel.reach();
     let mut breaks = reach.breaks();
@@ -71,6 +79,7 @@ struct Signs {
     channel: Arc<dyn Channel>,
     store: Store,
     pace: SharedPace,
+    words: Words,
     tasks: HashMap<TaskId, Life>,
     under_way: JoinSet<Ended>,
 }
@@ -88,6 +97,7 @@ struct Life {
     told: Option<Progress>,
     told_at: Option<Instant>,
     typed_at: Option<Instant>,
+    draft: ShownDraft,
     /// A sign is under way.
     is_busy: bool,
     /// No sign is wanted before.
@@ -146,7 +156,8 @@ impl Signs {
             let life = life.or_insert_with(|| Life { language, ..Life::default() });
             seen.chat_id().clone_into(&mut life.chat_id);
             let has_message_waiting = waiting.iter().any(|head| head.chat_id == seen.chat_id());
-            if !has_message_waiting && let Some(sign) = due(life, seen, now, now_ms) {
+            let shows = Shows { channel: self.channel.as_ref(), said: self.words.of(seen.task()) };
+            if !has_message_waiting && let Some(sign) = shows.due(life, seen, now, now_ms) {
                 self.begin(seen.task().clone(), sign, now);
             }
         }
@@ -167,6 +178,11 @@ impl Signs {
     fn begin(&mut self, task: TaskId, sign: Sign, now: Instant) {
         let Some(life) = self.tasks.get_mut(&task) else { return };
         let chat_id = life.chat_id.clone();
+        let chat = Chat::new(self.channel.name(), &chat_id);
+        let draft = matches!(sign, Sign::Draft(_)).then(|| self.words.draft(&task, &chat));
+        if matches!(draft, Some(None)) {
+            return;
+        }
         let limited_as = whole(&chat_id);
         let mut pace = self.pace.lock();
         let is_message = matches!(sign, Sign::Progress(_) | Sign::Update { .. });
@@ -178,7 +194,7 @@ impl Signs {
             return;
         }
         if is_message {
-            pace.begin(limited_as, now);
+            pace.begin_sign(limited_as, now);
         } else {
             pace.begin_aside(now);
         }
@@ -186,11 +202,14 @@ impl Signs {
         life.is_busy = true;
         let (channel, store, language) = (Arc::clone(&self.channel), self.store.clone(), life.language);
         self.under_way.spawn(async move {
-            let chat = Chat::new(channel.name(), &chat_id);
             let (sign, after) = noted(&store, (chat, language), &task, sign).await;
-            let shown = match after {
-                Ok(_) => channel.show(&chat_id, &sign).await,
-                Err(_) => Shown::Later { pause: NOT_NOTED },
+            let shown = match (&after, draft.flatten()) {
+                (Ok(_), None) => channel.show(&chat_id, &sign).await,
+                (Ok(_), Some(draft)) => tokio::select! {
+                    shown = channel.show(&chat_id, &sign) => shown,
+                    () = draft.has_to_end() => Shown::Later { pause: Duration::ZERO },
+                },
+                (Err(_), _) => Shown::Later { pause: NOT_NOTED },
             };
             Ended { task, sign, shown, after: after.unwrap_or_default() }
         });
@@ -207,9 +226,8 @@ impl Signs {
         // A task that panicked has ended the program.
         let Ok(Ended { task, sign, shown, after }) = ended else { return };
         let Some(life) = self.tasks.get_mut(&task) else { return };
-        let now = Instant::now();
+        let (now, key) = (Instant::now(), format!("{}{task}", prefix(&self.channel.name())));
         life.is_busy = false;
-        let key = format!("{}{task}", prefix(&self.channel.name()));
         life.is_unanswered = matches!(shown, Shown::Unanswered { .. });
         match (sign, shown) {
             (sign, Shown::Later { pause } | Shown::Unanswered { may_be_seen: false, pause }) => {
@@ -231,6 +249,7 @@ impl Signs {
                 life.lost_after = None;
                 self.note(move |tx| kv::remove(tx, &key)).await;
             }
+            (Sign::Draft(_), shown) => life.draft.is_refused = shown == Shown::Never,
             (Sign::Progress(_), Shown::Never) => {
                 life.is_refused = true;
                 self.note(move |tx| kv::remove(tx, &key)).await;
@@ -325,7 +344,7 @@ impl Life {
                 self.failed_removals += 1;
                 1 << (self.failed_removals - 1).min(8)
             }
-            Sign::Typing | Sign::Progress(_) | Sign::Update { .. } => 1,
+            Sign::Typing | Sign::Progress(_) | Sign::Update { .. } | Sign::Draft(_) => 1,
         };
         self.muted_until = Some(now + pause.saturating_mul(factor).min(LONGEST_PAUSE.max(pause)));
     }
@@ -346,27 +365,63 @@ fn is_over(task: &TaskId, seen: &[Seen]) -> bool {
     !seen.iter().any(|seen| seen.task() == task)
 }
 
-/// The sign that a task needs now, if it needs one.
-fn due(life: &Life, seen: &Seen, now: Instant, now_ms: i64) -> Option<Sign> {
-    if life.is_busy || life.is_refused || life.muted_until.is_some_and(|until| now < until) {
-        return None;
+/// What a task can be shown with: the channel, and what its model has written.
+struct Shows<'a> {
+    channel: &'a dyn Channel,
+    said: Option<Said>,
+}
+
+impl Shows<'_> {
+    /// The sign that a task needs now, if it needs one.
+    fn due(&self, life: &mut Life, seen: &Seen, now: Instant, now_ms: i64) -> Option<Sign> {
+        if life.is_busy || life.is_refused || life.muted_until.is_some_and(|until| now < until) {
+            return None;
+        }
+        if let Some(lost) = life.lost(seen.task()) {
+            return Some(lost);
+        }
+        let is_after = |last: Option<Instant>, pause| last.is_none_or(|last| last + pause <= now);
+        let elapsed = seen.elapsed(now_ms);
+        // A message that is there is true from the beginning of what it tells. A new one would hide a draft.
+        let may_begin = elapsed >= FIRST_PROGRESS && !life.draft.is_growing(now);
+        let is_time = life.message_id.is_some() || may_begin;
+        if is_time && is_after(life.told_at, BETWEEN_EDITS) {
+            let progress = self.progress(life, seen, elapsed);
+            match life.message_id.clone() {
+                None => return Some(Sign::Progress(progress)),
+                Some(_) if life.told.as_ref() == Some(&progress) => {
+                    return self.draft(life, seen.task(), now);
+                }
+                Some(message_id) => return Some(Sign::Update { message_id, progress }),
+            }
+        }
+        if let Some(draft) = self.draft(life, seen.task(), now) {
+            return Some(draft);
+        }
+        let is_typing_due = is_after(life.typed_at, BETWEEN_TYPING) && !life.draft.is_growing(now);
+        is_typing_due.then_some(Sign::Typing)
     }
-    if let Some(lost) = life.lost(seen.task()) {
-        return Some(lost);
+
+    fn draft(&self, life: &mut Life, task: &TaskId, now: Instant) -> Option<Sign> {
+        let said = self.said.as_ref().filter(|_| self.channel.has_drafts(&life.chat_id))?;
+        if !life.draft.is_due(said, now) {
+            return None;
+        }
+        life.draft.begun(said.number, now);
+        let text = self.channel.growing(&said.text, usize::MAX);
+        (!text.text.is_empty()).then(|| Sign::Draft(Draft { task: task.clone(), text }))
     }
-    let is_after = |last: Option<Instant>, pause| last.is_none_or(|last| last + pause <= now);
-    let elapsed = seen.elapsed(now_ms);
-    // A message that is there is true from the beginning of what it tells.
-    let is_time = elapsed >= FIRST_PROGRESS || life.message_id.is_some();
-    if is_time && is_after(life.told_at, BETWEEN_EDITS) {
+
+    /// What a progress message tells; without drafts, also what the model has written.
+    fn progress(&self, life: &Life, seen: &Seen, elapsed: Duration) -> Progress {
         let progress = seen.progress(elapsed, life.language);
-        return match life.message_id.clone() {
-            None => Some(Sign::Progress(progress)),
-            Some(_) if life.told.as_ref() == Some(&progress) => None,
-            Some(message_id) => Some(Sign::Update { message_id, progress }),
-        };
+        match &self.said {
+            Some(said) if life.draft.is_refused || !self.channel.has_drafts(&life.chat_id) => {
+                with_words(progress, self.channel.growing(&said.text, MAX_UNITS_BESIDE_PROGRESS))
+            }
+            Some(_) | None => progress,
+        }
     }
-    is_after(life.typed_at, BETWEEN_TYPING).then_some(Sign::Typing)
 }
 
 fn prefix(channel: &ChannelName) -> String {
@@ -378,6 +433,7 @@ mod tests {
     use store::activity::Activity;
 
     use super::*;
+    use crate::channels::local::Local;
 
     fn seen() -> Seen {
         Seen::Begun(Activity {
@@ -396,12 +452,13 @@ mod tests {
     #[test]
     fn typing_comes_at_once_a_message_after_three_seconds_and_edits_no_sooner_than_that() {
         let (task, start) = (seen(), Instant::now());
-        let mut life = Life::default();
+        let (local, mut life) = (Local::default(), Life::default());
+        let shows = Shows { channel: &local, said: None };
         let mut seen = Vec::new();
         for tenth in 0..200 {
             let now = start + Duration::from_millis(tenth * 100);
             let now_ms = i64::try_from(tenth * 100).unwrap();
-            match due(&life, &task, now, now_ms) {
+            match shows.due(&mut life, &task, now, now_ms) {
                 Some(Sign::Typing) => {
                     life.typed_at = Some(now);
                     seen.push(("typing", tenth));
@@ -415,7 +472,7 @@ mod tests {
                     life.told(progress, now);
                     seen.push(("edit", tenth));
                 }
-                Some(Sign::Remove { .. } | Sign::Find(_)) => panic!("it runs"),
+                Some(Sign::Remove { .. } | Sign::Find(_) | Sign::Draft(_)) => panic!("it runs"),
                 None => {}
             }
         }
@@ -423,6 +480,6 @@ mod tests {
         let edits: Vec<u64> = seen.iter().filter(|seen| seen.0 == "edit").map(|seen| seen.1).collect();
         assert_eq!(edits, [60, 90, 120, 150, 180]);
         life.is_refused = true;
-        assert_eq!(due(&life, &task, start + Duration::from_secs(90), 90_000), None);
+        assert_eq!(shows.due(&mut life, &task, start + Duration::from_secs(90), 90_000), None);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use channel::chat::whole;
-use channel::{Audience, Channel, Outgoing, SendOutcome};
+use channel::{Audience, Channel, Chat, Outgoing, SendOutcome};
 use protocol::now_ms;
 use store::chats;
 use store::delivery::{self, Head};
@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::pace::SharedPace;
 use super::room::Room;
+use crate::words::Words;
 
 /// How long messages that are being sent may still take once the supervisor stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
@@ -32,6 +33,7 @@ pub(crate) async fn send_queued(
     channel: Arc<dyn Channel>,
     store: Store,
     pace: SharedPace,
+    words: Words,
     stop: CancellationToken,
 ) {
     let mut changes = store.changes();
@@ -40,6 +42,7 @@ pub(crate) async fn send_queued(
         room: Room::default(),
         channel,
         store,
+        words,
         under_way: JoinSet::new(),
         put_off: HashMap::new(),
     };
@@ -73,6 +76,7 @@ pub(crate) async fn send_queued(
 struct Sender {
     channel: Arc<dyn Channel>,
     store: Store,
+    words: Words,
     pace: SharedPace,
     room: Room,
     under_way: JoinSet<Ended>,
@@ -132,8 +136,10 @@ impl Sender {
     fn begin(&mut self, head: Head, now: Instant) {
         self.pace.lock().begin(whole(&head.chat_id), now);
         self.room.enter(&head.chat_id, now);
-        let (channel, store) = (Arc::clone(&self.channel), self.store.clone());
+        let (channel, store, words) = (Arc::clone(&self.channel), self.store.clone(), self.words.clone());
         self.under_way.spawn(async move {
+            // A draft that came behind the message would stay there for a while.
+            words.settled(&Chat::new(channel.name(), &head.chat_id)).await;
             let sent = send(channel.as_ref(), &store, head.seq).await;
             let (is_sent, stored) = match sent {
                 Ok(is_sent) => (is_sent, Ok(())),

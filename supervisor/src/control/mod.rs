@@ -40,6 +40,7 @@ use crate::monitor::Monitor;
 use crate::reception::Inbound;
 use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
+use crate::words::Words;
 use error::ControlError;
 
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -73,6 +74,8 @@ pub(crate) struct Control {
     pub tool_server: ToolFiles,
     /// The tool server's approvals.
     pub approvals: Approvals,
+    /// What the models of the running tasks write.
+    pub words: Words,
     /// Ends long polls.
     pub stop: CancellationToken,
 }

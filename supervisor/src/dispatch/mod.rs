@@ -35,6 +35,7 @@ use crate::commands::models::Models;
 use crate::config::TaskSettings;
 use crate::health::Board;
 use crate::journal::Journal;
+use crate::words::Words;
 use state::{DispatchState, Patience, Running, Work};
 
 /// A worker that is silent for this long is ended; it sends a heartbeat every 2 s.
@@ -70,6 +71,8 @@ pub(crate) struct Dispatcher {
     pub models: Models,
     /// Where the model's health is reported.
     pub board: Board,
+    /// Where the words of the running tasks are kept.
+    pub words: Words,
 }
 
 /// What the messages have in common that give tasks to workers.
@@ -205,8 +208,10 @@ impl Dispatcher {
                 }
                 let (id, attempt, now) = (task.id.clone(), task.attempt, Instant::now());
                 let progress_by = now + self.progress_limit();
+                let saying = self.words.begin(task.id.clone());
+                let task = *task;
                 state.running =
-                    Some(Running { task: *task, renewed: now, stop_by: None, progress_by, unfinished });
+                    Some(Running { task, renewed: now, stop_by: None, progress_by, saying, unfinished });
                 link.send(&ToWorker::Task(Box::new(line))).await?;
                 tracing::info!(task_id = %id, attempt, "gave a task to a worker");
             }

@@ -6,6 +6,8 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::words::Saying;
+
 #[derive(Default)]
 pub(super) struct DispatchState {
     /// Whether the worker accepts tasks.
@@ -38,6 +40,8 @@ pub(super) struct Running {
     pub(super) stop_by: Option<Instant>,
     /// When we end the worker if it has recorded no event by then.
     pub(super) progress_by: Instant,
+    /// Where its words are said; it goes before the attempt's end is stored.
+    pub(super) saying: Saying,
     /// An orderly stop waits for it.
     pub(super) unfinished: TaskTrackerToken,
 }

@@ -6,7 +6,7 @@ use process::Secret;
 use tokio::sync::watch;
 
 use super::Dispatcher;
-use super::state::DispatchState;
+use super::state::{DispatchState, Running};
 use crate::children::ChildState;
 use crate::children::child::Child;
 use crate::children::child_supervisor::ManagedChild;
@@ -56,9 +56,11 @@ impl ManagedChild for Worker {
 
     async fn after_exit(&mut self, status: &str) {
         let DispatchState { running, .. } = std::mem::take(&mut self.state);
-        if let Some(running) = running {
+        if let Some(Running { task, saying, unfinished, .. }) = running {
+            drop(saying);
             let why = format!("The worker exited during the task ({status}).");
-            self.dispatcher.requeue(running.task, &why).await;
+            self.dispatcher.requeue(task, &why).await;
+            drop(unfinished);
         }
     }
 }

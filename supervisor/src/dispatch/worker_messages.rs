@@ -44,6 +44,10 @@ impl Dispatcher {
                     }
                     self.renew(state).await;
                 }
+                FromWorker::Words { task_id, text } => {
+                    let running = state.running.as_ref().filter(|running| running.task.id == task_id);
+                    running.iter().for_each(|running| running.saying.say(&text));
+                }
                 FromWorker::Result(result) => {
                     self.store_events(std::mem::take(&mut events)).await;
                     self.finish(state, result).await;
@@ -114,7 +118,9 @@ impl Dispatcher {
              running");
             return;
         }
-        let Some(Running { task, unfinished, .. }) = state.running.take() else { return };
+        let Some(Running { task, saying, unfinished, .. }) = state.running.take() else { return };
+        // From here on, no draft begins.
+        drop(saying);
         self.journal.drain().await;
         let failing = task.failing_since_ms.map_or(0, |since| now_ms().saturating_sub(since));
         let failing_for = Some(Duration::from_millis(u64::try_from(failing).unwrap_or(0)));

@@ -46,6 +46,7 @@ use crate::tokens::Tokens;
 use crate::tool_files::ToolFiles;
 use crate::transcribe::Transcriber;
 use crate::undo::Undoer;
+use crate::words::Words;
 
 /// What all other parts of a run need.
 pub(super) struct Foundation {
@@ -109,6 +110,7 @@ pub(super) struct System {
     schedules: Schedules,
     contacts: Contacts,
     pub(super) queue: Queue,
+    words: Words,
     inbound: Inbound,
     /// The tool server, for what comes in and goes out.
     files: ToolFiles,
@@ -149,6 +151,7 @@ impl System {
             schedules,
             contacts,
             queue: Queue::default(),
+            words: Words::default(),
             inbound,
             approvals,
             files,
@@ -238,6 +241,7 @@ impl System {
             queue: self.queue.clone(),
             board: self.board.clone(),
             models: self.inbound.models.clone(),
+            words: self.words.clone(),
             task_template: Arc::new(TaskTemplate {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
@@ -263,9 +267,11 @@ impl System {
                 Delivery::Push => {
                     let pace = SharedPace::new(channel.limits());
                     let (store, stop) = (self.store.clone(), self.stop.clone());
-                    let showing = progress::show(channel.clone(), store.clone(), pace.clone(), stop.clone());
+                    let (words, kept) = (self.words.clone(), store.clone());
+                    let showing =
+                        progress::show(channel.clone(), kept, pace.clone(), words.clone(), stop.clone());
                     self.tasks.spawn(format!("progress in {}", channel.name()), showing);
-                    let sending = sender::send_queued(channel.clone(), store, pace, stop);
+                    let sending = sender::send_queued(channel.clone(), store, pace, words, stop);
                     self.tasks.spawn(format!("sender of {}", channel.name()), sending);
                 }
                 Delivery::Pull => {}
@@ -300,6 +306,7 @@ impl System {
             channels: self.channels.clone(),
             tool_server: self.files.clone(),
             approvals: self.approvals.clone(),
+            words: self.words.clone(),
             stop: self.stop.clone(),
         };
         self.tasks.spawn("control port", control::serve(listener, control, local::routes()));

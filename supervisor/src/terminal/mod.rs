@@ -3,6 +3,7 @@
 //! Pure functions: nothing here reads the environment or writes anywhere.
 
 pub(crate) mod age;
+pub(crate) mod growing;
 pub(crate) mod paint;
 pub(crate) mod progress;
 pub(crate) mod screen;

@@ -18,6 +18,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::facts;
 use crate::serving::Serving;
@@ -47,11 +48,18 @@ pub enum ModelReply {
     /// A stream of this text that stops in its middle.
     Stalled(String),
     Silent,
+    /// A reply whose first half of events comes at once, and the rest once the test releases it.
+    Held(Box<ModelReply>),
     /// A reply after this thought.
     Thinking(String, Box<ModelReply>),
 }
 
 impl ModelReply {
+    /// The same reply, whose end the test releases.
+    pub fn held(self) -> Self {
+        Self::Held(Box::new(self))
+    }
+
     pub fn call(tool: &str, arguments: &Value) -> Self {
         Self::Calls(vec![(tool.to_owned(), arguments.to_string())])
     }
@@ -78,7 +86,7 @@ impl ModelReply {
             Self::RateLimited(_) | Self::Refused(..) | Self::Broken | Self::Whole(_) | Self::Silent => {
                 ("", &[], false)
             }
-            Self::Thinking(_, reply) => reply.said(),
+            Self::Thinking(_, reply) | Self::Held(reply) => reply.said(),
         }
     }
 }
@@ -115,6 +123,8 @@ struct Shared {
     usage: Option<Usage>,
     /// How many parameters its list of models says it has.
     parameters: OnceLock<u64>,
+    /// How many held replies may end.
+    released: Arc<Semaphore>,
 }
 
 impl Shared {
@@ -172,7 +182,8 @@ impl FakeModel {
 
     fn start_with(script: Script, usage: Option<Usage>) -> Self {
         let (script, requests, parameters) = (Mutex::new(script), Mutex::default(), OnceLock::new());
-        let shared = Arc::new(Shared { script, requests, usage, parameters });
+        let released = Arc::new(Semaphore::new(0));
+        let shared = Arc::new(Shared { script, requests, usage, parameters, released });
         let with = |other: Other| post(move |state, headers, body| reply(state, headers, body, other));
         let router = Router::new()
             .route("/v1/responses", with(Some(others::response)))
@@ -189,6 +200,11 @@ impl FakeModel {
     /// Says in its list of models how many parameters it has, as llama.cpp does.
     pub fn say_parameters(&self, number: u64) {
         self.shared.parameters.get_or_init(|| number);
+    }
+
+    /// Lets a held reply go to its end: the one that is held, or the next one.
+    pub fn release(&self) {
+        self.shared.released.add_permits(1);
     }
 
     pub fn base_url(&self) -> String {
@@ -279,10 +295,12 @@ async fn reply(
 async fn reply_to(shared: Arc<Shared>, headers: HeaderMap, request: Value, other: Other) -> Response {
     let is_streamed = request["stream"] == true;
     let number = shared.record(headers, &request);
+    let released = Arc::clone(&shared.released);
     let thinking = tokio::task::spawn_blocking(move || shared.think(&request, number));
     let (reply, said) = thinking.await.expect("no script panics");
     let reply = match reply {
         ModelReply::Thinking(_, reply) => *reply,
+        ModelReply::Held(_) => return Stream::of(&said).held(&released).into_response(),
         reply => reply,
     };
     answer(&reply, &said, other, is_streamed).await
@@ -310,7 +328,7 @@ async fn answer(reply: &ModelReply, said: &Said, other: Other, is_streamed: bool
             (status, [(RETRY_AFTER, "0")], axum::Json(json!({"error": error}))).into_response()
         }
         ModelReply::Broken => failure(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "The server failed"),
-        ModelReply::Silent | ModelReply::Thinking(..) => std::future::pending().await,
+        ModelReply::Silent | ModelReply::Thinking(..) | ModelReply::Held(_) => std::future::pending().await,
     }
 }
 

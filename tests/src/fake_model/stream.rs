@@ -1,11 +1,13 @@
 //! A reply as a stream of events, which may stop in its middle.
 
 use std::io;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
+use tokio::sync::Semaphore;
 
 use super::{Said, chat};
 
@@ -13,6 +15,8 @@ use super::{Said, chat};
 pub(super) struct Stream {
     pieces: Vec<Vec<u8>>,
     hangs: bool,
+    /// What the second half of the events waits for.
+    held: Option<Arc<Semaphore>>,
 }
 
 impl Stream {
@@ -21,7 +25,13 @@ impl Stream {
         let events = chat::events(said).into_iter();
         let mut pieces: Vec<Vec<u8>> = events.map(|data| format!("data: {data}\n\n").into_bytes()).collect();
         pieces.push("data: [DONE]\n\n".into());
-        Self { pieces, hangs: false }
+        Self { pieces, hangs: false, held: None }
+    }
+
+    /// The first half of the events, and the others with a permit.
+    pub(super) fn held(mut self, released: &Arc<Semaphore>) -> Self {
+        self.held = Some(Arc::clone(released));
+        self
     }
 
     /// The first half of the events, then silence.
@@ -33,11 +43,20 @@ impl Stream {
 }
 
 impl IntoResponse for Stream {
-    fn into_response(self) -> Response {
+    fn into_response(mut self) -> Response {
+        let rest =
+            self.pieces.split_off(self.held.as_ref().map_or(self.pieces.len(), |_| self.pieces.len() / 2));
+        let held = self.held.take();
+        let rest = stream::once(async move {
+            if let Some(held) = held {
+                held.acquire().await.expect("it is never closed").forget();
+            }
+            stream::iter(rest).map(io::Result::Ok)
+        });
         let pieces = stream::iter(self.pieces).map(io::Result::Ok);
         let body = match self.hangs {
             true => Body::from_stream(pieces.chain(stream::pending())),
-            false => Body::from_stream(pieces),
+            false => Body::from_stream(pieces.chain(rest.flatten())),
         };
         ([(CONTENT_TYPE, "text/event-stream")], body).into_response()
     }

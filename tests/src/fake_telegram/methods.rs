@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::TOKEN;
 use super::answers::{refusal, result};
+use super::drafts;
 use super::files;
 use super::form::Form;
 use super::signs::is_progress;
@@ -108,6 +109,7 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
         | "senddocument"
         | "sendvoice"
         | "setmessagereaction" => answer_or_refusal(shared.lock().take(method, form)),
+        "sendmessagedraft" => drafts::take(&mut shared.lock().drafts, &form.parameters),
         "sendchataction" => answer_or_refusal(shared.lock().signs.act(&form.parameters)),
         "answercallbackquery" => answer_or_refusal(shared.lock().signs.answer(&form.parameters)),
         "deletemessage" => answer_or_refusal(shared.lock().delete(&form.parameters)),

@@ -5,6 +5,7 @@
 
 mod answers;
 mod buttons;
+mod drafts;
 pub mod entities;
 mod files;
 mod form;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use crate::serving::Serving;
 use crate::wait;
 
+pub use drafts::Draft;
 use state::Shared;
 pub use state::{Fault, Sent};
 
@@ -156,6 +158,11 @@ impl FakeTelegram {
     /// Progress messages and their edits, in the order in which they came.
     pub fn progress(&self) -> Vec<Sent> {
         self.shared.lock().sent.iter().filter(|sent| sent.is_progress).cloned().collect()
+    }
+
+    /// The drafts that were shown, in the order in which they came.
+    pub fn drafts(&self) -> Vec<Draft> {
+        self.shared.lock().drafts.clone()
     }
 
     /// The numbers of the progress messages of a chat that are seen.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::drafts::Draft;
 use super::entities;
 use super::form::Form;
 use super::signs::{Signs, check_markup, is_progress};
@@ -90,6 +91,7 @@ pub(super) struct State {
     pub(super) most_under_way: usize,
     pub(super) calls: Vec<(String, Instant)>,
     pub(super) signs: Signs,
+    pub(super) drafts: Vec<Draft>,
     /// The people who administer a group.
     pub(super) administrators: HashMap<i64, Vec<i64>>,
     /// What the bot set as its menus, by the language of the client; that of all others has none.

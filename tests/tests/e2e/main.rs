@@ -82,6 +82,7 @@ mod policy;
 mod policy_reach;
 mod powers;
 mod waiting;
+mod words;
 mod workspaces;
 mod yes;
 

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::thoughts::Thoughts;
-use super::{Model, ModelError, ModelErrorClass, Origin, Reply, ReplyFuture, Request};
+use super::{Model, ModelError, ModelErrorClass, Origin, Reply, ReplyFuture, Request, Words, text_calls};
 use crate::http::{self, HttpError};
 
 use body_reader::{BodyError, BodyReader};
@@ -113,7 +113,7 @@ impl ModelServer {
 
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         let accepted = self.send_amended(self.body(request)).await?;
-        let reply = self.thoughts.removed_from(self.read(accepted).await?);
+        let reply = self.thoughts.removed_from(self.read(accepted, request.words).await?);
         if let Some(content) = reply.reasoning.as_ref().and_then(|ours| ours.content_for(&self.origin)) {
             self.protocol.replied(content);
         }
@@ -178,7 +178,7 @@ impl ModelServer {
     }
 
     /// Reads a reply to its end, whether it comes as a stream or as one body.
-    async fn read(&self, accepted: Accepted) -> Result<Reply, ModelError> {
+    async fn read(&self, accepted: Accepted, words: Option<&Words>) -> Result<Reply, ModelError> {
         let Accepted { mut body, first } = accepted;
         let mut builder = self.protocol.reply_builder();
         if first.first() == Some(&b'{') {
@@ -186,7 +186,7 @@ impl ModelServer {
             let body = body.map_err(|error| self.body_error(error))?;
             reply_builder::add(&mut *builder, &body, true).map_err(|error| self.reply_error(error))?;
         } else {
-            self.stream(body, first, &mut *builder).await?;
+            self.stream(body, first, &mut *builder, words).await?;
         }
         let reply = builder.found().reply(&self.origin).map_err(|error| self.reply_error(error))?;
         let cost_micros = self.settings.options.prices.map(|prices| reply.usage.cost_micros(prices));
@@ -198,6 +198,7 @@ impl ModelServer {
         mut body: BodyReader,
         first: Vec<u8>,
         builder: &mut dyn ReplyBuilder,
+        words: Option<&Words>,
     ) -> Result<(), ModelError> {
         let mut parser = sse::Parser::default();
         let mut bytes = Some(first);
@@ -211,6 +212,7 @@ impl ModelServer {
                 has_events = true;
                 reply_builder::add(builder, &data, false).map_err(|error| self.reply_error(error))?;
             }
+            words.iter().for_each(|words| self.say(words, builder));
             match (builder.stage(), bytes.is_none()) {
                 (ReplyStage::Ended, _) | (ReplyStage::Complete, true) => return Ok(()),
                 (ReplyStage::Pending | ReplyStage::Started, true) => return Err(self.incomplete(has_events)),
@@ -223,6 +225,12 @@ impl ModelServer {
                 Err(error) => return Err(self.body_error(error)),
             };
         }
+    }
+
+    /// Says what has come of a text, but for thoughts and calls in it.
+    fn say(&self, words: &Words, builder: &dyn ReplyBuilder) {
+        let is_whole = matches!(builder.stage(), ReplyStage::Complete | ReplyStage::Ended);
+        words.say(text_calls::before_calls(&self.thoughts.so_far(&builder.text())), is_whole);
     }
 
     fn idle_timeout(&self, stage: ReplyStage) -> Duration {

@@ -4,6 +4,8 @@
 //! what a reply has to be. One that broke off never counts as complete, because its text or its arguments may
 //! end anywhere.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::ProviderError;
@@ -20,6 +22,9 @@ pub(in crate::model) trait ReplyBuilder: Send {
     fn add(&mut self, event: Value, is_whole: bool) -> Result<(), ReplyError>;
 
     fn stage(&self) -> ReplyStage;
+
+    /// The text that has come so far.
+    fn text(&self) -> Cow<'_, str>;
 
     /// What arrived; only called when it is complete.
     fn found(self: Box<Self>) -> Found;

@@ -100,7 +100,7 @@ impl JsonProtocol {
         messages: &[Message],
         schema: Option<&ReplySchema>,
     ) -> Result<Reply, ModelError> {
-        let reply = self.model.reply(Request { system, messages, tools: &[], schema }).await?;
+        let reply = self.model.reply(Request { system, messages, tools: &[], schema, words: None }).await?;
         // Providers want reasoning back only with native calls, and some refuse it without.
         Ok(Reply { reasoning: None, ..reply })
     }
@@ -232,7 +232,9 @@ mod tests {
         let model = Scripted::new(&script.join(",")).unwrap();
         let model = JsonProtocol::new(Box::new(model), PromptForm::Full);
         let messages = [Message::User("go".into())];
-        model.ask(Request { system: "s", messages: &messages, tools: &tools(), schema: None }).await
+        model
+            .ask(Request { system: "s", messages: &messages, tools: &tools(), schema: None, words: None })
+            .await
     }
 
     #[tokio::test]
@@ -254,9 +256,10 @@ mod tests {
             ("There are three", "There are three"),
         ] {
             let reply = Reply { cut: true, ..Reply::answer(text) };
-            let Understood::Reply(reply) =
-                understood(reply, Request { system: "", messages: &[], tools: &[], schema: None })
-            else {
+            let Understood::Reply(reply) = understood(
+                reply,
+                Request { system: "", messages: &[], tools: &[], schema: None, words: None },
+            ) else {
                 panic!("{text}")
             };
             assert_eq!((reply.text.as_str(), reply.calls.len(), reply.cut), (left, 0, true), "{text}");

@@ -6,6 +6,7 @@
 //! call has a unique ID of a few allowed characters. Messages are adapted to that in a deterministic way, so
 //! that the cache holds. Thoughts are no part of a text; they go back unchanged, in their places.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use reqwest::RequestBuilder;
@@ -227,6 +228,11 @@ impl ReplyBuilder for MessageBuilder {
         };
         let has_begun = self.blocks.iter().any(|(_, block)| is_said(block));
         ReplyStage::of(has_begun, self.stop_reason.is_some(), self.is_done)
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        let texts = self.blocks.iter().filter(|(_, block)| kind(block) == "text");
+        texts.filter_map(|(_, block)| block["text"].as_str()).collect()
     }
 
     fn found(self: Box<Self>) -> Found {

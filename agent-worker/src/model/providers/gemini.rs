@@ -5,6 +5,8 @@
 //! Gemini 3 refuses the first call of a step without one. Calls that another model made have none, and get
 //! the value that Google documents for them.
 
+use std::borrow::Cow;
+
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use settings::choices::Words as _;
@@ -183,9 +185,13 @@ impl ReplyBuilder for ContentBuilder {
         ReplyStage::of(self.has_begun, self.reason.is_some(), self.is_done)
     }
 
-    fn found(self: Box<Self>) -> Found {
+    fn text(&self) -> Cow<'_, str> {
         let is_said = |part: &&Value| part["thought"] != true;
-        let texts = self.parts.iter().filter(is_said).filter_map(|part| part["text"].as_str());
+        self.parts.iter().filter(is_said).filter_map(|part| part["text"].as_str()).collect()
+    }
+
+    fn found(self: Box<Self>) -> Found {
+        let text = self.text().into_owned();
         let call = |call: &Value| {
             let field = |name: &str| call[name].as_str().unwrap_or_default();
             let arguments = call.get("args").filter(|args| !args.is_null()).map(Value::to_string);
@@ -198,7 +204,7 @@ impl ReplyBuilder for ContentBuilder {
                 || !part["functionCall"]["id"].is_null()
         };
         Found {
-            text: texts.collect(),
+            text,
             calls: calls.collect(),
             ending: ending(self.reason.as_deref()),
             usage: usage(&self.usage, &INPUT, CACHED, &OUTPUT),

@@ -5,6 +5,7 @@
 //! without the item that followed it, and the other way round. A model that does not reason refuses to
 //! encrypt, and is asked without.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -145,6 +146,8 @@ struct ResponseBuilder {
     items: BTreeMap<u64, Value>,
     /// Whether an item is being written that is not reasoning; a model may think for long between items.
     is_writing: bool,
+    /// The text as its deltas bring it, which only shows how far the model is.
+    written: String,
     incomplete: Option<String>,
     usage: Value,
     is_done: bool,
@@ -161,6 +164,9 @@ impl ReplyBuilder for ResponseBuilder {
                 self.is_writing = false;
                 self.add_item(event["output_index"].as_u64(), event["item"].take());
             }
+            "response.output_text.delta" => {
+                self.written.push_str(event["delta"].as_str().unwrap_or_default());
+            }
             "response.completed" | "response.incomplete" | "response.failed" => {
                 return self.end(event["response"].take());
             }
@@ -171,6 +177,10 @@ impl ReplyBuilder for ResponseBuilder {
 
     fn stage(&self) -> ReplyStage {
         ReplyStage::of(self.is_writing, false, self.is_done)
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.written)
     }
 
     fn found(self: Box<Self>) -> Found {

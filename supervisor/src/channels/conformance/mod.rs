@@ -27,6 +27,7 @@ use super::sender::send_queued;
 use crate::approvals::follow::Asker;
 use crate::commands::COMMANDS;
 use crate::reception::{Inbound, Reception};
+use crate::words::Words;
 use fake::PostOffice;
 
 /// Of the messages that waited, at most so many are run in each chat, none older than this.
@@ -88,7 +89,8 @@ impl<S: Service> Day<S> {
         let (stop, pace) = (CancellationToken::new(), SharedPace::new(SendLimits::NONE));
         let reception = Reception::after_a_pause(Arc::clone(&channel), inbound).await;
         tokio::spawn(Arc::clone(&channel).receive(Box::new(reception), stop.clone()));
-        tokio::spawn(send_queued(Arc::clone(&channel), fixture.store.clone(), pace, stop.clone()));
+        let (store, words) = (fixture.store.clone(), Words::default());
+        tokio::spawn(send_queued(Arc::clone(&channel), store, pace, words, stop.clone()));
         let channels = Channels::new([Arc::clone(&channel)]);
         Self { service, fixture, channel, channels, stop }
     }

@@ -19,10 +19,15 @@ use crate::control::Control;
 use crate::control::body::{self, Body, invalid};
 use crate::control::error::ControlError;
 use crate::reception::Reception;
+use crate::words::Said;
 
 /// The longest that a request may wait for a reply.
 const MAX_WAIT_SECONDS: u64 = 600;
 
+/// How long a request waits for words.
+const WORDS_WAIT: Duration = Duration::from_secs(30);
+
+const WORDS_HINT: &str = "The only parameter is ?after=, the number of the last text.";
 const HINT: &str = "Send {\"text\": \"…\"}, optionally with \"chat\" and \"unattended\".";
 const WAIT_HINT: &str = "The only parameter is ?wait_seconds=, 0 to 600.";
 
@@ -90,6 +95,47 @@ pub(crate) async fn get_message(
             changed = changes.changed() => if changed.is_err() { return Ok(Json(status)) },
             () = sleep_until(deadline) => return Ok(Json(status)),
             () = control.stop.cancelled() => return Ok(Json(status)),
+        }
+    }
+}
+
+/// How far a reply is: its text, and the number of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Growing {
+    pub number: u64,
+    pub text: String,
+}
+
+/// The query of `GET /messages/{task_id}/words`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct After {
+    #[serde(default)]
+    after: u64,
+}
+
+/// What the model of a running task has written, once it is another text than that of the number `after`.
+/// When the task runs no more, or has another attempt, the text is empty. After a while, nothing is new.
+pub(crate) async fn get_words(
+    State(control): State<Arc<Control>>,
+    Path(task_id): Path<String>,
+    after: Result<Query<After>, QueryRejection>,
+) -> Result<Json<Growing>, ControlError> {
+    let task_id: TaskId = task_id.parse().map_err(|_| ControlError::NoSuchTask)?;
+    let Query(After { after }) = after.map_err(|error| invalid(error.body_text(), WORDS_HINT))?;
+    let deadline = Instant::now() + WORDS_WAIT;
+    let mut changes = control.words.changes();
+    loop {
+        changes.mark_unchanged();
+        let Said { number, text } = control.words.of(&task_id).unwrap_or_default();
+        let growing = Growing { number, text: text.as_ref().to_owned() };
+        if number != after {
+            return Ok(Json(growing));
+        }
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return Ok(Json(growing)) },
+            () = sleep_until(deadline) => return Ok(Json(growing)),
+            () = control.stop.cancelled() => return Ok(Json(growing)),
         }
     }
 }

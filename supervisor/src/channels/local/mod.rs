@@ -67,6 +67,7 @@ pub(crate) fn routes() -> Router<Arc<Control>> {
     Router::new()
         .route("/messages", post(messages::post_message))
         .route("/messages/{task_id}", get(messages::get_message))
+        .route("/messages/{task_id}/words", get(messages::get_words))
 }
 
 /// Whether a text can name a local chat: a letter, then letters, digits, `.`, `_` and `-`.

@@ -2,6 +2,7 @@
 //! second one the waiting. Outside a conversation it says of each call that waits for a person how to decide
 //! about it.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -16,11 +17,11 @@ use super::super::control_client::ControlClient;
 use super::super::error::CommandError;
 use super::super::print_error;
 use super::question;
-use crate::channels::local::messages::NewMessage;
+use crate::channels::local::messages::{Growing, NewMessage};
 use crate::control::tasks::TaskState;
 use crate::data_dir::DataDir;
 use crate::terminal::progress::Progress;
-use crate::terminal::{Colour, Screen};
+use crate::terminal::{Colour, Screen, growing};
 
 /// How long one request waits before the next one.
 const WAIT_SECONDS: u64 = 30;
@@ -31,8 +32,11 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// How long the supervisor has for asking others before we say that it asked none.
 const ASKING: Duration = Duration::from_secs(1);
 
-/// From the line's beginning, without what was there.
-const CLEAR_LINE: &str = "\r\u{1b}[K";
+/// From the beginning of a line, without what is there and below.
+const CLEAR_BELOW: &str = "\r\u{1b}[J";
+
+/// The pause after words could not be read.
+const WORDS_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) enum Waited {
     Ended(MessageStatus),
@@ -48,8 +52,10 @@ pub(super) enum Waited {
 pub(super) struct ReplyWait<'a> {
     client: &'a ControlClient,
     data: &'a DataDir,
-    /// Where the line is drawn.
+    /// Where the lines are drawn.
     screen: Option<Screen>,
+    /// How many are there above the last one.
+    above: Cell<usize>,
     interrupts: Option<Signal>,
     /// The approvals that the waiting user was asked about; none if the user is not to be asked.
     asked: Option<BTreeSet<EventId>>,
@@ -63,7 +69,8 @@ impl<'a> ReplyWait<'a> {
         screen: Option<Screen>,
     ) -> Result<Self, CommandError> {
         let interrupts = screen.map(|_| signal(SignalKind::interrupt())).transpose();
-        Ok(Self { client, data, screen, interrupts: interrupts.map_err(CommandError::Signals)?, asked: None })
+        let interrupts = interrupts.map_err(CommandError::Signals)?;
+        Ok(Self { client, data, screen, above: Cell::default(), interrupts, asked: None })
     }
 
     /// Returns when a call waits for a person, once for each but those that were asked about.
@@ -74,7 +81,7 @@ impl<'a> ReplyWait<'a> {
     /// Waits for a task again.
     pub(super) async fn for_task(mut self, task: &TaskId) -> Result<Waited, CommandError> {
         let waited = self.until_ended(task, None).await;
-        self.draw("");
+        self.draw(&[]);
         waited
     }
 
@@ -87,7 +94,7 @@ impl<'a> ReplyWait<'a> {
         let status: MessageStatus = self.client.send(self.client.post("/messages").json(&message)).await?;
         let task = status.task_id;
         let waited = self.until_ended(&task, patience).await;
-        self.draw("");
+        self.draw(&[]);
         waited
     }
 
@@ -97,14 +104,11 @@ impl<'a> ReplyWait<'a> {
         patience: Option<Duration>,
     ) -> Result<Waited, CommandError> {
         let since = Instant::now();
-        let mut shown = match self.screen {
-            Some(_) => Some(Shown::new(self.data, task, self.screen)?),
-            // It only shows what waits for a person.
-            None => Shown::new(self.data, task, None).ok(),
-        };
+        let mut shown = self.shown(task)?;
         let mut redraw = interval(REDRAW);
         redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut reply = Box::pin(ask(self.client, task.clone(), WAIT_SECONDS.min(left(since, patience))));
+        let mut growing = Box::pin(words_after(self.client, task.clone(), 0));
         loop {
             tokio::select! {
                 status = &mut reply => {
@@ -121,6 +125,10 @@ impl<'a> ReplyWait<'a> {
                         return Err(CommandError::TooLate(waited, task.to_string()));
                     }
                     reply.set(ask(self.client, task.clone(), WAIT_SECONDS.min(left)));
+                }
+                words = &mut growing, if shown.as_ref().is_some_and(|shown| shown.screen.is_some()) => {
+                    growing.set(words_after(self.client, task.clone(), words.number));
+                    shown.iter_mut().for_each(|shown| shown.words.clone_from(&words.text));
                 }
                 () = interrupted(&mut self.interrupts) => {
                     let Some(shown) = &mut shown else { continue };
@@ -139,20 +147,29 @@ impl<'a> ReplyWait<'a> {
         }
     }
 
-    /// Draws the line if it has changed, and returns the approval that the waiting user is to be asked about.
-    /// A user who is not to be asked reads how to answer.
+    fn shown(&self, task: &TaskId) -> Result<Option<Shown>, CommandError> {
+        match self.screen {
+            Some(_) => Shown::new(self.data, task, self.screen).map(Some),
+            // It only shows what waits for a person.
+            None => Ok(Shown::new(self.data, task, None).ok()),
+        }
+    }
+
+    /// Draws the lines if they have changed, and returns the approval that the waiting user is to be asked
+    /// about. A user who is not to be asked reads how to answer.
     async fn redraw(&self, shown: &mut Shown, waited: Duration) -> Result<Option<EventId>, CommandError> {
-        if let Some(line) = shown.next(waited)? {
-            self.draw(&line);
+        if let Some(lines) = shown.next(waited)? {
+            self.draw(&lines);
         }
         for refused in shown.refused.drain(..) {
+            self.draw(&[]);
             print_error(&question::refused(&refused));
         }
         match &self.asked {
             Some(known) => Ok(shown.progress.asked().filter(|approval| !known.contains(*approval)).cloned()),
             None => {
                 if let Some((approval, others)) = shown.unanswered() {
-                    self.draw("");
+                    self.draw(&[]);
                     print_error(&question::how_to_answer(self.client, &approval, others).await);
                 }
                 Ok(None)
@@ -169,10 +186,15 @@ impl<'a> ReplyWait<'a> {
         }
     }
 
-    fn draw(&self, line: &str) {
+    /// Draws these lines in the place of those before.
+    fn draw(&self, lines: &[String]) {
         if self.screen.is_some() {
+            let up = match self.above.replace(lines.len().saturating_sub(1)) {
+                0 => String::new(),
+                above => format!("\u{1b}[{above}A"),
+            };
             let mut stderr = io::stderr().lock();
-            let _ = write!(stderr, "{CLEAR_LINE}{line}").and_then(|()| stderr.flush());
+            let _ = write!(stderr, "{up}{CLEAR_BELOW}{}", lines.join("\r\n")).and_then(|()| stderr.flush());
         }
     }
 }
@@ -190,6 +212,19 @@ async fn ask(client: &ControlClient, task: TaskId, seconds: u64) -> Result<Messa
     client.send(client.get(&format!("/messages/{task}?wait_seconds={seconds}"))).await
 }
 
+/// What the model writes, once it is another text than that with this number.
+async fn words_after(client: &ControlClient, task: TaskId, number: u64) -> Growing {
+    let words = client.send(client.get(&format!("/messages/{task}/words?after={number}"))).await;
+    match words {
+        Ok(words) => words,
+        // Who waits for the reply reads what is wrong.
+        Err(_) => {
+            tokio::time::sleep(WORDS_PAUSE).await;
+            Growing { number, text: String::new() }
+        }
+    }
+}
+
 /// How many seconds are left.
 fn left(since: Instant, patience: Option<Duration>) -> u64 {
     patience.map_or(u64::MAX, |patience| patience.saturating_sub(since.elapsed()).as_secs())
@@ -202,8 +237,10 @@ struct Shown {
     /// None where nothing is drawn.
     screen: Option<Screen>,
     is_stopping: bool,
-    /// The current text.
-    line: String,
+    /// What the model has written.
+    words: String,
+    /// The current lines.
+    lines: Vec<String>,
     /// The call that waits for a person, since when, and whether we have said so.
     waits: Option<(EventId, Instant, bool)>,
     /// Why calls were refused because no person could be asked.
@@ -214,15 +251,8 @@ impl Shown {
     fn new(data: &DataDir, task: &TaskId, screen: Option<Screen>) -> Result<Self, CommandError> {
         let watcher = Watcher::of_task(&data.database(), task.as_str())?;
         let progress = Progress::default();
-        Ok(Self {
-            watcher,
-            progress,
-            screen,
-            is_stopping: false,
-            line: String::new(),
-            waits: None,
-            refused: Vec::new(),
-        })
+        let (words, lines, refused) = (String::new(), Vec::new(), Vec::new());
+        Ok(Self { watcher, progress, screen, is_stopping: false, words, lines, waits: None, refused })
     }
 
     /// A call that waits for a person, and whether others were asked about it; each call once.
@@ -239,8 +269,8 @@ impl Shown {
         Some((approval.clone(), self.watcher.has_asked_in_a_chat(approval)))
     }
 
-    /// The line, if it is another one than before.
-    fn next(&mut self, waited: Duration) -> Result<Option<String>, CommandError> {
+    /// The lines, if they are others than before.
+    fn next(&mut self, waited: Duration) -> Result<Option<Vec<String>>, CommandError> {
         for event in self.watcher.newer()? {
             self.progress.take(&event);
             if let EventBody::ToolCallFailed(failed) = event.body
@@ -259,8 +289,10 @@ impl Shown {
         } else {
             self.progress.line(waited, columns)
         };
-        let is_new = line != self.line;
-        self.line = line;
-        Ok(is_new.then(|| screen.paint.paint(Colour::Faint, &self.line)))
+        let mut lines = growing::lines(&self.words, columns);
+        lines.push(screen.paint.paint(Colour::Faint, &line));
+        let is_new = lines != self.lines;
+        self.lines.clone_from(&lines);
+        Ok(is_new.then_some(lines))
     }
 }

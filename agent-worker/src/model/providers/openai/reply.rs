@@ -5,6 +5,8 @@
 //! instead of a string, calls without an ID or an index, content in parts. The arguments of a call are joined
 //! as text and never parsed.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::reasoning::Collected;
@@ -55,6 +57,10 @@ impl ReplyBuilder for CompletionBuilder {
         // Without the reasoning: while the model thinks, it may pause for long.
         let has_begun = !self.text.is_empty() || !self.calls.is_empty();
         ReplyStage::of(has_begun, self.finish_reason.is_some(), self.is_done)
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.text)
     }
 
     fn found(self: Box<Self>) -> Found {
