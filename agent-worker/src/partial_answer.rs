@@ -57,8 +57,8 @@ pub(crate) fn failed(error: &str, progress: &TaskProgress) -> String {
 pub(crate) fn bounded(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done { reply, format } => Outcome::Done { reply: cut(reply), format },
-        Outcome::Failed { error, retryable, retry_after_ms } => {
-            Outcome::Failed { error: cut(error), retryable, retry_after_ms }
+        Outcome::Failed { error, told, retryable, retry_after_ms } => {
+            Outcome::Failed { error: cut(error), told: told.map(cut), retryable, retry_after_ms }
         }
         Outcome::Cancelled { reply } => Outcome::Cancelled { reply: cut(reply) },
         Outcome::Parked(parked) => Outcome::Parked(parked),

@@ -138,7 +138,7 @@ async fn ended(running: &mut Option<Running>) -> TaskResult {
     let outcome = work.await.unwrap_or_else(|panic| {
         tracing::error!(%panic, %task_id, "the task panicked");
         let error = "Internal error in the worker; its log has the cause.".to_owned();
-        Outcome::Failed { error, retryable: true, retry_after_ms: None }
+        Outcome::Failed { error, told: None, retryable: true, retry_after_ms: None }
     });
     TaskResult { task_id: task_id.clone(), attempt: *attempt, outcome }
 }

@@ -110,6 +110,7 @@ impl TaskEnd {
     fn failed(error: String, error_class: &str, again: Option<Duration>, progress: &TaskProgress) -> Self {
         let outcome = Outcome::Failed {
             error: partial_answer::failed(&error, progress),
+            told: None,
             retryable: again.is_some(),
             retry_after_ms: again.filter(|wait| !wait.is_zero()).map(millis),
         };

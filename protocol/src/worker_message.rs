@@ -58,8 +58,11 @@ pub enum Outcome {
         format: ReplyFormat,
     },
     Failed {
-        /// What went wrong, in a sentence for the user and the log.
+        /// What went wrong, in a sentence for the log, and for the user if `told` is absent.
         error: String,
+        /// The same for the user, in the language of the chat.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        told: Option<String>,
         /// Whether another attempt can help.
         retryable: bool,
         /// How long to wait before another attempt, if known.
@@ -114,7 +117,8 @@ mod tests {
     fn every_message_of_the_worker_survives_a_round_trip() {
         let task_id = TaskId::new();
         let event = Event::now(TaskClaimed { attempt: 1 }, None, Some(&task_id));
-        let outcome = Outcome::Failed { error: "no".into(), retryable: true, retry_after_ms: Some(1) };
+        let outcome =
+            Outcome::Failed { error: "no".into(), told: None, retryable: true, retry_after_ms: Some(1) };
         for message in [
             FromWorker::Event { event },
             FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()), waits_for_person: false },

@@ -95,9 +95,14 @@ pub fn next_midnight_ms(now_ms: i64) -> i64 {
     now_ms - now_ms.rem_euclid(DAY_MS) + DAY_MS
 }
 
+/// How long a day's limit is not free again, in minutes, rounded up.
+pub fn minutes_until_midnight(now_ms: i64) -> i64 {
+    (next_midnight_ms(now_ms) - now_ms + 59_999) / 60_000
+}
+
 /// When a day's limit is free again: `at 00:00 UTC, in 5 h`.
 pub fn free_again(now_ms: i64) -> String {
-    let minutes = (next_midnight_ms(now_ms) - now_ms + 59_999) / 60_000;
+    let minutes = minutes_until_midnight(now_ms);
     let left = if minutes < 60 { format!("{minutes} min") } else { format!("{} h", (minutes + 59) / 60) };
     format!("at 00:00 UTC, in {left}")
 }

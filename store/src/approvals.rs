@@ -6,9 +6,10 @@ use channel::{Chat, Content, Delivery};
 use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::{EventId, MessageId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension as _, params};
+use texts::{Language, Text};
 
 use super::columns::{chat, content, message_id};
-use super::{StoreError, outbox};
+use super::{StoreError, languages, outbox};
 
 /// A question that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +135,8 @@ pub fn ask_again(connection: &Connection, chat: &Chat, run: &EventId) -> Result<
             .query_row([question.outbox], |row| Ok((content(row, 0)?, message_id(row, 10)?)));
         // One that has not left yet comes anyway.
         let Some((content, Some(message_id))) = found.optional()? else { continue };
-        let edit = Content::Edit { message_id, text: "This question comes again below.".to_owned() };
+        let text = Text::QuestionComesAgain.to(languages::of(connection, chat)?);
+        let edit = Content::Edit { message_id, text };
         let rows = outbox::queue(connection, None, chat, vec![edit, content], Delivery::Push, Some(run))?;
         let sql = "update questions set outbox_seq = ?3 where approval_id = ?1 and outbox_seq = ?2";
         let moved = params![question.approval.as_str(), question.outbox, rows.last()];
@@ -148,18 +150,19 @@ pub fn ask_again(connection: &Connection, chat: &Chat, run: &EventId) -> Result<
 pub fn close(
     connection: &Connection,
     approval: &EventId,
-    text: &str,
+    text: impl Fn(Language) -> String,
     run: &EventId,
 ) -> Result<(), StoreError> {
     for question in open(connection)?.into_iter().filter(|question| question.approval == *approval) {
         let sql = "select message_id from outbox where seq = ?1";
         let mut query = connection.prepare_cached(sql)?;
         let sent = query.query_row([question.outbox], |row| message_id(row, 0)).optional()?;
+        let text = text(languages::of(connection, &question.chat)?);
         let content = match sent.flatten() {
-            Some(message_id) => Content::Edit { message_id, text: text.to_owned() },
+            Some(message_id) => Content::Edit { message_id, text },
             None => {
                 outbox::withdraw(connection, question.outbox)?;
-                Content::Text(text.to_owned())
+                Content::Text(text)
             }
         };
         outbox::queue(connection, None, &question.chat, vec![content], Delivery::Push, Some(run))?;

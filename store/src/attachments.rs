@@ -7,6 +7,7 @@ use channel::attachment::Attachment;
 use channel::{ChannelName, Chat};
 use protocol::{MessageId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use texts::{Language, Text};
 
 use super::columns::{chat, task_id};
 use super::{StoreError, parts};
@@ -63,11 +64,36 @@ pub enum Fetched {
         /// Its transcript, or why there is none; nothing where it has no speech.
         transcript: Option<Result<String, String>>,
     },
-    /// In words for the sender and the model.
-    Failed(String),
+    Failed(NotFetched),
     Later {
         at_ms: i64,
     },
+}
+
+/// Why a file is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotFetched {
+    /// It was tried often enough.
+    GivenUp,
+    TooLarge {
+        most_bytes: u64,
+    },
+    /// In words of the channel or of the tool server.
+    Refused(String),
+}
+
+impl NotFetched {
+    /// For the sender, and in English for the model.
+    pub fn in_words(&self, language: Language) -> String {
+        match self {
+            Self::GivenUp => Text::FileGivenUp.to(language),
+            Self::TooLarge { most_bytes } => {
+                let megabytes = i64::try_from(most_bytes / 1_000_000).unwrap_or(i64::MAX);
+                Text::FileTooManyMegabytes { megabytes }.to(language)
+            }
+            Self::Refused(why) => why.clone(),
+        }
+    }
 }
 
 /// Adds files to a task that is queued, and holds it.
@@ -209,7 +235,7 @@ pub fn settle(connection: &Connection, file: &Waiting, fetched: &Fetched) -> Res
                where seq = ?1 and state = 'waiting'";
     let (state, size, error, at) = match fetched {
         Fetched::Stored { size_bytes, .. } => ("stored", i64::try_from(*size_bytes).ok(), None, None),
-        Fetched::Failed(why) => ("failed", None, Some(why.as_str()), None),
+        Fetched::Failed(why) => ("failed", None, Some(why.in_words(Language::English)), None),
         Fetched::Later { at_ms } => ("waiting", None, None, Some(*at_ms)),
     };
     let (words, unheard) = match fetched {
@@ -355,7 +381,7 @@ mod tests {
         let [first, second] = due(&database, &[CHANNEL], 9).unwrap().try_into().unwrap();
         settle(&database, &first, &Fetched::Stored { size_bytes: 8, transcript: None }).unwrap();
         assert!(matches!(database.try_claim(), Claim::Nothing { .. }));
-        settle(&database, &second, &Fetched::Failed("It is gone.".to_owned())).unwrap();
+        settle(&database, &second, &Fetched::Failed(NotFetched::Refused("It is gone.".to_owned()))).unwrap();
         let claimed = database.claim();
         assert_eq!(claimed.id, task);
         let expected =
@@ -385,7 +411,7 @@ mod tests {
         let running = database.claim();
         assert_eq!(running.id, second);
         let [file] = due(&database, &[CHANNEL], 9).unwrap().try_into().unwrap();
-        settle(&database, &file, &Fetched::Failed("gone".to_owned())).unwrap();
+        settle(&database, &file, &Fetched::Failed(NotFetched::Refused("gone".to_owned()))).unwrap();
         assert!(matches!(database.try_claim(), Claim::Nothing { .. }), "two of one chat never run at once");
         assert!(database.end(&running, crate::fixture::done("ok")));
         let third = database.enqueue(test_chat(1), "third");

@@ -90,7 +90,7 @@ fn as_cancelled(connection: &Connection, task: &Claimed, ending: &Ending) -> Res
     match ending {
         Ending::Done { .. } | Ending::Cancelled { .. } => Ok(ending.clone()),
         Ending::Retry { .. } | Ending::Dead { .. } | Ending::Parked(_) => {
-            Ok(Ending::Cancelled { reply: cancel::reply_for(connection, &task.id)? })
+            Ok(Ending::Cancelled { reply: cancel::reply_for(connection, &task.id, &task.chat)? })
         }
     }
 }

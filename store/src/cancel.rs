@@ -7,10 +7,11 @@ use channel::{Channels, Chat};
 use protocol::event::{TaskCancelled, TaskQueued};
 use protocol::{PastCall, PastCallStatus, ReplyFormat, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
+use texts::{Language, Text};
 
 use super::columns::{chat, task_id};
 use super::outbox::Reply;
-use super::{StoreError, approvals, conversation, events, outbox, prior_context};
+use super::{StoreError, approvals, conversation, events, languages, outbox, prior_context};
 
 /// The most calls that a reply names; the event tree has all of them.
 const MAX_CALLS_NAMED: usize = 10;
@@ -133,8 +134,9 @@ pub fn requested_by(
 }
 
 /// The reply for a cancelled task whose worker gave none.
-pub fn reply_for(connection: &Connection, task: &TaskId) -> Result<String, StoreError> {
-    Ok(describe(&prior_context::trace(connection, task)?))
+pub fn reply_for(connection: &Connection, task: &TaskId, chat: &Chat) -> Result<String, StoreError> {
+    let calls = prior_context::trace(connection, task)?;
+    Ok(describe(&calls, languages::of(connection, chat)?))
 }
 
 fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
@@ -163,7 +165,7 @@ fn ask(connection: &Connection, task: &Open, by: &str) -> Result<(), StoreError>
 
 /// Cancels a waiting task and returns the reply.
 fn cancel_waiting(connection: &Connection, task: &Open, by: &str) -> Result<String, StoreError> {
-    let reply = reply_for(connection, &task.id)?;
+    let reply = reply_for(connection, &task.id, &task.chat)?;
     let sql = "update inbox set state = 'cancelled', finished_at_ms = ?2, updated_at_ms = ?2
                where id = ?1 and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![task.id.as_str(), now_ms()])?;
@@ -175,9 +177,9 @@ fn cancel_waiting(connection: &Connection, task: &Open, by: &str) -> Result<Stri
     Ok(reply)
 }
 
-fn describe(calls: &[PastCall]) -> String {
+fn describe(calls: &[PastCall], language: Language) -> String {
     if calls.is_empty() {
-        return "This was cancelled before anything was done.".to_owned();
+        return Text::CancelledBefore.to(language);
     }
     let named: Vec<String> = calls
         .iter()
@@ -185,17 +187,21 @@ fn describe(calls: &[PastCall]) -> String {
         .take(MAX_CALLS_NAMED)
         .rev()
         .map(|call| {
-            let end = match call.status {
-                PastCallStatus::Done => "done",
-                PastCallStatus::Failed => "failed",
-                PastCallStatus::Interrupted => "interrupted",
+            let tool = call.tool_name.as_str();
+            let call = match call.status {
+                PastCallStatus::Done => Text::CallDone { tool },
+                PastCallStatus::Failed => Text::CallFailed { tool },
+                PastCallStatus::Interrupted => Text::CallInterrupted { tool },
             };
-            format!("{} ({end})", call.tool_name)
+            call.to(language)
         })
         .collect();
-    let last =
-        if calls.len() > MAX_CALLS_NAMED { format!("the last {MAX_CALLS_NAMED}") } else { "all".to_owned() };
-    format!("This was cancelled. Until then it had called tools, {last} of them: {}.", named.join(", "))
+    let (count, all) = (i64::try_from(named.len()).unwrap_or(i64::MAX), &named.join(", "));
+    let text = match calls.len() > MAX_CALLS_NAMED {
+        true => Text::CancelledAfterLast { count, calls: all },
+        false => Text::CancelledAfter { calls: all },
+    };
+    text.to(language)
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ use protocol::event::TaskClaimed;
 use protocol::{EventId, Origin, Quota, TaskId, now_ms};
 use rusqlite::{Connection, Row, params};
 use settings::quotas::{DailyLimits, Limits};
+use texts::Language;
 
 use super::columns::{chat, json, task_id};
-use super::quotas::{self, Verdict};
-use super::{StoreError, events};
+use super::quotas::{self, UsedUp, Verdict};
+use super::{StoreError, events, languages};
 
 /// A task to run now.
 #[derive(Debug, Clone)]
@@ -39,6 +40,8 @@ pub struct Claimed {
     pub failing_since_ms: Option<i64>,
     /// What it may use of the limits of the day.
     pub quota: Option<Quota>,
+    /// The language of the bot's own words in its chat.
+    pub language: Language,
 }
 
 /// The next thing to do.
@@ -60,8 +63,7 @@ pub enum Claim {
 pub struct Exhausted {
     pub seq: i64,
     pub task: Claimed,
-    /// Such as `20 tasks a day for this chat`.
-    pub limit: String,
+    pub limit: UsedUp,
 }
 
 /// How many chats are looked at for one whose user has no other task running.
@@ -94,6 +96,7 @@ pub fn claim_within(
     let mut waits_for_user = false;
     for candidate in due.collect::<Result<Vec<(i64, Claimed)>, _>>()? {
         let (seq, mut task) = candidate;
+        task.language = languages::of(connection, &task.chat)?;
         match quotas::judge(connection, limits, (&task.id, &task.chat, task.user.as_deref()), now)? {
             Verdict::Run(quota) => {
                 task.quota = quota;
@@ -115,8 +118,10 @@ pub fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> 
                       attempt - attempt_base, origin, user_id, failing_since_ms
                from inbox indexed by inbox_in_progress where state = 'in_progress' order by seq";
     let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([], claimed)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = query.query_map([], claimed)?.collect::<Result<Vec<_>, _>>()?;
+    let with_language =
+        |task: Claimed| Ok(Claimed { language: languages::of(connection, &task.chat)?, ..task });
+    rows.into_iter().map(with_language).collect()
 }
 
 /// Renews a lease. Returns false if another attempt has the task by now.
@@ -156,6 +161,7 @@ fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
         user: row.get(9)?,
         failing_since_ms: row.get(10)?,
         quota: None,
+        language: Language::default(),
     })
 }
 

@@ -25,6 +25,7 @@ use channel::{
     Access, BoxFuture, Channel, ChannelName, Channels, Chat, Content, Delivery, Outgoing, Rejection,
     SendOutcome,
 };
+use texts::Language;
 
 /// A channel that the program does not have: to the store one is like another.
 pub const CHANNEL: ChannelName = ChannelName::new("test");
@@ -158,7 +159,9 @@ impl TestDatabase {
         match self.try_claim() {
             Claim::Task(task) => *task,
             Claim::Nothing { until_ms } => panic!("nothing to claim; the next task is due at {until_ms:?}"),
-            Claim::Exhausted(exhausted) => panic!("nothing to claim: {}", exhausted.limit),
+            Claim::Exhausted(exhausted) => {
+                panic!("nothing to claim: {}", exhausted.limit.in_words(Language::English))
+            }
         }
     }
 

@@ -6,7 +6,8 @@ use channel::{Channels, Delivery};
 use protocol::event::QuotaExhausted;
 use protocol::{EventId, ReplyFormat, now_ms};
 use rusqlite::{Connection, params};
-use settings::quotas::{DAY_MS, free_again, next_midnight_ms};
+use settings::quotas::{DAY_MS, minutes_until_midnight, next_midnight_ms};
+use texts::{Language, Text};
 
 use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Exhausted};
@@ -26,13 +27,15 @@ pub fn hold(
     let Exhausted { seq, task, limit } = exhausted;
     let now = now_ms();
     let until_ms = next_midnight_ms(now);
-    let event = QuotaExhausted { limit: limit.clone(), until_ms };
+    let event = QuotaExhausted { limit: limit.in_words(Language::English), until_ms };
     events::record(connection, event, Some(run), &task.id)?;
-    let used_up = format!("The limit of {limit} is used up. It is free again {}.", free_again(now));
+    let language = task.language;
+    let used_up = used_up(&limit.in_words(language), now, language);
     let channel = channels.get(&task.chat.channel);
     let delivery = channel.map_or(Delivery::Off, |channel| channel.delivery());
     if delivery == Delivery::Pull {
-        let reply = format!("{used_up} Send the message again then, or `supervisor requeue {}`.", task.id);
+        let again = Text::LimitSendAgain { task: task.id.as_str() }.to(language);
+        let reply = Text::Sentences { first: &used_up, second: &again }.to(language);
         let Claim::Task(task) = claim::take(connection, seq, task, now, NO_TIME, run)? else {
             return Ok(());
         };
@@ -42,11 +45,21 @@ pub fn hold(
     let sql = "update inbox set available_at_ms = ?2, updated_at_ms = ?3 where seq = ?1 and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![seq, until_ms, now])?;
     if let (Some(channel), Delivery::Push) = (channel, delivery) {
-        let text = format!("{used_up} Your message is kept and runs then.");
+        let kept = Text::LimitKept.to(language);
+        let text = Text::Sentences { first: &used_up, second: &kept }.to(language);
         let contents = channel.decorate(&text, ReplyFormat::Plain);
         outbox::queue(connection, None, &task.chat, contents, delivery, None)?;
     }
     Ok(())
+}
+
+/// That a limit is used up, and when it is free again.
+fn used_up(limit: &str, now: i64, language: Language) -> String {
+    let text = match minutes_until_midnight(now) {
+        minutes @ ..60 => Text::LimitUsedUpMinutes { limit, minutes },
+        minutes => Text::LimitUsedUpHours { limit, hours: (minutes + 59) / 60 },
+    };
+    text.to(language)
 }
 
 /// Looks again at what a limit keeps waiting: it may have been raised with this start.

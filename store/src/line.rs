@@ -191,7 +191,12 @@ mod tests {
             let name = expected.to_owned();
             assert_eq!(line(&database), [("1".to_owned(), WaitsFor::File { name })]);
             let [file] = attachments::due(&database, &[CHANNEL], 1).unwrap().try_into().unwrap();
-            attachments::settle(&database, &file, &attachments::Fetched::Failed("No.".to_owned())).unwrap();
+            attachments::settle(
+                &database,
+                &file,
+                &attachments::Fetched::Failed(attachments::NotFetched::GivenUp),
+            )
+            .unwrap();
             assert_eq!(line(&database), [behind("1", 0)]);
         }
     }

@@ -7,11 +7,9 @@ use protocol::event::{ReplyQueued, ReplySent};
 use protocol::{Event, EventId, MessageId, ReplyFormat, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
+use texts::Text;
 
-use super::{StoreError, columns, events, outgoing_files};
-
-/// Sent in place of an empty reply: no channel accepts an empty message.
-const EMPTY_REPLY: &str = "(The answer is empty.)";
+use super::{StoreError, columns, events, languages, outgoing_files};
 
 /// A row as `GET /outbox/{id}` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,7 +48,9 @@ pub(crate) fn queue_reply(
     parent: Option<&EventId>,
 ) -> Result<(), StoreError> {
     let Reply { task, chat, text, format } = *reply;
-    let text = if text.trim().is_empty() { EMPTY_REPLY } else { text };
+    // No channel accepts an empty message.
+    let empty = Text::EmptyReply.to(languages::of(connection, chat)?);
+    let text = if text.trim().is_empty() { &empty } else { text };
     let (contents, delivery) = match channels.get(&chat.channel) {
         Some(channel) => (channel.decorate(text, format), channel.delivery()),
         // Kept whole for a program that has this channel.
@@ -246,7 +246,7 @@ mod tests {
     fn an_empty_reply_says_so_and_a_reply_of_an_unknown_channel_waits() {
         let (database, _) = replied(&test_chat(1), "  \n");
         let rows = database.texts("select text || ' ' || state from outbox");
-        assert_eq!(rows, [format!("{EMPTY_REPLY} queued")]);
+        assert_eq!(rows, ["(The answer is empty.) queued"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use channel::Chat;
 use protocol::{Quota, TaskId};
 use rusqlite::{Connection, params};
 use settings::quotas::{DAY_MS, DailyLimits, Limits};
+use texts::{Language, Text};
 
 use super::StoreError;
 
@@ -32,10 +33,50 @@ pub struct Used {
 pub(crate) enum Verdict {
     /// It may begin, and use this.
     Run(Option<Quota>),
-    /// Not before midnight: the limit that is used up, such as `20 tasks a day for this chat`.
-    Exhausted(String),
+    /// Not before midnight.
+    Exhausted(UsedUp),
     /// Not while another task of the same user runs.
     UserBusy,
+}
+
+/// A limit of the day that is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsedUp {
+    what: Counted,
+    /// As the setting has it; money in millionths.
+    limit: u64,
+    /// `chat` or `user`.
+    of: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Tasks,
+    Turns,
+    Tokens,
+    CommandSeconds,
+    Money,
+}
+
+impl UsedUp {
+    /// Such as `20 tasks a day for this chat`.
+    pub fn in_words(&self, language: Language) -> String {
+        let (limit, of) = (signed(self.limit), self.of);
+        let text = match self.what {
+            Counted::Tasks => Text::LimitTasks { limit, of },
+            Counted::Turns => Text::LimitTurns { limit, of },
+            Counted::Tokens => Text::LimitTokens { limit, of },
+            Counted::CommandSeconds => Text::LimitCommandSeconds { limit, of },
+            Counted::Money => {
+                return Text::LimitMoney { limit: &money_in_words(self.limit), of }.to(language);
+            }
+        };
+        text.to(language)
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Who is counted.
@@ -59,10 +100,10 @@ impl Of<'_> {
         }
     }
 
-    fn in_words(&self) -> &'static str {
+    const fn name(&self) -> &'static str {
         match self {
-            Self::Chat(_) => "this chat",
-            Self::User(_) => "you",
+            Self::Chat(_) => "chat",
+            Self::User(_) => "user",
         }
     }
 }
@@ -94,7 +135,7 @@ pub(crate) fn judge(
             return Ok(Verdict::UserBusy);
         }
         let used = used(connection, &of, task.as_str(), now_ms)?;
-        match left(&limits, &used, of.in_words()) {
+        match left(&limits, &used, of.name()) {
             Ok(more) => quota = Some(narrower(quota, more)),
             Err(exhausted) => return Ok(Verdict::Exhausted(exhausted)),
         }
@@ -103,20 +144,18 @@ pub(crate) fn judge(
 }
 
 /// The rest of the day's limits; an error names the one that is used up.
-fn left(limits: &DailyLimits, used: &Used, whom: &str) -> Result<Quota, String> {
-    let left = |limit: Option<u64>, used: u64, what: &str| match limit {
-        Some(limit) if used >= limit => Err(format!("{limit} {what} a day for {whom}")),
+fn left(limits: &DailyLimits, used: &Used, of: &'static str) -> Result<Quota, UsedUp> {
+    let left = |limit: Option<u64>, used: u64, what: Counted| match limit {
+        Some(limit) if used >= limit => Err(UsedUp { what, limit, of }),
         limit => Ok(limit.map(|limit| limit - used)),
     };
-    left(limits.tasks_per_day, used.tasks, "tasks")?;
-    left(limits.command_seconds_per_day, used.command_ms / 1000, "seconds of commands")?;
+    left(limits.tasks_per_day, used.tasks, Counted::Tasks)?;
+    left(limits.command_seconds_per_day, used.command_ms / 1000, Counted::CommandSeconds)?;
     let money = limits.money_per_day.map(|money| money.0);
-    if let Some(limit) = money.filter(|limit| used.cost_micros >= *limit) {
-        return Err(format!("{} of money a day for {whom}", money_in_words(limit)));
-    }
+    left(money, used.cost_micros, Counted::Money)?;
     Ok(Quota {
-        turns: left(limits.turns_per_day, used.turns, "turns")?,
-        tokens: left(limits.tokens_per_day, used.tokens, "tokens")?,
+        turns: left(limits.turns_per_day, used.turns, Counted::Turns)?,
+        tokens: left(limits.tokens_per_day, used.tokens, Counted::Tokens)?,
         cost_micros: money.map(|limit| limit - used.cost_micros),
     })
 }
@@ -127,33 +166,40 @@ pub fn told(
     limits: &Limits,
     chat: &Chat,
     user: Option<&str>,
-    now_ms: i64,
+    (now_ms, language): (i64, Language),
 ) -> Result<Vec<String>, StoreError> {
     let mut lines = Vec::new();
     let subjects = [(Some(Of::Chat(chat)), &limits.chat), (user.map(Of::User), &limits.user)];
     for (of, limits) in subjects.into_iter().filter_map(|(of, limits)| Some((of?, limits))) {
         let used = used(connection, &of, "", now_ms)?;
-        let part = |used: u64, limit: Option<u64>, what: &str| {
-            limit.map(|limit| format!("{used} of {limit} {what} a day"))
+        let parts = &used_of(&used, limits, language).join(", ");
+        let line = match of {
+            Of::Chat(_) => Text::UsedByChat { parts },
+            Of::User(_) => Text::UsedByUser { parts },
         };
-        let money = limits.money_per_day.map(|limit| {
-            format!("{} of {} of money a day", money_in_words(used.cost_micros), money_in_words(limit.0))
-        });
-        let parts: Vec<String> = [
-            part(used.tasks, limits.tasks_per_day, "tasks"),
-            part(used.turns, limits.turns_per_day, "turns"),
-            part(used.tokens, limits.tokens_per_day, "tokens"),
-            part(used.command_ms / 1000, limits.command_seconds_per_day, "seconds of commands"),
-            money,
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if !parts.is_empty() {
-            lines.push(format!("Used by {}: {}.", of.in_words(), parts.join(", ")));
-        }
+        lines.extend((!parts.is_empty()).then(|| line.to(language)));
     }
     Ok(lines)
+}
+
+/// What was used of each limit that there is.
+fn used_of(used: &Used, limits: &DailyLimits, language: Language) -> Vec<String> {
+    let part = |used: u64, limit: Option<u64>, text: fn(i64, i64) -> Text<'static>| {
+        limit.map(|limit| text(signed(used), signed(limit)).to(language))
+    };
+    let seconds = used.command_ms / 1000;
+    let money = limits.money_per_day.map(|limit| {
+        let (used, limit) = (&money_in_words(used.cost_micros), &money_in_words(limit.0));
+        Text::UsedMoney { used, limit }.to(language)
+    });
+    let parts = [
+        part(used.tasks, limits.tasks_per_day, |used, limit| Text::UsedTasks { used, limit }),
+        part(used.turns, limits.turns_per_day, |used, limit| Text::UsedTurns { used, limit }),
+        part(used.tokens, limits.tokens_per_day, |used, limit| Text::UsedTokens { used, limit }),
+        part(seconds, limits.command_seconds_per_day, |used, limit| Text::UsedCommandSeconds { used, limit }),
+        money,
+    ];
+    parts.into_iter().flatten().collect()
 }
 
 /// An amount in millionths, as `2.50`.
@@ -270,7 +316,7 @@ mod tests {
 
     fn exhausted(claim: Claim) -> String {
         match claim {
-            Claim::Exhausted(exhausted) => exhausted.limit,
+            Claim::Exhausted(exhausted) => exhausted.limit.in_words(Language::English),
             other => panic!("{other:?}"),
         }
     }

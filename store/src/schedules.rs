@@ -73,11 +73,28 @@ impl From<Schedule> for Listed {
     }
 }
 
+/// Why a schedule that was due is not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    NoAccess,
+    TooLate,
+}
+
+impl Missed {
+    /// For events and the log.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NoAccess => "the bot does not work for this chat any more",
+            Self::TooLate => "nothing ran for more than a day",
+        }
+    }
+}
+
 /// What became of the schedules that were due.
 #[derive(Debug, Default)]
 pub struct Due {
-    /// Those that were not run, with the reason in words.
-    pub missed: Vec<(Schedule, String)>,
+    /// Those that were not run.
+    pub missed: Vec<(Schedule, Missed)>,
     /// Whether there may be more.
     pub has_more: bool,
 }
@@ -220,7 +237,7 @@ pub fn make_due(
         let next_at_ms = following(&schedule, now_ms.max(not_before));
         match &reason {
             None => queue(connection, &schedule, late_ms, next_at_ms, run)?,
-            Some(reason) => record_missed(connection, &schedule, reason, next_at_ms, run)?,
+            Some(reason) => record_missed(connection, &schedule, *reason, next_at_ms, run)?,
         }
         let times_left = schedule.times_left.map(|times| times - u32::from(reason.is_none()));
         match next_at_ms.filter(|_| times_left != Some(0)) {
@@ -236,12 +253,12 @@ pub fn make_due(
     Ok(Due { missed, has_more })
 }
 
-/// Why a schedule that is due is not run, in words; none if it is.
-fn reason_to_miss(late_ms: i64, may_run: bool) -> Option<String> {
+/// Why a schedule that is due is not run; none if it is.
+fn reason_to_miss(late_ms: i64, may_run: bool) -> Option<Missed> {
     if !may_run {
-        Some("the bot does not work for this chat any more".to_owned())
+        Some(Missed::NoAccess)
     } else if late_ms > MOST_LATE_MS {
-        Some("nothing ran for more than a day".to_owned())
+        Some(Missed::TooLate)
     } else {
         None
     }
@@ -250,14 +267,14 @@ fn reason_to_miss(late_ms: i64, may_run: bool) -> Option<String> {
 fn record_missed(
     connection: &Connection,
     schedule: &Schedule,
-    reason: &str,
+    reason: Missed,
     next_at_ms: Option<i64>,
     run: &EventId,
 ) -> Result<(), StoreError> {
     let missed = ScheduleMissed {
         schedule_id: schedule.id.clone(),
         due_at_ms: schedule.next_at_ms,
-        reason: reason.to_owned(),
+        reason: reason.reason().to_owned(),
         next_at_ms,
     };
     events::append(connection, &Event::now(missed, Some(run), None))
@@ -419,7 +436,7 @@ mod tests {
         assert_eq!((missed.len(), queued(&database)), (1, 2));
         assert_eq!(next_due(&database).unwrap(), Some(NINE + 32 * HOUR), "it goes on");
         let database = stored([Schedule { every: None, ..hourly(2) }]);
-        assert_eq!(due(&database, NINE + 25 * HOUR).missed[0].1, "nothing ran for more than a day");
+        assert_eq!(due(&database, NINE + 25 * HOUR).missed[0].1, Missed::TooLate);
         assert_eq!((queued(&database), next_due(&database).unwrap()), (0, None));
     }
 

@@ -18,8 +18,9 @@ use futures_util::{Stream, TryStreamExt as _};
 use protocol::{EventId, now_ms, visible};
 use reqwest::Body;
 use rusqlite::Transaction;
-use store::attachments::{self, Fetched, Waiting};
-use store::{Store, StoreError, outbox};
+use store::attachments::{self, Fetched, NotFetched, Waiting};
+use store::{Store, StoreError, languages, outbox};
+use texts::{Language, Text};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -92,7 +93,7 @@ impl Downloads {
         let look = self.store.write(move |tx| {
             for late in attachments::step_aside(tx, &working)? {
                 let name = visible::escaped(&late.name);
-                tell(tx, &late, format!("I cannot fetch {name} yet; I keep trying."), &run)?;
+                tell(tx, &late, |language| Text::FileNotYet { name: &name }.to(language), &run)?;
             }
             Ok((attachments::due(tx, &working, 4 * AT_ONCE)?, attachments::next_due(tx, &working)?))
         });
@@ -125,9 +126,7 @@ impl Downloads {
         let settled = self.store.write_until_done(move |tx| {
             attachments::settle(tx, &file, &fetched)?;
             match &fetched {
-                Fetched::Failed(why) => {
-                    tell(tx, &file, format!("I could not store the {}. {why}", file.kind), &run)
-                }
+                Fetched::Failed(why) => tell(tx, &file, |language| failure(&file.kind, why, language), &run),
                 Fetched::Later { .. } | Fetched::Stored { .. } => Ok(()),
             }
         });
@@ -140,7 +139,7 @@ impl Downloads {
     async fn fetch(&self, channel: &dyn Channel, file: &Waiting) -> Fetched {
         let Download { bytes, most_bytes } = match channel.download(&file.source).await {
             Ok(download) => download,
-            Err(NoDownload::Never(why)) => return Fetched::Failed(why),
+            Err(NoDownload::Never(why)) => return Fetched::Failed(NotFetched::Refused(why)),
             Err(NoDownload::Later(why)) => return later(file, &why),
         };
         let received = Arc::new(AtomicU64::new(0));
@@ -158,9 +157,9 @@ impl Downloads {
                 Fetched::Stored { size_bytes, transcript }
             }
             Err(_) if received.load(Ordering::Relaxed) > most_bytes => {
-                Fetched::Failed(format!("It has more than {} MB.", most_bytes / 1_000_000))
+                Fetched::Failed(NotFetched::TooLarge { most_bytes })
             }
-            Err(PutError::Refused(why)) => Fetched::Failed(why),
+            Err(PutError::Refused(why)) => Fetched::Failed(NotFetched::Refused(why)),
             Err(PutError::NotNow(why)) => later(file, &why),
         }
     }
@@ -188,15 +187,26 @@ fn bounded(bytes: Bytes, most: u64, received: Arc<AtomicU64>) -> Body {
 }
 
 /// Tells the chat of a file something about it.
-fn tell(tx: &Transaction<'_>, file: &Waiting, text: String, run: &EventId) -> Result<(), StoreError> {
-    outbox::queue(tx, None, &file.chat, vec![Content::Text(text)], Delivery::Push, Some(run)).map(|_| ())
+fn tell(
+    tx: &Transaction<'_>,
+    file: &Waiting,
+    text: impl FnOnce(Language) -> String,
+    run: &EventId,
+) -> Result<(), StoreError> {
+    let content = vec![Content::Text(text(languages::of(tx, &file.chat)?))];
+    outbox::queue(tx, None, &file.chat, content, Delivery::Push, Some(run)).map(|_| ())
+}
+
+fn failure(kind: &str, why: &NotFetched, language: Language) -> String {
+    let kind = Text::FileKind { kind: &kind.replace(' ', "-") }.to(language);
+    Text::FileFailed { kind: &kind, why: &why.in_words(language) }.to(language)
 }
 
 /// Another time, until there were too many.
 fn later(file: &Waiting, why: &str) -> Fetched {
     if file.attempt + 1 >= MAX_ATTEMPTS {
         tracing::error!(why, task_id = %file.task, "a file that somebody sent is given up");
-        return Fetched::Failed("It could not be fetched. Please send it again.".to_owned());
+        return Fetched::Failed(NotFetched::GivenUp);
     }
     let wait = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(file.attempt)).min(LONGEST_PAUSE);
     tracing::warn!(why, task_id = %file.task, wait_ms = wait.as_millis(), "a file is fetched again later");

@@ -15,7 +15,8 @@ use reqwest::Method;
 use serde_json::json;
 use store::changes;
 use store::file_requests::{FileRequest, Kind, answer, oldest};
-use store::{Store, StoreError};
+use store::{Store, StoreError, languages};
+use texts::{Language, Text};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -33,8 +34,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The pause after the database could not be read.
 const PAUSE: Duration = Duration::from_secs(5);
-
-const TEXT_ALONE: &str = "This chat shows text alone. The file is in the workspace; /files lists it.";
 
 pub(crate) struct FileRequests {
     pub store: Store,
@@ -83,11 +82,13 @@ impl FileRequests {
         let takes_files = channel.is_some_and(|channel| channel.delivery() != Delivery::Pull);
         async move {
             let task = request.task.clone();
+            let chat = request.chat.clone();
+            let language = store.write(move |tx| languages::of(tx, &chat)).await.unwrap_or_default();
             let content = match request.kind {
-                Kind::List => list(&tool_server, &request).await,
-                Kind::Send if !takes_files => Err(TEXT_ALONE.to_owned()),
+                Kind::List => list(&tool_server, &request, language).await,
+                Kind::Send if !takes_files => Err(Text::TextAlone.to(language)),
                 Kind::Send => fetch(&tool_server, &store, &request).await,
-                Kind::Undo => undo(&store, &undoer, &request.path).await.map(Content::Text),
+                Kind::Undo => undo(&store, &undoer, &request.path, language).await.map(Content::Text),
             };
             let content = content.unwrap_or_else(Content::Text);
             if let Err(error) = queue(&store, &channels, request, content).await {
@@ -114,20 +115,22 @@ async fn queue(
 }
 
 /// The entries of a directory, or in words why it cannot be listed.
-async fn list(tools: &ToolFiles, request: &FileRequest) -> Result<Content, String> {
+async fn list(tools: &ToolFiles, request: &FileRequest, language: Language) -> Result<Content, String> {
+    let no_answer = |error| no_answer(error, language);
     let (session, path) = (request.chat.session(), request.path.as_str());
     let call = tools.call("ls", &json!({"path": path}), &session).timeout(PATIENCE);
     let envelope: Envelope = call.send().await.map_err(no_answer)?.json().await.map_err(no_answer)?;
     match &envelope.meta.error {
         Some(error) => Err(format!("{} {}", error.message, error.hint)),
-        None => Ok(Content::Text(listing(&envelope))),
+        None => Ok(Content::Text(listing(&envelope, language))),
     }
 }
 
 /// The entries of a directory, and the remarks about them.
-fn listing(envelope: &Envelope) -> String {
+fn listing(envelope: &Envelope, language: Language) -> String {
+    let none = Text::NoFiles.to(language);
     let entries = match envelope.stdout.trim_end() {
-        "" => "There are no files here.",
+        "" => &none,
         entries => entries,
     };
     let notices = envelope.meta.notices.iter().map(String::as_str);
@@ -144,27 +147,27 @@ async fn fetch(tools: &ToolFiles, store: &Store, request: &FileRequest) -> Resul
 }
 
 /// Undoes the changes of a task that hold; the answer, or in words why there is none.
-async fn undo(store: &Store, undoer: &Undoer, task: &str) -> Result<String, String> {
+async fn undo(store: &Store, undoer: &Undoer, task: &str, language: Language) -> Result<String, String> {
     undoer.journal.drain().await;
     let task = task.to_owned();
     let changes = store.write(move |tx| changes::of_task(tx, &task)).await.map_err(|error| {
         tracing::error!(%error, "could not read what a task has changed");
-        "The database is not available right now. Please send it again in a moment.".to_owned()
+        Text::DatabaseUnavailable.to(language)
     })?;
     if changes.is_empty() {
-        return Ok("What that task changed is undone already.".to_owned());
+        return Ok(Text::UndoneBefore.to(language));
     }
     match undoer.undo(&changes).await {
-        Ok(done) => Ok(done.in_words()),
+        Ok(done) => Ok(done.in_words(language)),
         Err(error) => {
             tracing::warn!(%error, "a change was not undone");
-            Err("The tool server gave no answer. Please send it again in a moment.".to_owned())
+            Err(Text::NoAnswerFromTools.to(language))
         }
     }
 }
 
-fn no_answer(error: reqwest::Error) -> String {
+fn no_answer(error: reqwest::Error, language: Language) -> String {
     let error = error_chain(&error.without_url());
     tracing::warn!(error, "the tool server gave no answer to a command");
-    "The tool server gave no answer. Please send it again in a moment.".to_owned()
+    Text::NoAnswerFromTools.to(language)
 }

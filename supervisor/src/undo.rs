@@ -13,6 +13,7 @@ use reqwest::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::changes::ChangedFile;
+use texts::{Language, Text};
 
 use crate::journal::Journal;
 use crate::tool_files::Caller;
@@ -139,19 +140,19 @@ impl RefusedFile {
 
 impl Undone {
     /// What was done, for people: a line for each file.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self, language: Language) -> String {
         let mut lines = Vec::new();
         for UndoneFile { path, operation, .. } in &self.undone {
-            lines.push(match operation.as_str() {
-                "create" => format!("Back: {path}"),
-                "delete" => format!("Removed: {path}"),
-                _ => format!("As before: {path}"),
-            });
+            let line = match operation.as_str() {
+                "create" => Text::UndoneBack { path },
+                "delete" => Text::UndoneRemoved { path },
+                _ => Text::UndoneAsBefore { path },
+            };
+            lines.push(line.to(language));
         }
         if !self.refused.is_empty() {
-            let rest =
-                if self.undone.is_empty() { "Nothing was undone." } else { "The rest was not undone." };
-            lines.push(rest.to_owned());
+            let rest = if self.undone.is_empty() { Text::UndoneNothing } else { Text::UndoneInPart };
+            lines.push(rest.to(language));
         }
         lines.extend(self.refused.iter().map(|refused| format!("{}: {}", refused.path, refused.message)));
         lines.join("\n")

@@ -215,6 +215,7 @@ PressCancelled = Abgebrochen.
 PressEnded = Das ist schon zu Ende.
 PressNothing = Dieser Knopf tut nichts mehr.
 PressNoted = Notiert. Es wirkt, sobald der Werkzeugserver wieder antwortet.
+PressDecidedBefore = Das ist schon entschieden, oder die Zeit dafür ist um.
 PressNotWaitedFor = Darauf wartet nichts mehr.
 NotAnApprover = Das entscheidet nur, wer bei diesem Bot Aufrufe freigeben darf.
 DecidedBefore = Das ist schon entschieden und wird gerade weitergegeben.
@@ -266,8 +267,10 @@ ButtonOnce = Einmal
 ButtonTask = Diese Aufgabe
 ButtonChat = Dieser Chat
 ButtonDeny = Ablehnen
-OutcomeDenied = Abgelehnt
-OutcomeDeniedBy = Abgelehnt von { $by }
+OutcomeDenied = Abgelehnt.
+OutcomeDeniedBy = Abgelehnt von { $by }.
+OutcomeDeniedWhy = Abgelehnt: { $reason }.
+OutcomeDeniedByWhy = Abgelehnt von { $by }: { $reason }.
 OutcomeOnce = Einmal erlaubt.
 OutcomeOnceBy = Einmal erlaubt von { $by }.
 OutcomeTask = Für diese Aufgabe erlaubt.
@@ -279,15 +282,25 @@ CoversMinutes = { $minutes } min lang laufen dort ohne Frage: { $covers }.
 CoversHours = { $hours } h lang laufen dort ohne Frage: { $covers }.
 CoversHoursAndMinutes = { $hours } h { $minutes } min lang laufen dort ohne Frage: { $covers }.
 OutcomeExpired = Niemand hat rechtzeitig entschieden, darum wurde es nicht getan.
-OutcomeForgotten = Darauf wartet nichts mehr.
 QuestionComesAgain = Diese Frage kommt unten noch einmal.
 
 ## Files, schedules and the end of tasks
 
-FileFailed = Nicht gespeichert: { $kind }. { $why }
+FileKind =
+    { $kind ->
+        [photo] das Foto
+        [voice-message] die Sprachnachricht
+        [audio] die Audiodatei
+        [video-note] die Videonachricht
+        [video] das Video
+        [animation] die Animation
+        [document] das Dokument
+       *[other] die Datei
+    }
+FileFailed = Ich konnte { $kind } nicht speichern. { $why }
 FileNotYet = { $name } lässt sich noch nicht laden; ich versuche es weiter.
-FileGivenUp = Sie ließ sich nicht laden. Bitte noch einmal schicken.
-FileTooManyMegabytes = Sie hat mehr als { $megabytes } MB.
+FileGivenUp = Das Laden ist gescheitert. Bitte noch einmal schicken.
+FileTooManyMegabytes = Die Größe liegt über { $megabytes } MB.
 NotDoneByAccess = Nicht erledigt, weil der Bot nicht mehr für diesen Chat arbeitet: „{ $text }“, fällig am { $due }.
 NotDoneByAge = Nicht erledigt, weil mehr als einen Tag lang nichts lief: „{ $text }“, fällig am { $due }.
 EmptyReply = (Die Antwort ist leer.)
@@ -305,18 +318,26 @@ TaskFailedAfter =
     Das ging nicht, auch nach { $tries } Versuchen. Zuletzt: { $error }
 
     Für einen neuen Versuch /retry schicken.
+WorkerExited = Der Arbeiter hat sich während der Aufgabe beendet ({ $status }).
+ResultNotStored = Das Ergebnis des Versuchs ließ sich nicht speichern.
 SupervisorRestarted = Der Supervisor wurde während der Aufgabe neu gestartet.
 LimitUsedUpMinutes = Das Limit ist aufgebraucht: { $limit }. Es ist um 00:00 UTC wieder frei, in { $minutes } min.
 LimitUsedUpHours = Das Limit ist aufgebraucht: { $limit }. Es ist um 00:00 UTC wieder frei, in { $hours } h.
 LimitKept = Die Nachricht bleibt erhalten und läuft dann.
 LimitSendAgain = Die Nachricht dann noch einmal schicken, oder `supervisor requeue { $task }`.
 LimitTasks =
-    { $limit } Aufgaben am Tag { $of ->
+    { $limit ->
+        [one] 1 Aufgabe
+       *[other] { $limit } Aufgaben
+    } am Tag { $of ->
         [chat] für diesen Chat
        *[user] je Person
     }
 LimitTurns =
-    { $limit } Runden am Tag { $of ->
+    { $limit ->
+        [one] 1 Runde
+       *[other] { $limit } Runden
+    } am Tag { $of ->
         [chat] für diesen Chat
        *[user] je Person
     }

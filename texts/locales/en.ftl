@@ -127,12 +127,18 @@ Today =
     Today (UTC): { $tasks } { $tasks ->
         [one] task
        *[other] tasks
-    }, { $turns } turns, { $input } tokens in, { $output } out.
+    }, { $turns } { $turns ->
+        [one] turn
+       *[other] turns
+    }, { $input } tokens in, { $output } out.
 TodayWithCost =
     Today (UTC): { $tasks } { $tasks ->
         [one] task
        *[other] tasks
-    }, { $turns } turns, { $input } tokens in, { $output } out, cost { $cost }.
+    }, { $turns } { $turns ->
+        [one] turn
+       *[other] turns
+    }, { $input } tokens in, { $output } out, cost { $cost }.
 UsedByChat = Used by this chat: { $parts }.
 UsedByUser = Used by you: { $parts }.
 UsedTasks = { $used } of { $limit } tasks a day
@@ -153,8 +159,22 @@ UnpairDone = { $chat } may not use this bot any more, and what it has asked for 
 ScheduleOnce = { $at }, in { $chat }: { $text }
 ScheduleRepeated = { $at }, then { $every }, in { $chat }: { $text }
 NothingScheduled = Nothing is scheduled.
-UsageLine = { $day } { $chat }: { $tasks } tasks, { $turns } turns, { $input } tokens in, { $output } out ({ $model })
-UsageLineWithCost = { $day } { $chat }: { $tasks } tasks, { $turns } turns, { $input } tokens in, { $output } out, cost { $cost } ({ $model })
+UsageLine =
+    { $day } { $chat }: { $tasks } { $tasks ->
+        [one] task
+       *[other] tasks
+    }, { $turns } { $turns ->
+        [one] turn
+       *[other] turns
+    }, { $input } tokens in, { $output } out ({ $model })
+UsageLineWithCost =
+    { $day } { $chat }: { $tasks } { $tasks ->
+        [one] task
+       *[other] tasks
+    }, { $turns } { $turns ->
+        [one] turn
+       *[other] turns
+    }, { $input } tokens in, { $output } out, cost { $cost } ({ $model })
 NoUsage = No model was used in the last 7 days.
 HealthUnknown = Nothing is known yet.
 ListMore = … and { $count } more: the command line shows all.
@@ -195,6 +215,7 @@ PressCancelled = Cancelled.
 PressEnded = This has already ended.
 PressNothing = This button does nothing any more.
 PressNoted = Noted. It takes effect as soon as the tool server answers again.
+PressDecidedBefore = This was decided before, or its time is over.
 PressNotWaitedFor = This is not waited for any more.
 NotAnApprover = Only an approver of this bot decides that.
 DecidedBefore = This was decided before, and is being passed on.
@@ -246,8 +267,10 @@ ButtonOnce = Once
 ButtonTask = This task
 ButtonChat = This chat
 ButtonDeny = Deny
-OutcomeDenied = Denied
-OutcomeDeniedBy = Denied by { $by }
+OutcomeDenied = Denied.
+OutcomeDeniedBy = Denied by { $by }.
+OutcomeDeniedWhy = Denied: { $reason }.
+OutcomeDeniedByWhy = Denied by { $by }: { $reason }.
 OutcomeOnce = Allowed once.
 OutcomeOnceBy = Allowed once by { $by }.
 OutcomeTask = Allowed for this task.
@@ -259,11 +282,21 @@ CoversMinutes = These now run there without a question, for { $minutes } min: { 
 CoversHours = These now run there without a question, for { $hours } h: { $covers }.
 CoversHoursAndMinutes = These now run there without a question, for { $hours } h { $minutes } min: { $covers }.
 OutcomeExpired = Nobody decided in time, so it was not done.
-OutcomeForgotten = This is not waited for any more.
 QuestionComesAgain = This question comes again below.
 
 ## Files, schedules and the end of tasks
 
+FileKind =
+    { $kind ->
+        [photo] photo
+        [voice-message] voice message
+        [audio] audio
+        [video-note] video note
+        [video] video
+        [animation] animation
+        [document] document
+       *[other] file
+    }
 FileFailed = I could not store the { $kind }. { $why }
 FileNotYet = I cannot fetch { $name } yet; I keep trying.
 FileGivenUp = It could not be fetched. Please send it again.
@@ -285,18 +318,26 @@ TaskFailedAfter =
     I could not do this, and tried { $tries } times. The last time: { $error }
 
     To have it tried again, send /retry.
+WorkerExited = The worker exited during the task ({ $status }).
+ResultNotStored = The result of the attempt could not be stored.
 SupervisorRestarted = The supervisor was restarted during the task.
 LimitUsedUpMinutes = The limit of { $limit } is used up. It is free again at 00:00 UTC, in { $minutes } min.
 LimitUsedUpHours = The limit of { $limit } is used up. It is free again at 00:00 UTC, in { $hours } h.
 LimitKept = Your message is kept and runs then.
 LimitSendAgain = Send the message again then, or `supervisor requeue { $task }`.
 LimitTasks =
-    { $limit } tasks a day for { $of ->
+    { $limit ->
+        [one] 1 task
+       *[other] { $limit } tasks
+    } a day for { $of ->
         [chat] this chat
        *[user] you
     }
 LimitTurns =
-    { $limit } turns a day for { $of ->
+    { $limit ->
+        [one] 1 turn
+       *[other] { $limit } turns
+    } a day for { $of ->
         [chat] this chat
        *[user] you
     }

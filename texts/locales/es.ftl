@@ -214,6 +214,7 @@ PressCancelled = Cancelado.
 PressEnded = Esto ya terminó.
 PressNothing = Este botón ya no hace nada.
 PressNoted = Anotado. Tendrá efecto en cuanto el servidor de herramientas vuelva a responder.
+PressDecidedBefore = Esto ya se decidió o se acabó el tiempo.
 PressNotWaitedFor = Esto ya no se espera.
 NotAnApprover = Eso solo lo decide un aprobador de este bot.
 DecidedBefore = Esto ya se decidió y se está transmitiendo.
@@ -265,8 +266,10 @@ ButtonOnce = Una vez
 ButtonTask = Esta tarea
 ButtonChat = Este chat
 ButtonDeny = Denegar
-OutcomeDenied = Denegado
-OutcomeDeniedBy = Denegado por { $by }
+OutcomeDenied = Denegado.
+OutcomeDeniedBy = Denegado por { $by }.
+OutcomeDeniedWhy = Denegado: { $reason }.
+OutcomeDeniedByWhy = Denegado por { $by }: { $reason }.
 OutcomeOnce = Permitido una vez.
 OutcomeOnceBy = Permitido una vez por { $by }.
 OutcomeTask = Permitido para esta tarea.
@@ -278,12 +281,22 @@ CoversMinutes = Durante { $minutes } min se ejecutan ahí sin preguntar: { $cove
 CoversHours = Durante { $hours } h se ejecutan ahí sin preguntar: { $covers }.
 CoversHoursAndMinutes = Durante { $hours } h { $minutes } min se ejecutan ahí sin preguntar: { $covers }.
 OutcomeExpired = Nadie decidió a tiempo, así que no se hizo.
-OutcomeForgotten = Esto ya no se espera.
 QuestionComesAgain = Esta pregunta vuelve a aparecer abajo.
 
 ## Files, schedules and the end of tasks
 
-FileFailed = No se pudo guardar: { $kind }. { $why }
+FileKind =
+    { $kind ->
+        [photo] la foto
+        [voice-message] el mensaje de voz
+        [audio] el audio
+        [video-note] la videonota
+        [video] el vídeo
+        [animation] la animación
+        [document] el documento
+       *[other] el archivo
+    }
+FileFailed = No pude guardar { $kind }. { $why }
 FileNotYet = Todavía no puedo descargar { $name }; sigo intentándolo.
 FileGivenUp = No se pudo descargar. Envíalo otra vez.
 FileTooManyMegabytes = Tiene más de { $megabytes } MB.
@@ -304,18 +317,26 @@ TaskFailedAfter =
     No pude hacerlo; lo intenté { $tries } veces. La última vez: { $error }
 
     Para intentarlo otra vez, envía /retry.
+WorkerExited = El trabajador terminó durante la tarea ({ $status }).
+ResultNotStored = No se pudo guardar el resultado del intento.
 SupervisorRestarted = El supervisor se reinició durante la tarea.
 LimitUsedUpMinutes = Se agotó el límite de { $limit }. Vuelve a estar libre a las 00:00 UTC, en { $minutes } min.
 LimitUsedUpHours = Se agotó el límite de { $limit }. Vuelve a estar libre a las 00:00 UTC, en { $hours } h.
 LimitKept = Tu mensaje se guarda y se ejecuta entonces.
 LimitSendAgain = Envía el mensaje otra vez entonces, o `supervisor requeue { $task }`.
 LimitTasks =
-    { $limit } tareas al día para { $of ->
+    { $limit ->
+        [one] 1 tarea
+       *[other] { $limit } tareas
+    } al día para { $of ->
         [chat] este chat
        *[user] ti
     }
 LimitTurns =
-    { $limit } turnos al día para { $of ->
+    { $limit ->
+        [one] 1 turno
+       *[other] { $limit } turnos
+    } al día para { $of ->
         [chat] este chat
        *[user] ti
     }

@@ -233,6 +233,7 @@ PressCancelled = Отменено.
 PressEnded = Это уже закончилось.
 PressNothing = Эта кнопка больше не действует.
 PressNoted = Принято. Подействует, как только сервер инструментов снова ответит.
+PressDecidedBefore = Это уже решено, или время вышло.
 PressNotWaitedFor = Этого уже не ждут.
 NotAnApprover = Это решает только тот, кто у этого бота одобряет вызовы.
 DecidedBefore = Это уже решено и сейчас передаётся.
@@ -285,8 +286,10 @@ ButtonOnce = Один раз
 ButtonTask = Эта задача
 ButtonChat = Этот чат
 ButtonDeny = Запретить
-OutcomeDenied = Отклонено
-OutcomeDeniedBy = Отклонено: { $by }
+OutcomeDenied = Отклонено.
+OutcomeDeniedBy = Отклонено: { $by }.
+OutcomeDeniedWhy = Отклонено, причина: { $reason }.
+OutcomeDeniedByWhy = Отклонено ({ $by }), причина: { $reason }.
 OutcomeOnce = Разрешено один раз.
 OutcomeOnceBy = Разрешено один раз: { $by }.
 OutcomeTask = Разрешено для этой задачи.
@@ -298,12 +301,22 @@ CoversMinutes = В течение { $minutes } мин там без вопрос
 CoversHours = В течение { $hours } ч там без вопроса выполняются: { $covers }.
 CoversHoursAndMinutes = В течение { $hours } ч { $minutes } мин там без вопроса выполняются: { $covers }.
 OutcomeExpired = Никто не решил вовремя, поэтому ничего не сделано.
-OutcomeForgotten = Этого уже не ждут.
 QuestionComesAgain = Этот вопрос ещё раз задан ниже.
 
 ## Files, schedules and the end of tasks
 
-FileFailed = Не удалось сохранить: { $kind }. { $why }
+FileKind =
+    { $kind ->
+        [photo] фото
+        [voice-message] голосовое сообщение
+        [audio] аудио
+        [video-note] видеосообщение
+        [video] видео
+        [animation] анимацию
+        [document] документ
+       *[other] файл
+    }
+FileFailed = Не удалось сохранить { $kind }. { $why }
 FileNotYet = { $name } пока не загружается; попытки продолжаются.
 FileGivenUp = Загрузить не получилось. Отправьте ещё раз.
 FileTooManyMegabytes = Размер больше { $megabytes } МБ.
@@ -324,6 +337,8 @@ TaskFailedAfter =
     Не удалось выполнить, попыток: { $tries }. Последняя ошибка: { $error }
 
     Чтобы попробовать ещё раз, отправьте /retry.
+WorkerExited = Исполнитель завершился во время задачи ({ $status }).
+ResultNotStored = Не удалось сохранить результат попытки.
 SupervisorRestarted = Супервизор был перезапущен во время задачи.
 LimitUsedUpMinutes = Лимит исчерпан: { $limit }. Он обновится в 00:00 UTC, через { $minutes } мин.
 LimitUsedUpHours = Лимит исчерпан: { $limit }. Он обновится в 00:00 UTC, через { $hours } ч.

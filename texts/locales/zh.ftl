@@ -167,6 +167,7 @@ PressCancelled = 已取消。
 PressEnded = 这已经结束了。
 PressNothing = 这个按钮已失效。
 PressNoted = 已记下。工具服务器恢复响应后生效。
+PressDecidedBefore = 这已经决定过，或者已经超时。
 PressNotWaitedFor = 已经不再等待这个决定。
 NotAnApprover = 只有这个机器人的审批人可以决定。
 DecidedBefore = 这已经决定，正在传达。
@@ -214,8 +215,10 @@ ButtonOnce = 仅此一次
 ButtonTask = 此任务
 ButtonChat = 此聊天
 ButtonDeny = 拒绝
-OutcomeDenied = 已拒绝
-OutcomeDeniedBy = 已被 { $by } 拒绝
+OutcomeDenied = 已拒绝。
+OutcomeDeniedBy = 已被 { $by } 拒绝。
+OutcomeDeniedWhy = 已拒绝：{ $reason }。
+OutcomeDeniedByWhy = 已被 { $by } 拒绝：{ $reason }。
 OutcomeOnce = 已允许一次。
 OutcomeOnceBy = 已由 { $by } 允许一次。
 OutcomeTask = 已允许用于此任务。
@@ -227,12 +230,22 @@ CoversMinutes = { $minutes } 分钟内，以下调用在那里不再询问：{ $
 CoversHours = { $hours } 小时内，以下调用在那里不再询问：{ $covers }。
 CoversHoursAndMinutes = { $hours } 小时 { $minutes } 分钟内，以下调用在那里不再询问：{ $covers }。
 OutcomeExpired = 没有人及时决定，所以没有执行。
-OutcomeForgotten = 已经不再等待这个决定。
 QuestionComesAgain = 这个问题在下面再次出现。
 
 ## Files, schedules and the end of tasks
 
-FileFailed = 无法保存：{ $kind }。{ $why }
+FileKind =
+    { $kind ->
+        [photo] 照片
+        [voice-message] 语音消息
+        [audio] 音频
+        [video-note] 视频消息
+        [video] 视频
+        [animation] 动图
+        [document] 文档
+       *[other] 文件
+    }
+FileFailed = 无法保存{ $kind }。{ $why }
 FileNotYet = 暂时无法获取 { $name }；我会继续尝试。
 FileGivenUp = 无法获取。请再发送一次。
 FileTooManyMegabytes = 它超过 { $megabytes } MB。
@@ -253,6 +266,8 @@ TaskFailedAfter =
     没能完成，试了 { $tries } 次。最后一次：{ $error }
 
     要再试一次，请发送 /retry。
+WorkerExited = 任务期间工作进程退出了（{ $status }）。
+ResultNotStored = 无法保存这次尝试的结果。
 SupervisorRestarted = 任务期间监管程序重新启动了。
 LimitUsedUpMinutes = 限额已用完：{ $limit }。将在 00:00 UTC 恢复，还有 { $minutes } 分钟。
 LimitUsedUpHours = 限额已用完：{ $limit }。将在 00:00 UTC 恢复，还有 { $hours } 小时。

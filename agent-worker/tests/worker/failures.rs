@@ -129,7 +129,7 @@ fn a_provider_that_keeps_failing_is_left_alone_and_the_supervisor_is_told_for_ho
     let retries = first.events_of::<RetryScheduled>().len();
     assert_eq!(retries, 4, "no retry is announced that does not happen");
     let ended = worker.run(&task("hi"));
-    let Outcome::Failed { error, retryable: true, retry_after_ms: Some(wait) } = &ended.outcome else {
+    let Outcome::Failed { error, retryable: true, retry_after_ms: Some(wait), .. } = &ended.outcome else {
         panic!("{:?}", ended.outcome)
     };
     assert!((1..=30_000).contains(wait) && error.contains("is paused for"), "{wait} {error}");

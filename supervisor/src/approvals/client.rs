@@ -43,8 +43,8 @@ pub(crate) struct Approvals {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Outcome {
     Taken(Box<Approval>),
-    /// Somebody else was first, or the time was over, in words.
-    Before(String),
+    /// Somebody else was first, or the time was over.
+    Before,
     /// There is no such approval.
     Unknown,
     /// The tool server refused, in words.
@@ -149,7 +149,7 @@ impl Approvals {
         for decision in store.write(move |tx| approvals::to_pass_on(tx, until)).await? {
             match self.decide(&decision).await {
                 Outcome::Unreachable => return Err(NotPassedOn::Unreachable),
-                Outcome::Taken(_) | Outcome::Before(_) | Outcome::Unknown => {}
+                Outcome::Taken(_) | Outcome::Before | Outcome::Unknown => {}
                 Outcome::Failed(why) => tracing::error!(why, "a decision was refused"),
             }
             store.write_until_done(move |tx| approvals::remove(tx, &decision.approval)).await?;
@@ -189,7 +189,7 @@ async fn read(request: RequestBuilder) -> Result<Outcome, reqwest::Error> {
         error.map_or_else(|| format!("The tool server answered with {status}."), |error| error.message);
     Ok(match status {
         StatusCode::NOT_FOUND => Outcome::Unknown,
-        StatusCode::CONFLICT => Outcome::Before(words),
+        StatusCode::CONFLICT => Outcome::Before,
         _ => Outcome::Failed(words),
     })
 }

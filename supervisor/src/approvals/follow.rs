@@ -8,7 +8,8 @@ use std::time::Duration;
 use channel::{Channel, Channels, Chat, Delivery};
 use protocol::EventId;
 use store::parked::{self, WaitEnd};
-use store::{Store, StoreError, approvals};
+use store::{Store, StoreError, approvals, languages};
+use texts::{Language, Text};
 use tokio_util::sync::CancellationToken;
 use toolkit::approvals::{Approval, ApprovalState};
 
@@ -152,9 +153,12 @@ impl Asker {
         if chats.is_empty() {
             tracing::warn!(approval_id = %approval.id, "nobody can be asked: see `supervisor approvals`");
         }
-        let (id, contents, run) = (approval.id.clone(), words::question(approval), self.run.clone());
+        let (approval, run) = (approval.clone(), self.run.clone());
         let ask = move |tx: &rusqlite::Transaction<'_>| {
-            chats.iter().try_for_each(|chat| approvals::ask(tx, &id, chat, contents.clone(), &run))
+            chats.iter().try_for_each(|chat| {
+                let contents = words::question(&approval, languages::of(tx, chat)?);
+                approvals::ask(tx, &approval.id, chat, contents, &run)
+            })
         };
         self.store.write_until_done(ask).await
     }
@@ -182,10 +186,16 @@ impl Asker {
     /// it go on.
     pub(crate) async fn close(&self, approval: &Approval) -> Result<(), StoreError> {
         let end = if approval.state == ApprovalState::Expired { WaitEnd::Expired } else { WaitEnd::Decided };
-        self.end(approval.id.clone(), words::outcome(approval), end).await
+        let (id, approval) = (approval.id.clone(), approval.clone());
+        self.end(id, move |language| words::outcome(&approval, language), end).await
     }
 
-    async fn end(&self, id: EventId, text: String, end: WaitEnd) -> Result<(), StoreError> {
+    async fn end(
+        &self,
+        id: EventId,
+        text: impl Fn(Language) -> String + Clone + Send + 'static,
+        end: WaitEnd,
+    ) -> Result<(), StoreError> {
         let run = self.run.clone();
         let close = move |tx: &rusqlite::Transaction<'_>| {
             approvals::close(tx, &id, &text, &run)?;
@@ -206,7 +216,7 @@ impl Asker {
 
     /// Tells those who were asked that the approval is not known any more.
     pub(crate) async fn forget(&self, id: EventId) -> Result<(), StoreError> {
-        self.end(id, "This is not waited for any more.".to_owned(), WaitEnd::Decided).await
+        self.end(id, |language| Text::PressNotWaitedFor.to(language), WaitEnd::Decided).await
     }
 }
 

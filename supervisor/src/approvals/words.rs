@@ -5,22 +5,23 @@ use channel::formatting::{Entity, FormattedText, Style, units};
 use protocol::approval::{ApprovalDecision, ApprovalScope};
 use redaction::HIDDEN;
 pub(crate) use store::approvals::Choice;
+use texts::{Language, Text};
 use toolkit::approvals::{Approval, Decided};
 
 /// What a button carries before the approval's ID, and how its choice is written behind it.
 pub(crate) const PREFIX: &str = "ask:";
 
 /// The choices, with the words on their buttons.
-const CHOICES: [(Choice, &str); 4] = [
-    (Choice::Once, "Once"),
-    (Choice::Task, "This task"),
-    (Choice::Chat, "This chat"),
-    (Choice::Deny, "Deny"),
+const CHOICES: [(Choice, Text<'static>); 4] = [
+    (Choice::Once, Text::ButtonOnce),
+    (Choice::Task, Text::ButtonTask),
+    (Choice::Chat, Text::ButtonChat),
+    (Choice::Deny, Text::ButtonDeny),
 ];
 
 /// The choices about an approval: a yes for a task needs a task, and some calls can be allowed one by one
 /// alone.
-pub(crate) fn offered(approval: &Approval) -> impl Iterator<Item = (Choice, &'static str)> {
+pub(crate) fn offered(approval: &Approval) -> impl Iterator<Item = (Choice, Text<'static>)> {
     let lasts = approval.covers.is_some();
     let has_task = approval.task_id.is_some();
     CHOICES.into_iter().filter(move |(choice, _)| match choice {
@@ -43,11 +44,11 @@ const MAX_LINE_CHARS: usize = 300;
 
 /// The question as messages: the whole text, as a file first if it is too long for one message; the buttons
 /// are below the last.
-pub(crate) fn question(approval: &Approval) -> Vec<Content> {
-    let head = head(approval);
+pub(crate) fn question(approval: &Approval, language: Language) -> Vec<Content> {
+    let head = head(approval, language);
     let whole = whole(approval);
-    let button = |(choice, label): (Choice, &str)| {
-        Button::new(label, format!("{PREFIX}{}:{}", approval.id, choice.letter()))
+    let button = |(choice, label): (Choice, Text<'_>)| {
+        Button::new(&label.to(language), format!("{PREFIX}{}:{}", approval.id, choice.letter()))
     };
     let buttons = vec![offered(approval).map(button).collect()];
     if units(&head) + units(&whole) < MAX_UNITS {
@@ -55,49 +56,40 @@ pub(crate) fn question(approval: &Approval) -> Vec<Content> {
     }
     let file = File {
         name: format!("{}.txt", approval.tool),
-        caption: FormattedText::plain(format!(
-            "The whole call of {} that waits for your decision.",
-            approval.tool
-        )),
+        caption: FormattedText::plain(Text::ApprovalFile { tool: &approval.tool }.to(language)),
         body: FileBody::Bytes(format!("{head}\n{whole}").into_bytes()),
     };
-    let size = whole.len();
+    let bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
     let beginning: String = whole.chars().take(MAX_UNITS / 4).collect();
-    let head =
-        format!("{head}\nThis is only the beginning: the file above has all {size} bytes of the call.");
+    let head = format!("{head}\n{}", Text::ApprovalBeginning { bytes }.to(language));
     vec![Content::Document(file), Content::Question { text: with_code(&head, &beginning), buttons }]
 }
 
-fn head(approval: &Approval) -> String {
-    let risk = format!(" (risk {})", approval.risk.name());
-    let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty());
-    let reason = reason.map(|reason| format!("\n{}", visible(reason))).unwrap_or_default();
-    let by = format!("\nAsked for by {}.", visible(approval.session.as_str()));
-    let by = format!("{by}{}", how_to_reveal(approval));
-    format!("May I call {}{risk}?{reason}{by}\n{}", visible(&approval.tool), extent(approval))
+fn head(approval: &Approval, language: Language) -> String {
+    let asks = Text::ApprovalAsks { tool: &visible(&approval.tool), risk: approval.risk.name() };
+    let by = Text::ApprovalBy { session: &visible(approval.session.as_str()) }.to(language);
+    let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty()).map(visible);
+    let reveal = how_to_reveal(approval, language);
+    let lines = [Some(asks.to(language)), reason, Some(by), reveal, Some(extent(approval, language))];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// What each yes would let run.
-fn extent(approval: &Approval) -> String {
-    let Some(covers) = &approval.covers else {
-        return "It can be allowed for this call alone: not all that it runs can be known before.".to_owned();
+fn extent(approval: &Approval, language: Language) -> String {
+    let Some(covers) = &approval.covers else { return Text::ApprovalOnceOnly.to(language) };
+    let covers = &visible(covers);
+    let text = match approval.task_id {
+        Some(_) => Text::ApprovalExtentTask { covers },
+        None => Text::ApprovalExtentChat { covers },
     };
-    let scopes =
-        if approval.task_id.is_some() { "“This task” or “This chat”" } else { "“This chat”" };
-    format!(
-        "“Once” is for this call. After {scopes}, these run there without a question: {}.",
-        visible(covers)
-    )
+    text.to(language)
 }
 
 /// How the approver sees what the question hides: no chat should have it.
-fn how_to_reveal(approval: &Approval) -> String {
-    if !whole(approval).contains(HIDDEN) {
-        return String::new();
-    }
+fn how_to_reveal(approval: &Approval, language: Language) -> Option<String> {
     let id = approval.id.as_str();
-    let short = &id[id.len().saturating_sub(8)..];
-    format!("\nWhat is hidden is shown by `supervisor approvals {short} --reveal`.")
+    let text = Text::ApprovalReveal { id: &id[id.len().saturating_sub(8)..] };
+    whole(approval).contains(HIDDEN).then(|| text.to(language))
 }
 
 /// The arguments and what they would do.
@@ -117,40 +109,53 @@ fn with_code(head: &str, code: &str) -> FormattedText {
 
 /// The whole call, as a terminal shows it.
 pub(crate) fn described(approval: &Approval) -> String {
-    format!("{}\n{}", head(approval), whole(approval))
+    format!("{}\n{}", head(approval, Language::English), whole(approval))
 }
 
 /// What became of an approval, for those who were asked.
-pub(crate) fn outcome(approval: &Approval) -> String {
-    let call = in_a_line(approval);
-    let by = |by: &Option<String>| by.as_deref().map(|by| format!(" by {}", visible(by))).unwrap_or_default();
+pub(crate) fn outcome(approval: &Approval, language: Language) -> String {
     let decided = match &approval.decision {
-        Some(decided) if decided.decision == ApprovalDecision::Deny => {
-            let reason = decided.reason.as_deref().map(|reason| format!(": {}", visible(reason)));
-            format!("Denied{}{}", by(&decided.by), reason.unwrap_or_default())
-        }
-        Some(decided) => {
-            let (scope, end) = match decided.scope {
-                ApprovalScope::Task => ("for this task", "until it ends".to_owned()),
-                ApprovalScope::Chat => ("for this chat", until(decided)),
-                ApprovalScope::Call => return format!("Allowed once{}.\n\n{call}", by(&decided.by)),
-            };
-            let covers = approval.covers.as_deref().map(visible).unwrap_or_default();
-            let from_now = format!("These now run there without a question, {end}: {covers}");
-            format!("Allowed {scope}{}. {from_now}", by(&decided.by))
-        }
-        None => "Nobody decided in time, so it was not done".to_owned(),
+        Some(decided) if decided.decision == ApprovalDecision::Deny => denied(decided, language),
+        Some(decided) => allowed(decided, approval, language),
+        None => Text::OutcomeExpired.to(language),
     };
-    format!("{decided}.\n\n{call}")
+    format!("{decided}\n\n{}", in_a_line(approval))
+}
+
+/// A no, with who said it and why.
+fn denied(decided: &Decided, language: Language) -> String {
+    let (by, reason) = (decided.by.as_deref().map(visible), decided.reason.as_deref().map(visible));
+    let text = match (&by, &reason) {
+        (None, None) => Text::OutcomeDenied,
+        (Some(by), None) => Text::OutcomeDeniedBy { by },
+        (None, Some(reason)) => Text::OutcomeDeniedWhy { reason },
+        (Some(by), Some(reason)) => Text::OutcomeDeniedByWhy { by, reason },
+    };
+    text.to(language)
+}
+
+/// A yes, with who said it and what runs from now on.
+fn allowed(decided: &Decided, approval: &Approval, language: Language) -> String {
+    let by = decided.by.as_deref().map(visible);
+    let covers = &approval.covers.as_deref().map(visible).unwrap_or_default();
+    let (text, covered) = match (decided.scope, &by) {
+        (ApprovalScope::Call, None) => return Text::OutcomeOnce.to(language),
+        (ApprovalScope::Call, Some(by)) => return Text::OutcomeOnceBy { by }.to(language),
+        (ApprovalScope::Task, None) => (Text::OutcomeTask, Text::CoversTask { covers }),
+        (ApprovalScope::Task, Some(by)) => (Text::OutcomeTaskBy { by }, Text::CoversTask { covers }),
+        (ApprovalScope::Chat, None) => (Text::OutcomeChat, covered_until(decided, covers)),
+        (ApprovalScope::Chat, Some(by)) => (Text::OutcomeChatBy { by }, covered_until(decided, covers)),
+    };
+    Text::Sentences { first: &text.to(language), second: &covered.to(language) }.to(language)
 }
 
 /// How long a yes for a chat holds.
-fn until(decided: &Decided) -> String {
+fn covered_until<'a>(decided: &Decided, covers: &'a str) -> Text<'a> {
     let minutes = decided.until_ms.map_or(0, |until| (until - decided.decided_at_ms) / 60_000);
     match (minutes / 60, minutes % 60) {
-        (0, minutes) => format!("for {minutes} min"),
-        (hours, 0) => format!("for {hours} h"),
-        (hours, minutes) => format!("for {hours} h {minutes} min"),
+        (0, minutes) => Text::CoversMinutes { minutes, covers },
+        (hours, 0) => Text::CoversHours { hours, covers },
+        (hours, minutes) => Text::CoversHoursAndMinutes { hours, minutes, covers },
     }
 }
 
@@ -188,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
-        let asked = question(&approval(json!({"cmd": "git push\u{202e}"}), json!({})));
+        let asked = question(&approval(json!({"cmd": "git push\u{202e}"}), json!({})), Language::English);
         let [Content::Question { text, buttons }] = asked.as_slice() else { panic!("{asked:?}") };
         for part in [
             "May I call bash (risk high)?",
@@ -209,12 +214,12 @@ mod tests {
         assert!(buttons[0].iter().all(|button| button.data.len() <= 64));
         assert_eq!(pressed("ask:x:y"), None);
 
-        let alone = question(&approval(json!({}), json!({"task_id": null})));
+        let alone = question(&approval(json!({}), json!({"task_id": null})), Language::English);
         let [Content::Question { text, buttons }] = alone.as_slice() else { panic!("{alone:?}") };
         assert_eq!(buttons[0].len(), 3, "without a task, none can be chosen");
         assert!(!text.text.contains("This task"), "{text:?}");
 
-        let single = question(&approval(json!({}), json!({"covers": null})));
+        let single = question(&approval(json!({}), json!({"covers": null})), Language::English);
         let [Content::Question { text, buttons }] = single.as_slice() else { panic!("{single:?}") };
         let labels: Vec<&str> = buttons[0].iter().map(|button| button.label.as_str()).collect();
         assert_eq!(labels, ["Once", "Deny"]);
@@ -223,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_long_call_comes_as_a_file_before_the_buttons() {
-        let asked = question(&approval(json!({"cmd": "echo 😀".repeat(3000)}), json!({})));
+        let asked = question(&approval(json!({"cmd": "echo 😀".repeat(3000)}), json!({})), Language::English);
         let [Content::Document(file), Content::Question { text, .. }] = asked.as_slice() else {
             panic!("{asked:?}")
         };
@@ -239,7 +244,8 @@ mod tests {
             if let Some(decision) = decision.as_object_mut() {
                 decision.entry("decided_at_ms").or_insert_with(|| 1.into());
             }
-            outcome(&approval(json!({"cmd": "x"}), json!({"decision": decision, "state": state})))
+            let decided = approval(json!({"cmd": "x"}), json!({"decision": decision, "state": state}));
+            outcome(&decided, Language::English)
         };
         let granted = json!({"decision": "grant", "scope": "task", "by": "Ada"});
         let told = decided(granted, "granted");

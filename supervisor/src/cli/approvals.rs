@@ -5,6 +5,7 @@ use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::now_ms;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use texts::Language;
 use toolkit::approvals::Approval;
 
 use super::control_client::ControlClient;
@@ -156,7 +157,7 @@ async fn decide(data: &DataDir, id: &str, mut decision: Value) -> Result<Command
     let id = resolve(&approvals, id)?["id"].as_str().unwrap_or_default().to_owned();
     decision["by"] = "the command line".into();
     let decided: Approval = client.send(client.post(&format!("/approvals/{id}")).json(&decision)).await?;
-    Ok(CommandOutput { text: words::outcome(&decided), succeeded: true })
+    Ok(CommandOutput { text: words::outcome(&decided, Language::English), succeeded: true })
 }
 
 /// The one approval whose ID begins or ends so.

@@ -3,6 +3,7 @@
 use clap::Args;
 use store::queries::short_id::resolve;
 use store::queries::{self, QueryError};
+use texts::Language;
 
 use super::control_client::ControlClient;
 use super::error::CommandError;
@@ -36,7 +37,7 @@ pub(super) async fn run(data: &DataDir, arguments: &UndoArguments) -> Result<Com
 }
 
 fn in_words(done: &Undone) -> String {
-    let mut text = done.in_words();
+    let mut text = done.in_words(Language::English);
     if let [one] = done.undone.as_slice() {
         text.push_str(&format!("\nTo make the change again: supervisor undo {}", one.undo_call_id));
     }

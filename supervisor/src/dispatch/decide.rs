@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use protocol::{EventBody, Outcome};
 use store::attempt::Ending;
+use texts::{Language, Text};
 
 use crate::config::TaskSettings;
 
@@ -20,6 +21,8 @@ pub(crate) struct Try {
     /// How long its tries have failed by what they need, such as the model; none if the task itself may have
     /// ended its worker: such tries are only counted.
     pub(crate) failing_for: Option<Duration>,
+    /// That of its chat.
+    pub(crate) language: Language,
 }
 
 /// What becomes of a task whose try ended so. `jitter` lies between 0 and 1.
@@ -31,11 +34,13 @@ pub(crate) fn ending(outcome: Outcome, tried: Try, settings: &TaskSettings, jitt
         Outcome::Done { reply, format } => Ending::Done { reply, format },
         Outcome::Cancelled { reply } => Ending::Cancelled { reply },
         Outcome::Parked(parked) => Ending::Parked(parked),
-        Outcome::Failed { error, retryable: true, retry_after_ms } if again => {
+        Outcome::Failed { error, retryable: true, retry_after_ms, .. } if again => {
             let asked = Duration::from_millis(retry_after_ms.unwrap_or(0)).min(LONGEST_ASKED_PAUSE);
             Ending::Retry { error, after: pause(settings.retry_base, attempt, jitter).max(asked) }
         }
-        Outcome::Failed { error, .. } => Ending::Dead { reply: failure_reply(&error, attempt), error },
+        Outcome::Failed { error, told, .. } => {
+            Ending::Dead { reply: failure_reply(told.as_ref().unwrap_or(&error), tried), error }
+        }
     }
 }
 
@@ -67,12 +72,12 @@ fn pause(base: Duration, attempt: u32, jitter: f64) -> Duration {
     doubled.min(LONGEST_PAUSE).mul_f64(0.75 + jitter.clamp(0.0, 1.0) / 2.0).min(LONGEST_PAUSE)
 }
 
-fn failure_reply(error: &str, attempts: u32) -> String {
-    let told = match attempts {
-        1 => format!("I could not do this: {error}"),
-        _ => format!("I could not do this, and tried {attempts} times. The last time: {error}"),
+fn failure_reply(error: &str, tried: Try) -> String {
+    let text = match tried.number {
+        1 => Text::TaskFailed { error },
+        tries => Text::TaskFailedAfter { tries: tries.into(), error },
     };
-    format!("{told}\n\nTo have it tried again, send /retry.")
+    text.to(tried.language)
 }
 
 #[cfg(test)]
@@ -87,11 +92,11 @@ mod tests {
     };
 
     fn failed(retryable: bool) -> Outcome {
-        Outcome::Failed { error: "no luck".to_owned(), retryable, retry_after_ms: None }
+        Outcome::Failed { error: "no luck".to_owned(), told: None, retryable, retry_after_ms: None }
     }
 
     fn counted(number: u32) -> Try {
-        Try { number, failing_for: None }
+        Try { number, failing_for: None, language: Language::English }
     }
 
     #[test]
@@ -111,7 +116,8 @@ mod tests {
             (30, Some(900), "dead"),
             (3, None, "dead"),
         ] {
-            let tried = Try { number, failing_for: failing_for.map(Duration::from_secs) };
+            let failing_for = failing_for.map(Duration::from_secs);
+            let tried = Try { failing_for, ..counted(number) };
             assert_eq!(name(&ending(failed(true), tried, &settings, 0.5)), expected, "{tried:?}");
         }
     }
@@ -125,7 +131,7 @@ mod tests {
     fn a_retry_does_not_come_before_it_can_help() {
         let after = |retry_after_ms| {
             let error = "paused".to_owned();
-            let outcome = Outcome::Failed { error, retryable: true, retry_after_ms };
+            let outcome = Outcome::Failed { error, told: None, retryable: true, retry_after_ms };
             match ending(outcome, counted(1), &SETTINGS, 0.5) {
                 Ending::Retry { after, .. } => after.as_millis(),
                 other => panic!("no retry but {}", name(&other)),

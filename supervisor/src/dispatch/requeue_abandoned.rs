@@ -7,15 +7,15 @@ use rusqlite::Connection;
 use store::StoreError;
 use store::attempt::{self, Ending};
 use store::claim::{self, Claimed};
+use texts::{Language, Text};
 
 use super::decide::Try;
 use super::{Dispatcher, decide, jitter};
 
 impl Dispatcher {
     /// Requeues a task whose worker exited, as a failed attempt.
-    pub(super) async fn requeue(&self, task: Claimed, why: &str) {
-        let outcome = Outcome::Failed { error: why.to_owned(), retryable: true, retry_after_ms: None };
-        let ending = decide::ending(outcome, counted(&task), &self.settings, jitter());
+    pub(super) async fn requeue(&self, task: Claimed, why: Text<'_>) {
+        let ending = decide::ending(failed(why, task.language), counted(&task), &self.settings, jitter());
         self.end_all(move |_| Ok(vec![(task.clone(), ending.clone())])).await;
     }
 
@@ -23,9 +23,10 @@ impl Dispatcher {
     pub(crate) async fn requeue_abandoned(&self) {
         let (settings, jitter) = (self.settings, jitter());
         self.end_all(move |tx| {
-            let error = "The supervisor was restarted during the task.".to_owned();
-            let outcome = Outcome::Failed { error, retryable: true, retry_after_ms: None };
-            let ending = |task: &Claimed| decide::ending(outcome.clone(), counted(task), &settings, jitter);
+            let ending = |task: &Claimed| {
+                let outcome = failed(Text::SupervisorRestarted, task.language);
+                decide::ending(outcome, counted(task), &settings, jitter)
+            };
             Ok(claim::in_progress(tx)?.into_iter().map(|task| (task.clone(), ending(&task))).collect())
         })
         .await;
@@ -58,7 +59,12 @@ impl Dispatcher {
     }
 }
 
+fn failed(why: Text<'_>, language: Language) -> Outcome {
+    let (error, told) = (why.to(Language::English), Some(why.to(language)));
+    Outcome::Failed { error, told, retryable: true, retry_after_ms: None }
+}
+
 /// A try whose task may be why its worker ended.
 fn counted(task: &Claimed) -> Try {
-    Try { number: task.tries, failing_for: None }
+    Try { number: task.tries, failing_for: None, language: task.language }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use process::Secret;
+use texts::Text;
 use tokio::sync::watch;
 
 use super::Dispatcher;
@@ -58,8 +59,7 @@ impl ManagedChild for Worker {
         let DispatchState { running, .. } = std::mem::take(&mut self.state);
         if let Some(Running { task, saying, unfinished, .. }) = running {
             drop(saying);
-            let why = format!("The worker exited during the task ({status}).");
-            self.dispatcher.requeue(task, &why).await;
+            self.dispatcher.requeue(task, Text::WorkerExited { status }).await;
             drop(unfinished);
         }
     }

@@ -7,6 +7,7 @@ use protocol::{Event, FromWorker, TaskResult, now_ms};
 use rusqlite::Transaction;
 use store::attempt::Ending;
 use store::{attempt, claim, events};
+use texts::Text;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -124,7 +125,7 @@ impl Dispatcher {
         self.journal.drain().await;
         let failing = task.failing_since_ms.map_or(0, |since| now_ms().saturating_sub(since));
         let failing_for = Some(Duration::from_millis(u64::try_from(failing).unwrap_or(0)));
-        let tried = Try { number: task.tries, failing_for };
+        let tried = Try { number: task.tries, failing_for, language: task.language };
         let ending = decide::ending(result.outcome, tried, &self.settings, jitter());
         tracing::info!(task_id = %task.id, ending = decide::name(&ending), "a task ended");
         let is_done = matches!(ending, Ending::Done { .. });
@@ -135,7 +136,7 @@ impl Dispatcher {
             Ok(false) => tracing::warn!("dropped a result that came too late"),
             Err(error) => {
                 tracing::error!(%error, "could not store a result; the attempt counts as failed");
-                self.requeue(task, "The result of the attempt could not be stored.").await;
+                self.requeue(task, Text::ResultNotStored).await;
             }
         }
         drop(unfinished);

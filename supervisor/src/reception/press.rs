@@ -190,7 +190,8 @@ async fn pass_on(inbound: &Inbound, decision: Decision, language: Language) -> (
         }
         Outcome::Taken(_) if is_denied => Text::PressDenied.to(language),
         Outcome::Taken(_) => Text::PressAllowed.to(language),
-        Outcome::Before(words) | Outcome::Failed(words) => words,
+        Outcome::Before => Text::PressDecidedBefore.to(language),
+        Outcome::Failed(words) => words,
         Outcome::Unknown => Text::PressNotWaitedFor.to(language),
     };
     (words, true)

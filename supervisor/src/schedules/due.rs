@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use channel::{Channels, Content, Delivery};
 use protocol::{EventId, now_ms};
-use store::schedules::{self, Due, Schedule};
+use store::schedules::{self, Due, Missed, Schedule};
 use store::timing;
-use store::{StoreError, outbox};
+use store::{StoreError, languages, outbox};
+use texts::Text;
 use tokio_util::sync::CancellationToken;
 
 use super::{Schedules, refusal};
@@ -51,7 +52,7 @@ async fn look(schedules: &Schedules, run: &EventId) -> Result<Option<i64>, Store
             let may_run = |chat: &_| refusal(&channels, chat).is_none();
             let Due { missed, has_more } = schedules::make_due(tx, now_ms(), least_pause_ms, &run, may_run)?;
             for (schedule, reason) in missed {
-                tell(tx, &channels, &schedule, &reason, &run)?;
+                tell(tx, &channels, &schedule, reason, &run)?;
             }
             Ok((has_more, schedules::next_due(tx)?))
         });
@@ -67,16 +68,22 @@ fn tell(
     connection: &rusqlite::Connection,
     channels: &Channels,
     schedule: &Schedule,
-    reason: &str,
+    missed: Missed,
     run: &EventId,
 ) -> Result<(), StoreError> {
+    let reason = missed.reason();
     tracing::warn!(schedule_id = schedule.id, chat = %schedule.chat.id, reason, "a schedule was not run");
     let Some(channel) = channels.get(&schedule.chat.channel) else { return Ok(()) };
     let due_at = match timing::zone(&schedule.timezone) {
         Ok(zone) => timing::shown(schedule.next_at_ms, &zone),
         Err(_) => timing::shown(schedule.next_at_ms, &jiff::tz::TimeZone::UTC),
     };
-    let text = format!("Not done, because {reason}: “{}”, due on {due_at}.", schedule.text);
+    let (text, due) = (schedule.text.as_str(), due_at.as_str());
+    let text = match missed {
+        Missed::NoAccess => Text::NotDoneByAccess { text, due },
+        Missed::TooLate => Text::NotDoneByAge { text, due },
+    };
+    let text = text.to(languages::of(connection, &schedule.chat)?);
     match channel.prepare(&schedule.chat.id, Content::Text(text)) {
         Ok(contents) if channel.delivery() == Delivery::Push => {
             outbox::queue(connection, None, &schedule.chat, contents, Delivery::Push, Some(run)).map(|_| ())

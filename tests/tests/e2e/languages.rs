@@ -1,7 +1,10 @@
 //! The bot's own words in the language of the person, of the chat, or of the setting.
 
+use std::thread::{self, JoinHandle};
+
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::Chat;
+use harness::http::{Answer, Request};
 use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use serde_json::{Value, json};
 
@@ -173,5 +176,96 @@ fn progress_is_told_in_the_language_of_the_chat() {
         });
         assert_eq!(shown.buttons()[0].0, stop);
         assert_eq!(next_to(&telegram, chat, 0).text, "It is done.");
+    }
+}
+
+#[test]
+fn a_call_is_asked_about_decided_and_closed_in_the_language_of_the_chat() {
+    const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
+    let telegram = FakeTelegram::start();
+    let builder = System::builder().telegram(&telegram, ALLOWED).policy(RULES);
+    let system = builder.variable("AUTONOUS_APPROVERS", "11,12,13,14,15").start();
+    for (person, [question, buttons, pressed, outcome]) in PEOPLE.into_iter().zip([
+        ["May I call write (risk", "Once, This chat, Deny", "Allowed.", "Allowed once by Ada"],
+        [
+            "Darf ich write aufrufen (Risiko",
+            "Einmal, Dieser Chat, Ablehnen",
+            "Erlaubt.",
+            "Einmal erlaubt von Ada",
+        ],
+        [
+            "¿Puedo llamar a write (riesgo",
+            "Una vez, Este chat, Denegar",
+            "Permitido.",
+            "Permitido una vez por Ada",
+        ],
+        [
+            "Можно вызвать write (риск",
+            "Один раз, Этот чат, Запретить",
+            "Разрешено.",
+            "Разрешено один раз: Ada",
+        ],
+        ["可以调用 write 吗（风险", "仅此一次, 此聊天, 拒绝", "已允许。", "已由 Ada"],
+    ]) {
+        let chat = person.0;
+        ask(&telegram, person, "/status");
+        let call = call(&system, chat);
+        let (asked, data) = telegram.question(chat, 0);
+        assert_says(&asked.text, &[question, "it writes", "a.txt"]);
+        let labels: Vec<String> = asked.buttons().into_iter().map(|(label, _)| label).collect();
+        assert_eq!(labels.join(", "), buttons);
+        assert_eq!(telegram.press_answered(chat, chat.id, asked.number, &data[0]), pressed);
+        assert_eq!(call.join().unwrap().status, 200);
+        wait::until_true("the question says what was decided", || {
+            let edits = sent_to(&telegram, chat);
+            edits.iter().any(|sent| sent.target == Some(asked.number) && sent.text.starts_with(outcome))
+        });
+    }
+}
+
+/// Writes a file as a chat's session, and waits for a decision meanwhile.
+fn call(system: &System, chat: Chat) -> JoinHandle<Answer> {
+    let tokens = system.tokens();
+    let address = tokens.tool_url.strip_prefix("http://").unwrap().parse().unwrap();
+    let arguments = json!({"path": format!("{}/a.txt", chat.id), "content": "hello"});
+    let request = Request::post_json("/tools/write", &arguments)
+        .header("Authorization", &format!("Bearer {}", tokens.tool_token))
+        .header("X-Session-Id", &format!("telegram:{}", chat.id))
+        .header("Prefer", "wait=120");
+    thread::spawn(move || request.send(address))
+}
+
+#[test]
+fn a_task_that_fails_says_so_in_the_language_of_the_chat() {
+    let telegram = FakeTelegram::start();
+    let no_credit = json!({"error": {"message": "no credit", "code": "insufficient_quota"}});
+    let model = FakeModel::start(move |_| ModelReply::Refused(402, no_credit.clone()));
+    let _system = System::builder().telegram(&telegram, ALLOWED).model(&model).start();
+    for (person, failed) in PEOPLE.into_iter().zip([
+        "I could not do this: The model account has no credit left",
+        "Das ging nicht: ",
+        "No pude hacerlo: ",
+        "Не удалось выполнить: ",
+        "没能完成：",
+    ]) {
+        assert_says(&ask(&telegram, person, "work"), &[failed, "/retry"]);
+    }
+}
+
+#[test]
+fn a_limit_that_is_used_up_is_told_in_the_language_of_the_chat() {
+    let telegram = FakeTelegram::start();
+    let limits = "[limits.chat]\ntasks_per_day = 1\n";
+    let _system = System::builder().telegram(&telegram, ALLOWED).policy(limits).start();
+    for (person, [used_up, used]) in PEOPLE.into_iter().zip([
+        ["The limit of 1 task a day for this chat is used up.", "Used by this chat: 1 of 1 tasks a day."],
+        ["Das Limit ist aufgebraucht: 1 Aufgabe am Tag für diesen Chat.", "1 von 1 Aufgaben am Tag."],
+        ["Se agotó el límite de 1 tarea al día para este chat.", "1 de 1 tareas al día."],
+        ["Лимит исчерпан: задач в день – 1, для этого чата.", "задачи: 1 из 1 в день."],
+        ["限额已用完：本聊天每天 1 个任务。", "每天 1 个任务中的 1 个。"],
+    ]) {
+        ask(&telegram, person, "ls path=.");
+        assert_says(&ask(&telegram, person, "ls path=."), &[used_up]);
+        assert_says(&ask(&telegram, person, "/status"), &[used]);
     }
 }

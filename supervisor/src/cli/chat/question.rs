@@ -3,6 +3,7 @@
 
 use protocol::{EventId, visible};
 use serde_json::{Value, json};
+use texts::Language;
 use tokio::runtime::Runtime;
 use toolkit::approvals::{Approval, ApprovalState};
 
@@ -38,7 +39,7 @@ pub(super) fn put(
         return Ok(());
     };
     match runtime.block_on(client.send::<Approval>(client.post(&path).json(&decision))) {
-        Ok(decided) => print(&words::outcome(&decided)),
+        Ok(decided) => print(&words::outcome(&decided, Language::English)),
         Err(CommandError::Refused(why)) => print_error(&why),
         Err(error) => return Err(error),
     }
