@@ -119,6 +119,13 @@ table! {
     TELEGRAM_API_URL: Optional<Url> = ("AUTONOUS_TELEGRAM_API_URL", OWN, "the public API",
         checked(checks::api_address, "an http or https address"),
         "another Bot API server");
+    TELEGRAM_WEBHOOK_URL: Optional<Url> = ("AUTONOUS_TELEGRAM_WEBHOOK_URL", OWN, "none",
+        checked(checks::api_address, "an https address that Telegram reaches"),
+        "Telegram delivers messages to this address instead of being asked for them \
+         ([webhooks](telegram.md#webhooks))");
+    TELEGRAM_WEBHOOK_LISTEN: Setting<SocketAddr> = ("AUTONOUS_TELEGRAM_WEBHOOK_LISTEN", OWN,
+        "127.0.0.1:8702", listen(),
+        "address of the port for deliveries, where a proxy with TLS leads");
     TELEGRAM_ALLOWED_CHATS: Setting<Vec<i64>> = ("AUTONOUS_TELEGRAM_ALLOWED_CHATS", OWN, "",
         items(checks::chats, "chat IDs, such as 123456,-100987"),
         "chats that may use the bot, beside those that were paired ([who may](telegram.md#who-may-use-it))");

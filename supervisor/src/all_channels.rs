@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use channel::{Channel, Channels};
 use store::Store;
-use telegram::Telegram;
+use telegram::{Telegram, Webhook};
 
 use crate::channels::local::Local;
 use crate::commands::COMMANDS;
@@ -12,11 +12,15 @@ use crate::config::ChannelSettings;
 use crate::health::{Board, PartName, Reading};
 
 /// The channels.
-pub(crate) fn channels(settings: &ChannelSettings, store: &Store) -> Result<Channels, reqwest::Error> {
+pub(crate) fn channels(
+    settings: &ChannelSettings,
+    webhook: Option<Webhook>,
+    store: &Store,
+) -> Result<Channels, reqwest::Error> {
     let files = Arc::new(store.clone());
     Ok(Channels::new([
         Arc::new(Local::default()) as Arc<dyn Channel>,
-        Arc::new(Telegram::new(settings.telegram.as_ref(), files, &COMMANDS)?),
+        Arc::new(Telegram::new(settings.telegram.as_ref(), webhook, files, &COMMANDS)?),
     ]))
 }
 

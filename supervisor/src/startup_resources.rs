@@ -4,6 +4,9 @@
 use std::io;
 use std::sync::Arc;
 
+use process::Secret;
+use telegram::Webhook;
+
 use crate::children::launcher::Launcher;
 use crate::children::tool_server::ToolServer;
 use crate::config::Config;
@@ -28,6 +31,8 @@ pub(crate) struct StartupResources {
     pub lock: DataDirLock,
     pub control_port: Port,
     pub tool_port: Port,
+    /// Where Telegram delivers updates.
+    pub webhook: Option<Webhook>,
     /// Of this start; not written to their file yet.
     pub tokens: Tokens,
     pub launcher: Arc<Launcher>,
@@ -42,6 +47,7 @@ impl StartupResources {
         config.data.require_database(trace)?;
         let control_port = Port::open("AUTONOUS_CONTROL_LISTEN", config.control_listen)?;
         let tool_port = Port::open("AUTONOUS_TOOL_LISTEN", config.tool_listen)?;
+        let webhook = webhook(config)?;
         let control_token = match &config.control_token {
             Some(given) => given.expose().to_owned(),
             None => tokens::random_token()?,
@@ -58,6 +64,15 @@ impl StartupResources {
             Worker::program(&config.children, &tokens.tool_url),
         ];
         let launcher = Launcher::start(programs, config.data.path()).map_err(StartError::Launcher)?;
-        Ok(Self { lock, control_port, tool_port, tokens, launcher: Arc::new(launcher) })
+        Ok(Self { lock, control_port, tool_port, webhook, tokens, launcher: Arc::new(launcher) })
     }
+}
+
+/// The port that Telegram delivers to, if it is to, with the secret of this start.
+fn webhook(config: &Config) -> Result<Option<Webhook>, StartError> {
+    let Some(telegram) = &config.channels.telegram else { return Ok(None) };
+    let Some((url, address)) = &telegram.webhook else { return Ok(None) };
+    let port = Port::open("AUTONOUS_TELEGRAM_WEBHOOK_LISTEN", *address)?;
+    let secret = Secret::from(tokens::random_token()?.as_str());
+    Ok(Some(Webhook { url: url.clone(), listener: port.listener, secret }))
 }

@@ -46,6 +46,9 @@ pub(super) struct Api {
 /// The most updates of one response.
 pub(super) const BATCH: u8 = 100;
 
+/// The kinds of updates that we want.
+pub(super) const ALLOWED_UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
+
 /// `getUpdates` (<https://core.telegram.org/bots/api#getupdates>), with updates unread and numbers of any
 /// size, unlike the client's.
 #[derive(Serialize)]
@@ -61,6 +64,16 @@ impl Payload for GetUpdates {
     type Output = Vec<Box<RawValue>>;
 
     const NAME: &'static str = "GetUpdates";
+}
+
+/// `deleteWebhook` (<https://core.telegram.org/bots/api#deletewebhook>); what waits stays.
+#[derive(Serialize)]
+pub(super) struct DeleteWebhook {}
+
+impl Payload for DeleteWebhook {
+    type Output = bool;
+
+    const NAME: &'static str = "DeleteWebhook";
 }
 
 /// An update, or the readable part of one that cannot be parsed.
@@ -157,7 +170,7 @@ impl Api {
 
     /// The updates from this offset on. Telegram may hold the request open for so long.
     pub(super) async fn updates(&self, offset: i64, hold: Duration) -> Result<Vec<Received>, CallError> {
-        let allowed_updates = ["message", "edited_message", "callback_query"];
+        let allowed_updates = ALLOWED_UPDATES;
         let request = GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates };
         let updates: Vec<Box<RawValue>> = self.call_for(&request, hold + PATIENCE).await?;
         Ok(read(&updates))

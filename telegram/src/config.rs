@@ -1,6 +1,7 @@
 //! The settings of the Telegram channel: the bot, who may use it, and how fast it works.
 
 use std::collections::HashSet;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use process::Secret;
@@ -9,7 +10,7 @@ use settings::language::Language;
 use settings::table::{
     APPROVERS, LANGUAGE, TELEGRAM_ALLOWED_CHATS, TELEGRAM_ALLOWED_USERS, TELEGRAM_API_URL,
     TELEGRAM_GATHER_MS, TELEGRAM_GROUP_MEMBERS, TELEGRAM_GROUP_TRIGGER, TELEGRAM_TOKEN,
-    TG_PENDING_MAX_MESSAGES, TG_PENDING_WINDOW_SECONDS,
+    TELEGRAM_WEBHOOK_LISTEN, TELEGRAM_WEBHOOK_URL, TG_PENDING_MAX_MESSAGES, TG_PENDING_WINDOW_SECONDS,
 };
 use settings::{SettingError, Source};
 
@@ -20,6 +21,8 @@ pub struct TelegramSettings {
     pub token: Secret,
     /// Another server than Telegram's own.
     pub api_url: Option<reqwest::Url>,
+    /// Where Telegram delivers updates, and the port that they arrive at; none to ask for them.
+    pub webhook: Option<(reqwest::Url, SocketAddr)>,
     /// The chats that may use the bot.
     pub allowed_chats: HashSet<i64>,
     /// The people who may, in private and in groups.
@@ -51,6 +54,7 @@ impl TelegramSettings {
         Ok(Some(Self {
             token,
             api_url: TELEGRAM_API_URL.read(source)?,
+            webhook: webhook(source)?,
             // Groups have negative numbers.
             owner: allowed_users.iter().chain(&allowed_chats).copied().find(|id| *id > 0),
             allowed_chats: allowed_chats.into_iter().collect(),
@@ -64,6 +68,15 @@ impl TelegramSettings {
             language: LANGUAGE.read(source)?,
         }))
     }
+}
+
+/// Telegram itself delivers to https alone; a server of one's own also to http.
+fn webhook(source: &Source) -> Result<Option<(reqwest::Url, SocketAddr)>, SettingError> {
+    let Some(url) = TELEGRAM_WEBHOOK_URL.read(source)? else { return Ok(None) };
+    if url.scheme() != "https" && TELEGRAM_API_URL.read(source)?.is_none() {
+        return Err(TELEGRAM_WEBHOOK_URL.refuse(url, "an https address: Telegram delivers to no other"));
+    }
+    Ok(Some((url, TELEGRAM_WEBHOOK_LISTEN.read(source)?)))
 }
 
 #[cfg(test)]
@@ -83,5 +96,25 @@ mod tests {
         assert_eq!(telegram.allowed_users, HashSet::from([8]));
         assert_eq!(telegram.group_members, GroupMembers::Listed);
         assert_eq!(telegram.group_trigger, GroupTrigger::Mention);
+    }
+
+    #[test]
+    fn telegram_itself_delivers_to_https_alone() {
+        let read = |url: &str, server: &str| {
+            TelegramSettings::read(&Source::from_pairs([
+                (TELEGRAM_TOKEN.name(), "1:x"),
+                (TELEGRAM_WEBHOOK_URL.name(), url),
+                (if server.is_empty() { "UNUSED" } else { TELEGRAM_API_URL.name() }, server),
+            ]))
+        };
+        let error = read("http://bot.example/", "").unwrap_err().to_string();
+        assert!(
+            error.contains("AUTONOUS_TELEGRAM_WEBHOOK_URL") && error.contains("an https address"),
+            "{error}"
+        );
+        for (url, server) in [("https://bot.example/a", ""), ("http://10.0.0.2/", "http://127.0.0.1:8081")] {
+            let (_, listen) = read(url, server).unwrap().unwrap().webhook.unwrap();
+            assert_eq!(listen.to_string(), "127.0.0.1:8702");
+        }
     }
 }

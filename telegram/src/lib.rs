@@ -17,9 +17,10 @@ mod send;
 mod signs;
 mod split;
 mod translate;
+mod webhook;
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
@@ -49,6 +50,7 @@ pub use bot::{Unidentified, username};
 pub use config::TelegramSettings;
 pub use content::Identity;
 pub use translate::read_update;
+pub use webhook::Webhook;
 
 /// The channel's name.
 pub const NAME: ChannelName = ChannelName::new("telegram");
@@ -75,18 +77,22 @@ struct Bot {
     api: Api,
     settings: TelegramSettings,
     administrators: Administrators,
+    /// Taken by the receiver; none where it asks for updates.
+    webhook: Mutex<Option<Webhook>>,
 }
 
 impl Telegram {
     /// Creates the client; nothing is sent yet. Without settings the channel is off.
     pub fn new(
         settings: Option<&TelegramSettings>,
+        webhook: Option<Webhook>,
         files: Arc<dyn StoredFiles>,
         menu: &'static [Described],
     ) -> Result<Self, reqwest::Error> {
         let connect = |settings: &TelegramSettings| {
             let (api, settings) = (bot::api(settings)?, settings.clone());
-            Ok(Bot { api, settings, administrators: Administrators::default() })
+            let webhook = Mutex::new(webhook);
+            Ok(Bot { api, settings, administrators: Administrators::default(), webhook })
         };
         let bot = settings.map(connect).transpose()?;
         Ok(Self { bot, access: Access::new(access_rules(settings)), files, menu })
@@ -136,9 +142,14 @@ impl Channel for Telegram {
         stop: CancellationToken,
     ) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let Some(Bot { api, settings, .. }) = &self.bot else { return };
+            let Some(Bot { api, settings, webhook, .. }) = &self.bot else { return };
             let menu = Menu::new(self.menu, settings.language);
-            Receiver::new(api.clone(), self.access.clone(), sink, menu).run(stop).await;
+            let receiver = Receiver::new(api.clone(), self.access.clone(), sink, menu);
+            let webhook = webhook.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match webhook {
+                Some(webhook) => receiver.receive_deliveries(webhook, stop).await,
+                None => receiver.run(stop).await,
+            }
         })
     }
 

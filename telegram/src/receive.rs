@@ -8,7 +8,7 @@ use channel::update_sink::{NotStored, ServiceState, UpdateSink};
 use teloxide::payloads::GetMe;
 use tokio_util::sync::CancellationToken;
 
-use super::api::{Api, BATCH, CallError, Received};
+use super::api::{Api, BATCH, CallError, DeleteWebhook, PATIENCE, Received};
 use super::bot::{LONG_POLL, RetryPolicy, pause, retry_policy};
 use super::content::Identity;
 use super::menu::Menu;
@@ -23,11 +23,11 @@ const LONGEST_BREAK: Duration = Duration::from_secs(10);
 const UNREACHABLE_AFTER: u32 = 3;
 
 pub(super) struct Receiver {
-    api: Api,
+    pub(super) api: Api,
     access: Access,
-    sink: Box<dyn UpdateSink>,
-    menu: Menu,
-    failures: u32,
+    pub(super) sink: Box<dyn UpdateSink>,
+    pub(super) menu: Menu,
+    pub(super) failures: u32,
     /// How many breaks of the network were over when it last asked.
     breaks: u64,
     /// Who the bot is: without it, which messages are for it is unknown.
@@ -70,10 +70,12 @@ impl Receiver {
         };
         let (updates, bot) = match self.fetch(offset).await {
             Ok(fetched) => fetched,
+            Err(error) if is_about_a_webhook(&error) => return self.remove_webhook().await,
             Err(error) => return self.after_telegram_error(&error),
         };
         self.report(&bot);
-        match self.store(updates, &bot).await {
+        let is_last = updates.len() < usize::from(BATCH);
+        match self.store(updates, &bot, is_last).await {
             Ok(()) => {
                 self.failures = 0;
                 self.menu.set(&self.api).await;
@@ -84,7 +86,7 @@ impl Receiver {
     }
 
     /// Reports that Telegram answers.
-    fn report(&self, bot: &Identity) {
+    pub(super) fn report(&self, bot: &Identity) {
         let name = &bot.username;
         self.sink.report(match self.access.count() {
             0 => ServiceState::Degraded {
@@ -109,20 +111,40 @@ impl Receiver {
             () = reach.broken(), if is_long => return Err(broken()),
             _ = reach.again(self.breaks) => return Err(broken()),
         };
+        Ok((updates, self.identify().await?))
+    }
+
+    /// Who the bot is; asked once.
+    pub(super) async fn identify(&mut self) -> Result<Identity, CallError> {
         if let Some(bot) = &self.identity {
-            return Ok((updates, bot.clone()));
+            return Ok(bot.clone());
         }
         let me = self.api.call(&GetMe::new()).await?;
         let bot = Identity { id: me.user.id.0, username: me.username().to_owned() };
         let allowed = self.access.configured();
         tracing::info!(bot = bot.username, ?allowed, "receiving from Telegram");
         self.identity = Some(bot.clone());
-        Ok((updates, bot))
+        Ok(bot)
     }
 
-    /// Stores updates together with the offset that confirms them.
-    async fn store(&mut self, updates: Vec<Received>, bot: &Identity) -> Result<(), NotStored> {
-        let is_last = updates.len() < usize::from(BATCH);
+    /// Telegram delivers to an address that an earlier start or another program has set, and answers no
+    /// requests meanwhile.
+    async fn remove_webhook(&mut self) -> Duration {
+        tracing::warn!("Telegram delivered to a webhook, which is removed: this program asks for updates");
+        match self.api.call_for::<_, bool>(&DeleteWebhook {}, PATIENCE).await {
+            Ok(_) => Duration::ZERO,
+            Err(error) => self.after_telegram_error(&error),
+        }
+    }
+
+    /// Stores updates together with the offset that confirms them. `is_last` says that no more come of those
+    /// that waited at start.
+    pub(super) async fn store(
+        &mut self,
+        updates: Vec<Received>,
+        bot: &Identity,
+        is_last: bool,
+    ) -> Result<(), NotStored> {
         let next = updates.iter().map(|update| update.id.saturating_add(1)).max();
         let updates = updates.iter().map(|update| translate(update, bot)).collect();
         self.sink.store(updates, next.map(|next| next.to_string()), is_last).await
@@ -134,7 +156,7 @@ impl Receiver {
         pause(FIRST_PAUSE, self.failures, LONGEST_PAUSE)
     }
 
-    fn after_telegram_error(&mut self, error: &CallError) -> Duration {
+    pub(super) fn after_telegram_error(&mut self, error: &CallError) -> Duration {
         let is_unanswered = matches!(error, CallError::NoAnswer { .. });
         let longest = if is_unanswered { LONGEST_BREAK } else { LONGEST_PAUSE };
         let growing = pause(FIRST_PAUSE, self.failures, longest);
@@ -152,6 +174,14 @@ impl Receiver {
             None => tracing::warn!(%error, wait_ms, "could not get updates from Telegram; trying again"),
         }
         wait
+    }
+}
+
+/// Whether Telegram answers no request for updates because of a webhook.
+fn is_about_a_webhook(error: &CallError) -> bool {
+    match error {
+        CallError::Refused(refusal) => refusal.code == 409 && refusal.description.contains("webhook"),
+        CallError::NoAnswer { .. } => false,
     }
 }
 

@@ -36,6 +36,6 @@ pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, Co
     let store = Store::open(&data.database())?;
     let run = store.write(|tx| events::newest_run(tx)).await?;
     let run = run.unwrap_or_else(EventId::new);
-    let channels = channels(&ChannelSettings::default(), &store)?;
+    let channels = channels(&ChannelSettings::default(), None, &store)?;
     Ok(DatabaseAccess::Exclusive(ExclusiveStore { store, channels, run, _lock: lock }))
 }

@@ -65,7 +65,7 @@ pub(crate) async fn run(
     stop: CancellationToken,
     announce: impl FnOnce(&Tokens) + Send + 'static,
 ) -> Result<(), RunError> {
-    let StartupResources { lock: _lock, control_port, tool_port, tokens, launcher } = resources;
+    let StartupResources { lock: _lock, control_port, tool_port, webhook, tokens, launcher } = resources;
     let Some(store) = open_store(&config.data.database(), &stop).await? else { return Ok(()) };
     tokens.write(&config.data.tokens())?;
     let run = tokio::select! {
@@ -74,7 +74,7 @@ pub(crate) async fn run(
     };
     let stop_journal = CancellationToken::new();
     let (foundation, following) = Foundation::lay(&config, store, run, &stop_journal);
-    let system = System::new(config, tokens, launcher, foundation)?;
+    let system = System::new(config, tokens, launcher, foundation, webhook)?;
     // A locked database keeps this waiting.
     let children = tokio::select! {
         () = stop.cancelled() => return Ok(()),

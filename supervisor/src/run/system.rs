@@ -7,6 +7,7 @@ use http_port::Access;
 use process::Secret;
 use protocol::EventId;
 use store::{Store, held, tool_calls};
+use telegram::Webhook;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -129,11 +130,12 @@ impl System {
         tokens: Tokens,
         launcher: Arc<Launcher>,
         foundation: Foundation,
+        webhook: Option<Webhook>,
     ) -> Result<Self, RunError> {
         let (files, approvals) = clients(&config, &tokens)?;
         let inbound = foundation.inbound(&config, &files, &approvals);
         note_unasked(&config.channels, &foundation.board);
-        let channels = channels(&config.channels, &foundation.store)?;
+        let channels = channels(&config.channels, webhook, &foundation.store)?;
         let schedules = Schedules::new(&foundation.store, &channels, config.schedules);
         let (store, cooldown) = (foundation.store.clone(), config.contacts_cooldown);
         let contacts = Contacts { store, book: Book(files.clone()), cooldown };

@@ -18,6 +18,7 @@ use super::form::Form;
 use super::signs::is_progress;
 use super::state::{Fault, Shared};
 use super::update::HALF_A_CHARACTER;
+use super::webhook::Webhook;
 
 pub(super) async fn answer(
     State(shared): State<Arc<Shared>>,
@@ -98,6 +99,11 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
             "supports_inline_queries": false, "can_connect_to_business": false, "has_main_web_app": false,
         })),
         "getfile" => files::describe(shared, form.parameters["file_id"].as_str().unwrap_or_default()),
+        "getupdates" if shared.lock().webhook.is_set() => {
+            let description = "Conflict: can't use getUpdates method while webhook is active; \
+                               use deleteWebhook to delete the webhook first";
+            refusal(409, description, None)
+        }
         "getupdates" => {
             let updates = json!({"ok": true, "result": next_updates(shared, &form.parameters).await});
             let body = updates.to_string().replace(HALF_A_CHARACTER, "\\ud83d");
@@ -113,29 +119,37 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
         "sendchataction" => answer_or_refusal(shared.lock().signs.act(&form.parameters)),
         "answercallbackquery" => answer_or_refusal(shared.lock().signs.answer(&form.parameters)),
         "deletemessage" => answer_or_refusal(shared.lock().delete(&form.parameters)),
-        "getchatadministrators" => {
-            let chat = form.parameters["chat_id"].as_i64().unwrap_or_default();
-            let people = shared.lock().administrators.get(&chat).cloned().unwrap_or_default();
-            let user = |id: &i64| json!({"id": id, "is_bot": false, "first_name": "A"});
-            let member = |id: &i64| json!({"status": "administrator", "user": user(id)});
-            result(&people.iter().map(member).collect())
-        }
-        "getchatmember" => {
-            let chat = form.parameters["chat_id"].as_i64().unwrap_or_default();
-            let user = form.parameters["user_id"].as_i64().unwrap_or_default();
-            let is_there =
-                shared.lock().administrators.get(&chat).is_some_and(|people| people.contains(&user));
-            let status = if is_there { "administrator" } else { "left" };
-            result(&json!({"status": status, "user": {"id": user, "is_bot": false, "first_name": "A"}}))
-        }
+        "getchatadministrators" => administrators(shared, &form.parameters),
+        "getchatmember" => member(shared, &form.parameters),
         "setmycommands" => {
             let language = form.parameters["language_code"].as_str().unwrap_or_default().to_owned();
             shared.lock().menus.insert(language, form.parameters["commands"].clone());
             result(&Value::Bool(true))
         }
-        "deletewebhook" => result(&Value::Bool(true)),
+        "setwebhook" => answer_or_refusal(shared.lock().webhook.set(&form.parameters)),
+        "deletewebhook" => {
+            shared.lock().webhook = Webhook::default();
+            result(&Value::Bool(true))
+        }
+        "getwebhookinfo" => result(&shared.lock().webhook_info()),
         _ => refusal(404, "Not Found", None),
     }
+}
+
+fn administrators(shared: &Shared, parameters: &Value) -> Response {
+    let chat = parameters["chat_id"].as_i64().unwrap_or_default();
+    let people = shared.lock().administrators.get(&chat).cloned().unwrap_or_default();
+    let user = |id: &i64| json!({"id": id, "is_bot": false, "first_name": "A"});
+    let member = |id: &i64| json!({"status": "administrator", "user": user(id)});
+    result(&people.iter().map(member).collect())
+}
+
+fn member(shared: &Shared, parameters: &Value) -> Response {
+    let chat = parameters["chat_id"].as_i64().unwrap_or_default();
+    let user = parameters["user_id"].as_i64().unwrap_or_default();
+    let is_there = shared.lock().administrators.get(&chat).is_some_and(|people| people.contains(&user));
+    let status = if is_there { "administrator" } else { "left" };
+    result(&json!({"status": status, "user": {"id": user, "is_bot": false, "first_name": "A"}}))
 }
 
 /// Waits for an update, at most for the `timeout` in the request.

@@ -13,6 +13,7 @@ mod methods;
 mod signs;
 mod state;
 pub mod update;
+mod webhook;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

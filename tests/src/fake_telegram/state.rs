@@ -11,6 +11,7 @@ use super::drafts::Draft;
 use super::entities;
 use super::form::Form;
 use super::signs::{Signs, check_markup, is_progress};
+use super::webhook::Webhook;
 
 const MAX_CAPTION_UNITS: usize = 1024;
 
@@ -98,6 +99,7 @@ pub(super) struct State {
     pub(super) menus: HashMap<String, Value>,
     /// What the bot can fetch, by file ID.
     pub(super) files: HashMap<String, Vec<u8>>,
+    pub(super) webhook: Webhook,
     /// Whether the network is broken.
     pub(super) is_cut: bool,
     pub(super) holds_downloads: bool,

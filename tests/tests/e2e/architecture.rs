@@ -43,7 +43,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("agent-worker", &["protocol", "process", "settings", "models", "redaction", "toolkit"]),
     ("texts", &["settings"]),
     ("channel", &["protocol", "settings", "texts"]),
-    ("telegram", &["protocol", "process", "settings", "texts", "channel"]),
+    ("telegram", &["protocol", "process", "settings", "texts", "channel", "http-port"]),
     ("store", &["protocol", "settings", "texts", "channel"]),
     (
         "supervisor",

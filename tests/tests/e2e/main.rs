@@ -24,6 +24,7 @@ mod telegram_people;
 mod telegram_topics;
 mod telegram_voice;
 mod terminal;
+mod webhook;
 
 // The worker with real tools and a fake model.
 mod by_hand;

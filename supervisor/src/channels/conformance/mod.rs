@@ -259,6 +259,7 @@ impl Service for FakeTelegram {
         let settings = TelegramSettings {
             token: Secret::from(TOKEN),
             api_url: Some(self.url().parse().unwrap()),
+            webhook: None,
             allowed_chats: Default::default(),
             allowed_users: [owner].into(),
             approvers: None,
@@ -270,7 +271,7 @@ impl Service for FakeTelegram {
             pending_max: MOST,
             language: Language::English,
         };
-        Arc::new(Telegram::new(Some(&settings), files, &COMMANDS).unwrap())
+        Arc::new(Telegram::new(Some(&settings), None, files, &COMMANDS).unwrap())
     }
 
     fn say(&self, person: &str, text: &str, age_seconds: i64) {
