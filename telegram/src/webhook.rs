@@ -1,8 +1,8 @@
 //! Receives updates as Telegram delivers them to an address of ours, instead of asking for them.
 //!
-//! A delivery is answered once its update is stored, and with an error otherwise, so that Telegram repeats it.
-//! Each delivery must bring the secret that only Telegram has got from this start. Telegram is asked regularly
-//! whether its deliveries arrive.
+//! A delivery is answered once its update is stored, and else with an error, so that Telegram repeats it.
+//! Each delivery must bring the secret that this start has given to Telegram alone. Telegram is asked
+//! regularly whether its deliveries arrive.
 
 use std::net::TcpListener;
 use std::sync::Arc;

@@ -131,7 +131,10 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
             shared.lock().webhook = Webhook::default();
             result(&Value::Bool(true))
         }
-        "getwebhookinfo" => result(&shared.lock().webhook_info()),
+        "getwebhookinfo" => {
+            let state = shared.lock();
+            result(&state.webhook.info(state.waiting.len()))
+        }
         _ => refusal(404, "Not Found", None),
     }
 }

@@ -5,6 +5,7 @@
 
 mod answers;
 mod buttons;
+mod deliveries;
 mod drafts;
 pub mod entities;
 mod files;
