@@ -63,6 +63,9 @@ pub struct ApprovalGranted {
     /// Who decided.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by: Option<String>,
+    /// What the person said, if the call asked for that.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answer: Option<String>,
     pub session: SessionId,
 }
 

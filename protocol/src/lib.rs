@@ -20,6 +20,7 @@ pub mod journal;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod parked;
 mod plan;
+pub mod question;
 #[expect(missing_docs, reason = "the names are those on the wire, and say what they mean")]
 pub mod task;
 pub mod text_form;

@@ -183,6 +183,10 @@ table! {
     APPROVAL_TIMEOUT_SECONDS: Setting<Duration> = ("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", TOOLS_AND_OWN, "600",
         seconds(1, 86_400),
         "how long a call waits for [a person](approvals.md#asking), and a yes for its call");
+    QUESTION_TIMEOUT_SECONDS: Setting<Duration> = ("AUTONOUS_QUESTION_TIMEOUT_SECONDS", TOOLS_AND_OWN,
+        "86400", seconds(1, 604_800),
+        "how long [a question of the model](approvals.md#questions-of-the-model) waits for its answer; the \
+         chat's further messages wait behind it");
     TOOL_APPROVER_TOKEN: Optional<Secret> = ("AUTONOUS_TOOL_APPROVER_TOKEN", TOOLS_PLACE,
         "none when the server runs alone",
         secret(checks::is_any, "another token than `AUTONOUS_TOOL_TOKEN`"),

@@ -65,6 +65,8 @@ pub struct Decision {
     /// Who decided.
     pub by: String,
     pub reason: Option<String>,
+    /// The answer to a question, which goes with [`Choice::Once`].
+    pub answer: Option<String>,
 }
 
 pub fn was_asked(connection: &Connection, approval: &EventId) -> Result<bool, StoreError> {
@@ -105,19 +107,21 @@ pub fn open(connection: &Connection) -> Result<Vec<Question>, StoreError> {
         .collect())
 }
 
-/// The open questions of a chat, and the messages with their buttons, once they were sent.
+/// The open questions of a chat that are decided by yes or no, and the messages with their buttons, once they
+/// were sent.
 pub fn open_in(
     connection: &Connection,
     chat: &Chat,
 ) -> Result<Vec<(EventId, Option<MessageId>)>, StoreError> {
-    let sql = "select message_id from outbox where seq = ?1";
-    let mut sent = connection.prepare_cached(sql)?;
-    let mut questions = Vec::new();
-    for question in open(connection)?.into_iter().filter(|question| question.chat == *chat) {
-        let message = sent.query_row([question.outbox], |row| message_id(row, 0)).optional()?.flatten();
-        questions.push((question.approval, message));
-    }
-    Ok(questions)
+    let sql = "select approval_id, message_id from questions left join outbox on outbox.seq = outbox_seq
+               where is_open and asks is null and questions.channel = ?1 and questions.chat_id = ?2
+               order by questions.rowid";
+    let mut query = connection.prepare_cached(sql)?;
+    let rows = query.query_map(params![chat.channel.as_str(), chat.id], |row| {
+        Ok((row.get::<_, String>(0)?, message_id(row, 1)?))
+    })?;
+    let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
+    Ok(rows.filter_map(|(approval, message)| Some((approval.parse().ok()?, message))).collect())
 }
 
 /// Asks the open questions of a chat once more, in new messages; the older ones lose their buttons. Returns
@@ -178,24 +182,27 @@ pub fn keep(connection: &Connection, decision: &Decision) -> Result<bool, StoreE
 }
 
 fn insert(connection: &Connection, decision: &Decision, is_given_up: bool) -> Result<bool, StoreError> {
-    let sql = "insert into decisions (approval_id, choice, decided_by, reason, created_at_ms, is_given_up)
-               values (?1, ?2, ?3, ?4, ?5, ?6) on conflict do nothing";
-    let Decision { approval, choice, by, reason } = decision;
-    let values = params![approval, choice.letter().to_string(), by, reason, now_ms(), is_given_up];
+    let sql = "insert into decisions
+                   (approval_id, choice, decided_by, reason, created_at_ms, is_given_up, answer)
+               values (?1, ?2, ?3, ?4, ?5, ?6, ?7) on conflict do nothing";
+    let Decision { approval, choice, by, reason, answer } = decision;
+    let values = params![approval, choice.letter().to_string(), by, reason, now_ms(), is_given_up, answer];
     Ok(connection.prepare_cached(sql)?.execute(values)? == 1)
 }
 
 /// Those that no process has in hand, the oldest first: they were given up, or stored at this time or before.
 pub fn to_pass_on(connection: &Connection, until_ms: i64) -> Result<Vec<Decision>, StoreError> {
-    let sql = "select approval_id, choice, decided_by, reason from decisions
+    let sql = "select approval_id, choice, decided_by, reason, answer from decisions
                where is_given_up or created_at_ms <= ?1 order by created_at_ms";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([until_ms], |row| {
         let choice = Choice::of_letter(&row.get::<_, String>(1)?);
-        Ok((row.get(0)?, choice, row.get(2)?, row.get(3)?))
+        Ok((row.get(0)?, choice, row.get(2)?, row.get(3)?, row.get(4)?))
     })?;
     let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
-    let decision = |(approval, choice, by, reason)| Some(Decision { approval, choice: choice?, by, reason });
+    let decision = |(approval, choice, by, reason, answer)| {
+        Some(Decision { approval, choice: choice?, by, reason, answer })
+    };
     Ok(rows.filter_map(decision).collect())
 }
 
@@ -224,7 +231,7 @@ pub(super) fn withdraw(connection: &Connection, task: &TaskId) -> Result<(), Sto
     let open = query.query_map([task.as_str()], |row| row.get::<_, String>(0))?;
     for approval in open.collect::<Result<Vec<_>, _>>()? {
         let (by, reason) = ("the supervisor".to_owned(), Some("its task has ended".to_owned()));
-        insert(connection, &Decision { approval, choice: Choice::Deny, by, reason }, true)?;
+        insert(connection, &Decision { approval, choice: Choice::Deny, by, reason, answer: None }, true)?;
     }
     Ok(())
 }
@@ -265,7 +272,7 @@ mod tests {
         let database = TestDatabase::new();
         let decision = |choice, by: &str| {
             let (approval, by) = ("a".to_owned(), by.to_owned());
-            Decision { approval, choice, by, reason: Some("so".to_owned()) }
+            Decision { approval, choice, by, reason: Some("so".to_owned()), answer: Some("red".to_owned()) }
         };
         assert!(keep(&database, &decision(Choice::Task, "Ada")).unwrap());
         assert!(!keep(&database, &decision(Choice::Deny, "Bob")).unwrap());

@@ -11,6 +11,7 @@
 
 pub mod activity;
 pub mod approvals;
+pub mod asked;
 pub mod attachments;
 pub mod attempt;
 pub mod backlog;

@@ -114,6 +114,7 @@ StatusWaitsForWorker = Wartet auf einen freien Arbeiter.
 StatusWaitsBehind = Wartet auf einen freien Arbeiter, { $before } davor.
 StatusWaitsForSender = Wartet auf den Rest einer Nachricht.
 StatusFetching = Lade { $name }.
+StatusAsked = Gefragt ist: { $question }
 NothingWaits = Nichts wartet.
 MessagesWait =
     { $count ->
@@ -209,6 +210,7 @@ Welcome = Dieser Chat darf den Bot jetzt nutzen. /help zeigt, was er kann.
 
 PressAllowed = Erlaubt.
 PressDenied = Abgelehnt.
+PressAnswered = Beantwortet.
 PressIgnored = Ignoriert.
 PressStopping = Wird angehalten.
 PressCancelled = Abgebrochen.
@@ -222,6 +224,10 @@ DecidedBefore = Das ist schon entschieden und wird gerade weitergegeben.
 StopNotAllowed = Anhalten kann nur, für wen dieser Bot arbeitet.
 PairingOwnerDecides = Das entscheidet nur, wem dieser Bot gehört.
 UseTheButtons = Ein Aufruf wartet auf eine Entscheidung. Bitte die Knöpfe der Frage benutzen oder auf die Frage mit ja oder nein antworten. /approvals zeigt sie noch einmal.
+AnswerNotAllowed = Antworten kann nur, für wen dieser Bot arbeitet.
+NotTheAsker = Hier antwortet nur, wer diese Aufgabe gestellt hat oder bei diesem Bot Aufrufe freigeben darf.
+AnswerNoOption = Bitte einen der Knöpfe drücken oder mit der Nummer einer Antwort antworten.
+AnswerTooLong = Die Antwort ist zu lang. Bitte eine kürzere schicken.
 LanguageNotAllowed = Die Sprache kann nur wählen, für wen dieser Bot arbeitet.
 ButtonStop = Anhalten
 
@@ -282,6 +288,12 @@ CoversMinutes = { $minutes } min lang laufen dort ohne Frage: { $covers }.
 CoversHours = { $hours } h lang laufen dort ohne Frage: { $covers }.
 CoversHoursAndMinutes = { $hours } h { $minutes } min lang laufen dort ohne Frage: { $covers }.
 OutcomeExpired = Niemand hat rechtzeitig entschieden, darum wurde es nicht getan.
+AskReply = Bitte auf diese Nachricht antworten.
+AskReplyInstead = Oder mit einer anderen Antwort antworten.
+OutcomeAnswered = Beantwortet: { $answer }
+OutcomeAnsweredBy = Beantwortet von { $by }: { $answer }
+OutcomeNoAnswer = Niemand hat rechtzeitig geantwortet.
+OutcomeWithdrawn = Zurückgezogen.
 QuestionComesAgain = Diese Frage kommt unten noch einmal.
 
 ## Files, schedules and the end of tasks

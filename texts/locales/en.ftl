@@ -114,6 +114,7 @@ StatusWaitsForWorker = Waits for a free worker.
 StatusWaitsBehind = Waits for a free worker, { $before } before you.
 StatusWaitsForSender = Waits for the rest of a message.
 StatusFetching = Fetching { $name }.
+StatusAsked = You are asked: { $question }
 NothingWaits = Nothing waits.
 MessagesWait =
     { $count ->
@@ -209,6 +210,7 @@ Welcome = You may use this bot now. /help says what it can do.
 
 PressAllowed = Allowed.
 PressDenied = Denied.
+PressAnswered = Answered.
 PressIgnored = Ignored.
 PressStopping = Stopping.
 PressCancelled = Cancelled.
@@ -222,6 +224,10 @@ DecidedBefore = This was decided before, and is being passed on.
 StopNotAllowed = Only people this bot works for can stop it.
 PairingOwnerDecides = Only the owner of this bot decides that.
 UseTheButtons = A call waits for a decision. Use the buttons of its question, or reply to the question with yes or no. /approvals shows it once more.
+AnswerNotAllowed = Only people this bot works for can answer it.
+NotTheAsker = Only the person who asked for this task, or an approver of this bot, answers.
+AnswerNoOption = Please press one of the buttons, or reply with the number of one.
+AnswerTooLong = Your answer is too long. Please send a shorter one.
 LanguageNotAllowed = Only people this bot works for can choose its language.
 ButtonStop = Stop
 
@@ -282,6 +288,12 @@ CoversMinutes = These now run there without a question, for { $minutes } min: { 
 CoversHours = These now run there without a question, for { $hours } h: { $covers }.
 CoversHoursAndMinutes = These now run there without a question, for { $hours } h { $minutes } min: { $covers }.
 OutcomeExpired = Nobody decided in time, so it was not done.
+AskReply = Reply with your answer.
+AskReplyInstead = Or reply with another answer.
+OutcomeAnswered = Answered: { $answer }
+OutcomeAnsweredBy = Answered by { $by }: { $answer }
+OutcomeNoAnswer = Nobody has answered in time.
+OutcomeWithdrawn = Withdrawn.
 QuestionComesAgain = This question comes again below.
 
 ## Files, schedules and the end of tasks

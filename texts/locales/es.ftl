@@ -113,6 +113,7 @@ StatusWaitsForWorker = Espera un trabajador libre.
 StatusWaitsBehind = Espera un trabajador libre, { $before } antes.
 StatusWaitsForSender = Espera el resto de un mensaje.
 StatusFetching = Descargando { $name }.
+StatusAsked = Se te pregunta: { $question }
 NothingWaits = Nada espera.
 MessagesWait =
     { $count ->
@@ -208,6 +209,7 @@ Welcome = Ya puedes usar este bot. /help dice qué puede hacer.
 
 PressAllowed = Permitido.
 PressDenied = Denegado.
+PressAnswered = Respondido.
 PressIgnored = Ignorado.
 PressStopping = Deteniendo.
 PressCancelled = Cancelado.
@@ -221,6 +223,10 @@ DecidedBefore = Esto ya se decidió y se está transmitiendo.
 StopNotAllowed = Solo puede detenerlo la gente para la que trabaja este bot.
 PairingOwnerDecides = Eso solo lo decide el dueño de este bot.
 UseTheButtons = Una llamada espera una decisión. Usa los botones de la pregunta o respóndele con sí o no. /approvals la muestra otra vez.
+AnswerNotAllowed = Solo puede responder la gente para la que trabaja este bot.
+NotTheAsker = Solo responde quien pidió esta tarea o un aprobador de este bot.
+AnswerNoOption = Pulsa uno de los botones o responde con el número de una opción.
+AnswerTooLong = Tu respuesta es demasiado larga. Envía una más corta.
 LanguageNotAllowed = Solo puede elegir el idioma la gente para la que trabaja este bot.
 ButtonStop = Detener
 
@@ -281,6 +287,12 @@ CoversMinutes = Durante { $minutes } min se ejecutan ahí sin preguntar: { $cove
 CoversHours = Durante { $hours } h se ejecutan ahí sin preguntar: { $covers }.
 CoversHoursAndMinutes = Durante { $hours } h { $minutes } min se ejecutan ahí sin preguntar: { $covers }.
 OutcomeExpired = Nadie decidió a tiempo, así que no se hizo.
+AskReply = Responde con tu respuesta.
+AskReplyInstead = O responde con otra respuesta.
+OutcomeAnswered = Respondido: { $answer }
+OutcomeAnsweredBy = Respondido por { $by }: { $answer }
+OutcomeNoAnswer = Nadie respondió a tiempo.
+OutcomeWithdrawn = Retirada.
 QuestionComesAgain = Esta pregunta vuelve a aparecer abajo.
 
 ## Files, schedules and the end of tasks

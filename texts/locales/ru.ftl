@@ -117,6 +117,7 @@ StatusWaitsForWorker = Ждёт свободного исполнителя.
 StatusWaitsBehind = Ждёт свободного исполнителя, впереди { $before }.
 StatusWaitsForSender = Ждёт остальную часть сообщения.
 StatusFetching = Загружаю { $name }.
+StatusAsked = Вопрос к вам: { $question }
 NothingWaits = Ничего не ждёт.
 MessagesWait =
     { $count ->
@@ -227,6 +228,7 @@ Welcome = Теперь ботом можно пользоваться. /help р�
 
 PressAllowed = Разрешено.
 PressDenied = Отклонено.
+PressAnswered = Ответ принят.
 PressIgnored = Проигнорировано.
 PressStopping = Останавливаю.
 PressCancelled = Отменено.
@@ -240,6 +242,10 @@ DecidedBefore = Это уже решено и сейчас передаётся.
 StopNotAllowed = Остановить могут только те, для кого бот работает.
 PairingOwnerDecides = Это решает только владелец бота.
 UseTheButtons = Вызов ждёт решения. Нажмите кнопку под вопросом или ответьте на него «да» или «нет». /approvals покажет его ещё раз.
+AnswerNotAllowed = Ответить могут только те, для кого бот работает.
+NotTheAsker = Отвечает только тот, кто поставил эту задачу, или тот, кто у этого бота одобряет вызовы.
+AnswerNoOption = Нажмите одну из кнопок или ответьте номером варианта.
+AnswerTooLong = Ответ слишком длинный. Пришлите, пожалуйста, короче.
 LanguageNotAllowed = Выбрать язык могут только те, для кого бот работает.
 ButtonStop = Стоп
 
@@ -301,6 +307,12 @@ CoversMinutes = В течение { $minutes } мин там без вопрос
 CoversHours = В течение { $hours } ч там без вопроса выполняются: { $covers }.
 CoversHoursAndMinutes = В течение { $hours } ч { $minutes } мин там без вопроса выполняются: { $covers }.
 OutcomeExpired = Никто не решил вовремя, поэтому ничего не сделано.
+AskReply = Ответьте на это сообщение.
+AskReplyInstead = Или ответьте по-своему.
+OutcomeAnswered = Ответ: { $answer }
+OutcomeAnsweredBy = Ответ от { $by }: { $answer }
+OutcomeNoAnswer = Вовремя никто не ответил.
+OutcomeWithdrawn = Вопрос снят.
 QuestionComesAgain = Этот вопрос ещё раз задан ниже.
 
 ## Files, schedules and the end of tasks

@@ -102,6 +102,7 @@ StatusWaitsForWorker = 等待空闲的工作进程。
 StatusWaitsBehind = 等待空闲的工作进程，前面还有 { $before } 个。
 StatusWaitsForSender = 等待消息的其余部分。
 StatusFetching = 正在获取 { $name }。
+StatusAsked = 正在问你：{ $question }
 NothingWaits = 没有等待的消息。
 MessagesWait = { $count } 条消息在等待。
 StatusParked = 已等待决定 { $age }：{ $text }（第 { $turns } 轮）
@@ -161,6 +162,7 @@ Welcome = 现在可以使用这个机器人了。/help 说明它能做什么。
 
 PressAllowed = 已允许。
 PressDenied = 已拒绝。
+PressAnswered = 已回答。
 PressIgnored = 已忽略。
 PressStopping = 正在停止。
 PressCancelled = 已取消。
@@ -174,6 +176,10 @@ DecidedBefore = 这已经决定，正在传达。
 StopNotAllowed = 只有这个机器人为之工作的人可以停止它。
 PairingOwnerDecides = 只有机器人的所有者可以决定。
 UseTheButtons = 有一个调用等待决定。请使用问题下方的按钮，或回复该问题“是”或“不”。/approvals 会再显示一次。
+AnswerNotAllowed = 只有这个机器人为之工作的人可以回答。
+NotTheAsker = 只有提出这项任务的人或这个机器人的审批人可以回答。
+AnswerNoOption = 请按其中一个按钮，或回复选项的编号。
+AnswerTooLong = 你的回答太长，请发短一点的。
 LanguageNotAllowed = 只有这个机器人为之工作的人可以选择语言。
 ButtonStop = 停止
 
@@ -230,6 +236,12 @@ CoversMinutes = { $minutes } 分钟内，以下调用在那里不再询问：{ $
 CoversHours = { $hours } 小时内，以下调用在那里不再询问：{ $covers }。
 CoversHoursAndMinutes = { $hours } 小时 { $minutes } 分钟内，以下调用在那里不再询问：{ $covers }。
 OutcomeExpired = 没有人及时决定，所以没有执行。
+AskReply = 请回复你的答案。
+AskReplyInstead = 或者回复其他答案。
+OutcomeAnswered = 已回答：{ $answer }
+OutcomeAnsweredBy = { $by } 已回答：{ $answer }
+OutcomeNoAnswer = 没有人及时回答。
+OutcomeWithdrawn = 已撤回。
 QuestionComesAgain = 这个问题在下面再次出现。
 
 ## Files, schedules and the end of tasks

@@ -127,6 +127,7 @@ texts! {
     StatusWaitsBehind { before: i64 },
     StatusWaitsForSender,
     StatusFetching { name: &'a str },
+    StatusAsked { question: &'a str },
     NothingWaits,
     MessagesWait { count: i64 },
     StatusParked { age: &'a str, text: &'a str, turns: i64 },
@@ -197,6 +198,7 @@ texts! {
     // Presses of buttons, and what somebody types instead.
     PressAllowed,
     PressDenied,
+    PressAnswered,
     PressIgnored,
     PressStopping,
     PressCancelled,
@@ -210,6 +212,10 @@ texts! {
     StopNotAllowed,
     PairingOwnerDecides,
     UseTheButtons,
+    AnswerNotAllowed,
+    NotTheAsker,
+    AnswerNoOption,
+    AnswerTooLong,
     LanguageNotAllowed,
     ButtonStop,
 
@@ -263,6 +269,12 @@ texts! {
     CoversHours { hours: i64, covers: &'a str },
     CoversHoursAndMinutes { hours: i64, minutes: i64, covers: &'a str },
     OutcomeExpired,
+    AskReply,
+    AskReplyInstead,
+    OutcomeAnswered { answer: &'a str },
+    OutcomeAnsweredBy { by: &'a str, answer: &'a str },
+    OutcomeNoAnswer,
+    OutcomeWithdrawn,
     QuestionComesAgain,
 
     // Files, schedules and the end of tasks.

@@ -12,13 +12,13 @@ use process::exit::BadSetting;
 use sandbox::{Mode, Network};
 use settings::choices::{CommandNetwork, Division, SandboxMode, Words};
 use settings::table::{
-    APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, DATA_DIR, SKILLS_DIR, TOOL_ALLOWED_HOSTS, TOOL_ALLOWED_ROOTS,
-    TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST, TOOL_BASH_NETWORK, TOOL_DENY_PATHS,
-    TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL, TOOL_JOURNAL_MAX_BYTES, TOOL_LISTEN,
-    TOOL_MAX_COMMANDS, TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB, TOOL_MAX_OUTPUT_BYTES, TOOL_MAX_OUTPUT_LINES,
-    TOOL_MAX_UPLOAD_BYTES, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED, TOOL_RAW_FILES,
-    TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS, TOOL_TOKEN,
-    UNDO_MAX_MB, WORKSPACES,
+    APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, DATA_DIR, QUESTION_TIMEOUT_SECONDS, SKILLS_DIR, TOOL_ALLOWED_HOSTS,
+    TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST, TOOL_BASH_NETWORK,
+    TOOL_DENY_PATHS, TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL, TOOL_JOURNAL_MAX_BYTES,
+    TOOL_LISTEN, TOOL_MAX_COMMANDS, TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB, TOOL_MAX_OUTPUT_BYTES,
+    TOOL_MAX_OUTPUT_LINES, TOOL_MAX_UPLOAD_BYTES, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED,
+    TOOL_RAW_FILES, TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS,
+    TOOL_TOKEN, UNDO_MAX_MB, WORKSPACES,
 };
 use settings::{Optional, Program, Row, SettingError, Source};
 use toolkit::Bounds;
@@ -116,6 +116,8 @@ pub struct Limits {
     pub timeout: Duration,
     /// How long a call waits for a person, and a yes for its call.
     pub approval_timeout: Duration,
+    /// How long a question of the model waits.
+    pub question_timeout: Duration,
     /// The most commands at once.
     pub max_commands: usize,
     /// How much of an output is shown.
@@ -328,6 +330,7 @@ impl Limits {
     fn read(source: &Source) -> Result<Self, SettingError> {
         Ok(Self {
             approval_timeout: APPROVAL_TIMEOUT_SECONDS.read(source)?,
+            question_timeout: QUESTION_TIMEOUT_SECONDS.read(source)?,
             max_commands: TOOL_MAX_COMMANDS.read(source)?,
             search_max_entries: TOOL_SEARCH_MAX_ENTRIES.read(source)?,
             max_edit_bytes: TOOL_MAX_EDIT_BYTES.read(source)?,

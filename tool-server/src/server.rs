@@ -189,7 +189,9 @@ fn approvals(config: &Config, listen: &Listen, journal: &Arc<Journal>) -> io::Re
     }
     let directory = config.files.journal_dir().join("approvals");
     let recorder = Arc::clone(journal) as Arc<dyn Recorder>;
-    Approvals::open(&directory, recorder, config.limits.approval_timeout).map(|all| Some(Arc::new(all)))
+    let limits = &config.limits;
+    let all = Approvals::open(&directory, recorder, limits.approval_timeout, limits.question_timeout)?;
+    Ok(Some(Arc::new(all)))
 }
 
 fn working_directory(workspaces: &Workspaces) -> WorkingDirectory {

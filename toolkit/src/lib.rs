@@ -31,7 +31,7 @@ pub use output::{Bounds, Page};
 pub use registry::{Registry, RegistryError};
 pub use runner::approvals;
 pub use runner::{Recorder, Request, Runner, RunnerSettings};
-pub use tool::{Attachment, Call, NamedFiles, Slot, Tool};
+pub use tool::{Attachment, Call, NamedFiles, PersonAnswer, Slot, Tool};
 
 /// The functions of the worker, sorted: they change only its conversation, and are no tools. Settings of the
 /// tool server may name them.

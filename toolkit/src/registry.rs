@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use protocol::question::Question;
 use protocol::{Data, ErrorCode, SessionId, ToolError, ToolSpec};
 use serde_json::Value;
 
@@ -42,6 +43,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn depends_on(&self, arguments: &Value) -> Option<String>;
     fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError>;
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, Failure>;
+    fn question(&self, arguments: &Value) -> Option<Question>;
     fn normalize(&self, arguments: &mut Value);
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Data>;
@@ -148,6 +150,10 @@ impl<T: Tool> AnyTool for Registered<T> {
         let mut trial = arguments.clone();
         trial["dry_run"] = Value::Bool(true);
         self.run(trial, call).map(|success| success.stdout)
+    }
+
+    fn question(&self, arguments: &Value) -> Option<Question> {
+        self.tool.question(arguments)
     }
 
     /// Arguments as the schema has them.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use protocol::question::Question;
 use protocol::{Annotations, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -113,6 +114,12 @@ pub trait Tool: Send + Sync + 'static {
         Ok(String::new())
     }
 
+    /// What a call with these arguments asks a person, for a tool whose result is the answer. It runs once
+    /// there is one ([`Call::answer`]), or when nobody has answered in time.
+    fn question(&self, _arguments: &Value) -> Option<Question> {
+        None
+    }
+
     /// Runs one call. It may block; long work calls [`Call::check`] now and then.
     fn run(&self, arguments: Self::Arguments, call: &Call) -> Outcome<Self::Data>;
 }
@@ -132,6 +139,17 @@ pub enum Slot {
 
 /// What comes with a transfer and what it leaves for its route: a stream or an open file.
 pub type Attachment = Arc<dyn Any + Send + Sync>;
+
+/// What a person answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonAnswer {
+    /// The chosen option, or the person's own text.
+    pub text: String,
+    /// The chosen option, counted from 0; none for a text of the person's own.
+    pub option: Option<usize>,
+    /// Who answered, if that is known.
+    pub by: Option<String>,
+}
 
 /// The call that a tool runs for.
 #[derive(Debug, Clone)]
@@ -156,6 +174,8 @@ pub struct Call {
     /// What rules keep the call from below the paths that it names.
     pub(crate) below: Option<Below>,
     pub(crate) attachment: Option<Attachment>,
+    /// What a person has answered to the call's question.
+    pub(crate) answer: Option<PersonAnswer>,
 }
 
 impl Call {
@@ -173,7 +193,13 @@ impl Call {
             policy: Arc::default(),
             below: None,
             attachment: None,
+            answer: None,
         }
+    }
+
+    /// What a person has answered to the call's question; none if nobody did.
+    pub const fn answer(&self) -> Option<&PersonAnswer> {
+        self.answer.as_ref()
     }
 
     /// What came with the call, if it is of this type.

@@ -164,6 +164,9 @@ impl Approvals {
         if let Some(reason) = &decided.reason {
             body["reason"] = reason.as_str().into();
         }
+        if let Some(answer) = &decided.answer {
+            body["answer"] = answer.as_str().into();
+        }
         let id = &decided.approval;
         let Some(request) = self.about(Method::POST, id) else { return Outcome::Unknown };
         match read(request.json(&body).timeout(PATIENCE)).await {

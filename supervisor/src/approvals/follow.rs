@@ -8,7 +8,7 @@ use std::time::Duration;
 use channel::{Channel, Channels, Chat, Delivery};
 use protocol::EventId;
 use store::parked::{self, WaitEnd};
-use store::{Store, StoreError, approvals, languages};
+use store::{Store, StoreError, approvals, asked, inbox, languages};
 use texts::{Language, Text};
 use tokio_util::sync::CancellationToken;
 use toolkit::approvals::{Approval, ApprovalState};
@@ -158,19 +158,25 @@ impl Asker {
             chats.iter().try_for_each(|chat| {
                 let contents = words::question(&approval, languages::of(tx, chat)?);
                 approvals::ask(tx, &approval.id, chat, contents, &run)
-            })
+            })?;
+            let Some(question) = &approval.question else { return Ok(()) };
+            let origin = approval.task_id.as_ref().map(|task| inbox::origin(tx, task)).transpose()?.flatten();
+            let asker = origin.and_then(|origin| origin.from).map(|from| from.id);
+            asked::note(tx, &approval.id, question, asker.as_ref())
         };
         self.store.write_until_done(ask).await
     }
 
-    /// The chat that the task came from, if an approver is in it; else each approver's own.
+    /// The chat that the task came from, if an approver is in it; else each approver's own. A question is for
+    /// the people of the chat, whether an approver is in it or not.
     async fn chats_for(&self, approval: &Approval) -> Vec<Chat> {
         let session = approval.session.as_str();
         let (channel, chat) = session.split_once(':').unwrap_or((session, ""));
         let asks = |channel: &&Arc<dyn Channel>| channel.delivery() == Delivery::Push;
         let own = self.channels.iter().filter(asks).find(|known| known.name().as_str() == channel);
+        let is_question = approval.question.is_some();
         if let Some(own) = own
-            && has_approver(own.as_ref(), chat).await
+            && (is_question && own.access().allows(chat) || has_approver(own.as_ref(), chat).await)
         {
             return vec![Chat::new(own.name(), chat)];
         }
@@ -185,7 +191,10 @@ impl Asker {
     /// Tells all who were asked what became of it, takes their buttons away, and lets the task that waits for
     /// it go on.
     pub(crate) async fn close(&self, approval: &Approval) -> Result<(), StoreError> {
-        let end = if approval.state == ApprovalState::Expired { WaitEnd::Expired } else { WaitEnd::Decided };
+        let is_expired = approval.state == ApprovalState::Expired;
+        // The call of a question that nobody answered runs, and says so.
+        let is_refused = is_expired && approval.question.is_none();
+        let end = if is_refused { WaitEnd::Expired } else { WaitEnd::Decided };
         let (id, approval) = (approval.id.clone(), approval.clone());
         self.end(id, move |language| words::outcome(&approval, language), end).await
     }

@@ -179,7 +179,7 @@ fn follower(approvals: &Approvals, asker: Asker) -> Follower {
 
 /// What somebody decided with a button.
 fn pressed(id: &str, choice: Choice, by: &str) -> Decision {
-    Decision { approval: id.to_owned(), choice, by: by.to_owned(), reason: None }
+    Decision { approval: id.to_owned(), choice, by: by.to_owned(), reason: None, answer: None }
 }
 
 fn following(fixture: &Fixture, url: &str) -> (Approvals, CancellationToken) {

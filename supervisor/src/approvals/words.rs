@@ -1,8 +1,9 @@
 //! Approvals in words: the question with the whole call, and what was decided.
 
 use channel::content::{Button, Content, File, FileBody};
-use channel::formatting::{Entity, FormattedText, Style, units};
+use channel::formatting::{self, Entity, FormattedText, Style, units};
 use protocol::approval::{ApprovalDecision, ApprovalScope};
+use protocol::question::Question;
 use redaction::HIDDEN;
 pub(crate) use store::approvals::Choice;
 use texts::{Language, Text};
@@ -10,6 +11,9 @@ use toolkit::approvals::{Approval, Decided};
 
 /// What a button carries before the approval's ID, and how its choice is written behind it.
 pub(crate) const PREFIX: &str = "ask:";
+
+/// What a button of a question carries before the approval's ID; behind it comes the option, counted from 0.
+const ANSWER_PREFIX: &str = "answer:";
 
 /// The choices, with the words on their buttons.
 const CHOICES: [(Choice, Text<'static>); 4] = [
@@ -37,14 +41,52 @@ pub(crate) fn pressed(data: &str) -> Option<(Choice, &str)> {
     Some((Choice::of_letter(letter)?, id))
 }
 
+/// The option and the approval of a button's data.
+pub(crate) fn answered(data: &str) -> Option<(usize, &str)> {
+    let (id, option) = data.strip_prefix(ANSWER_PREFIX)?.rsplit_once(':')?;
+    Some((option.parse().ok()?, id))
+}
+
 /// The most UTF-16 units of one message with a question.
 const MAX_UNITS: usize = 3900;
 /// The most characters of a call in a line.
 const MAX_LINE_CHARS: usize = 300;
+/// The most characters of a question and of its answer in one message.
+const MAX_SHOWN_CHARS: usize = 900;
+
+/// A question whose answer is the result of a call, with a button for each option.
+fn asked(approval: &Approval, question: &Question, language: Language) -> Content {
+    let mut text = formatting::render(&question.text).text;
+    if units(&text) > MAX_UNITS {
+        text = text.chars().take(MAX_UNITS / 2).collect();
+    }
+    let hint = if question.options.is_empty() { Text::AskReply } else { Text::AskReplyInstead };
+    if question.takes_text {
+        text.push_str(&format!("\n\n{}", hint.to(language)));
+    }
+    let text = FormattedText::plain(text);
+    let button = |(at, option): (usize, &String)| {
+        vec![Button::new(option, format!("{ANSWER_PREFIX}{}:{at}", approval.id))]
+    };
+    match question.options.iter().enumerate().map(button).collect::<Vec<_>>() {
+        none if none.is_empty() => Content::Formatted(text),
+        buttons => Content::Question { text, buttons },
+    }
+}
+
+/// A question as a terminal shows it, with its options in a numbered list.
+fn numbered(question: &Question) -> String {
+    let options = question.options.iter().enumerate();
+    let options = options.map(|(at, option)| format!("\n  {}. {}", at + 1, visible(option)));
+    format!("{}{}", visible(&question.text), options.collect::<String>())
+}
 
 /// The question as messages: the whole text, as a file first if it is too long for one message; the buttons
 /// are below the last.
 pub(crate) fn question(approval: &Approval, language: Language) -> Vec<Content> {
+    if let Some(question) = &approval.question {
+        return vec![asked(approval, question, language)];
+    }
     let head = head(approval, language);
     let whole = whole(approval);
     let button = |(choice, label): (Choice, Text<'_>)| {
@@ -109,11 +151,18 @@ fn with_code(head: &str, code: &str) -> FormattedText {
 
 /// The whole call, as a terminal shows it.
 pub(crate) fn described(approval: &Approval) -> String {
+    if let Some(question) = &approval.question {
+        return numbered(question);
+    }
     format!("{}\n{}", head(approval, Language::English), whole(approval))
 }
 
 /// What became of an approval, for those who were asked.
 pub(crate) fn outcome(approval: &Approval, language: Language) -> String {
+    if let Some(question) = &approval.question {
+        let question = bounded(&question.text, MAX_SHOWN_CHARS);
+        return format!("{question}\n\n{}", answered_in_words(approval, language));
+    }
     let decided = match &approval.decision {
         Some(decided) if decided.decision == ApprovalDecision::Deny => denied(decided, language),
         Some(decided) => allowed(decided, approval, language),
@@ -147,6 +196,27 @@ fn allowed(decided: &Decided, approval: &Approval, language: Language) -> String
         (ApprovalScope::Chat, Some(by)) => (Text::OutcomeChatBy { by }, covered_until(decided, covers)),
     };
     Text::Sentences { first: &text.to(language), second: &covered.to(language) }.to(language)
+}
+
+/// What became of a question.
+fn answered_in_words(approval: &Approval, language: Language) -> String {
+    let Some(decided) = &approval.decision else { return Text::OutcomeNoAnswer.to(language) };
+    let answer = decided.answer.as_ref().map(|answer| bounded(answer, MAX_SHOWN_CHARS));
+    let by = decided.by.as_deref().map(visible);
+    let text = match (&answer, &by) {
+        (Some(answer), Some(by)) => Text::OutcomeAnsweredBy { by, answer },
+        (Some(answer), None) => Text::OutcomeAnswered { answer },
+        (None, _) => Text::OutcomeWithdrawn,
+    };
+    text.to(language)
+}
+
+fn bounded(text: &str, most: usize) -> String {
+    let shown = text.lines().map(visible).collect::<Vec<_>>().join("\n");
+    match shown.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None => shown,
+    }
 }
 
 /// How long a yes for a chat holds.

@@ -1,4 +1,4 @@
-//! `supervisor approvals`, `approve` and `deny`: through the running supervisor.
+//! `supervisor approvals`, `approve`, `deny` and `answer`: through the running supervisor.
 
 use clap::{Args, ValueEnum};
 use protocol::approval::{ApprovalDecision, ApprovalScope};
@@ -53,6 +53,16 @@ pub(crate) struct DenyArguments {
     /// Why; the model reads it.
     #[arg(long)]
     pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArguments {
+    /// The question, by the beginning or end of its ID.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The answer: one of its options, the number of one, or your own words where it takes them.
+    #[arg(value_name = "ANSWER")]
+    pub answer: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -124,6 +134,9 @@ fn table(approvals: &[Approval], screen: Screen) -> String {
         table.row(row.map(|cell| (cell, None)));
     }
     table.note(Colour::Faint, "Decide with `supervisor approve ID` or `supervisor deny ID --reason …`.");
+    if approvals.iter().any(|approval| approval.question.is_some()) {
+        table.note(Colour::Faint, "Answer a question with `supervisor answer ID ANSWER`.");
+    }
     table.lines(screen.columns, screen.paint).join("\n")
 }
 
@@ -148,6 +161,14 @@ pub(super) async fn deny(data: &DataDir, arguments: &DenyArguments) -> Result<Co
     if let Some(reason) = &arguments.reason {
         decision["reason"] = reason.as_str().into();
     }
+    decide(data, &arguments.id, decision).await
+}
+
+pub(super) async fn answer(
+    data: &DataDir,
+    arguments: &AnswerArguments,
+) -> Result<CommandOutput, CommandError> {
+    let decision = json!({"decision": ApprovalDecision::Grant, "answer": arguments.answer});
     decide(data, &arguments.id, decision).await
 }
 

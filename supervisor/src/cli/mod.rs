@@ -104,6 +104,8 @@ pub(crate) enum Command {
     Approve(approvals::ApproveArguments),
     /// Refuse a call that waits.
     Deny(approvals::DenyArguments),
+    /// Answer a question of the model.
+    Answer(approvals::AnswerArguments),
     /// Allow a chat to use the bot, by the code that the bot answered it with.
     ///
     /// Works whether or not the supervisor is running.

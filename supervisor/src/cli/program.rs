@@ -76,6 +76,7 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
             exit_with(runtime()?.block_on(cli::approvals::show(data, &list, screen(source)))?)
         }
         Command::Approve(approve) => exit_with(runtime()?.block_on(cli::approvals::approve(data, &approve))?),
+        Command::Answer(answer) => exit_with(runtime()?.block_on(cli::approvals::answer(data, &answer))?),
         Command::Deny(deny) => exit_with(runtime()?.block_on(cli::approvals::deny(data, &deny))?),
         Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(data, pair))?),
         Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(data, unpair))?),

@@ -4,7 +4,7 @@ use protocol::{now_ms, visible};
 use rusqlite::Connection;
 use store::line::{self, InLine, WaitsFor};
 use store::usage::{self, Running, Usage};
-use store::{StoreError, inbox, quotas};
+use store::{StoreError, asked, inbox, quotas};
 use texts::{Language, Text};
 
 use super::{Context, shortened};
@@ -12,10 +12,14 @@ use crate::terminal::age::since;
 
 pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {
     let (now, chat, language) = (now_ms(), context.chat, context.language);
-    let running = match usage::running(connection, chat)? {
+    let mut running = match usage::running(connection, chat)? {
         None => waiting_for(line::in_chat(connection, chat)?, language),
         Some(running) => in_words(&running, now, language),
     };
+    for question in asked::in_chat(connection, chat)? {
+        let question = &shortened(&question.question.text, language);
+        running.push_str(&format!("\n{}", Text::StatusAsked { question }.to(language)));
+    }
     let waiting = match usage::waiting(connection, chat)? {
         0 => Text::NothingWaits,
         count => Text::MessagesWait { count },

@@ -15,6 +15,7 @@ use store::{StoreError, backlog, chats, edits, kv, languages, outbox, parts};
 use texts::Text;
 
 use super::admission::{Rules, Verdict};
+use super::answers;
 use super::typed::{Typed, typed};
 use super::{Backlog, Inbound, press};
 use crate::commands::{self, Command, Context};
@@ -143,10 +144,15 @@ impl Batch {
         if incoming.command.is_some() && !incoming.is_edit {
             parts::end(tx, &update.chat, self.user(incoming).as_deref())?;
         }
+        if matches!(verdict, Verdict::Run | Verdict::Late)
+            && let Some(written) = answers::written(tx, &update.chat, incoming, self.channel.access())?
+        {
+            return self.store_answer(tx, update, written.into(), stored);
+        }
         let reason = match verdict {
             Verdict::Run => {
                 if let Some(typed) = typed(tx, &update.chat, incoming, self.channel.access())? {
-                    return self.store_typed(tx, update, typed, stored);
+                    return self.store_answer(tx, update, typed, stored);
                 }
                 stored.brings_files |= !incoming.files.is_empty();
                 stored.tasks.extend(self.run(tx, update, incoming)?);
@@ -170,15 +176,15 @@ impl Batch {
         Ok(())
     }
 
-    /// A yes or a no about a call: it is no task.
-    fn store_typed(
+    /// A yes or a no about a call, or the answer to a question: it is no task.
+    fn store_answer(
         &self,
         tx: &Transaction<'_>,
         update: &Update,
         typed: Typed,
         stored: &mut Stored,
     ) -> Result<(), StoreError> {
-        let Some(task) = self.skip(tx, update, None, "a yes or a no to a question")? else { return Ok(()) };
+        let Some(task) = self.skip(tx, update, None, "the answer to a question")? else { return Ok(()) };
         let told = match typed {
             Typed::Told(text) => Some(text),
             Typed::Decides(decision) if approvals::keep(tx, &decision)? => {

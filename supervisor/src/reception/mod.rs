@@ -6,6 +6,7 @@
 //! which channels there are.
 
 mod admission;
+mod answers;
 mod batch;
 pub(crate) mod press;
 #[cfg(test)]

@@ -13,11 +13,12 @@ use protocol::{MessageId, TaskId};
 use rusqlite::Transaction;
 use store::approvals::{self, Decision};
 use store::cancel::{self, Cancellation};
-use store::{StoreError, languages, outbox};
+use store::{StoreError, asked, languages, outbox};
 use texts::{Language, Text};
 
 use super::Inbound;
 use super::admission::{Obeyed, Rules, obeyed};
+use super::answers;
 use crate::approvals::client::Outcome;
 use crate::approvals::words::{self, Choice};
 use crate::commands::language;
@@ -34,6 +35,10 @@ enum Asks {
     Decide {
         approval: String,
         choice: Choice,
+    },
+    Answer {
+        approval: String,
+        option: usize,
     },
     /// A button of another version.
     Unknown,
@@ -70,6 +75,9 @@ fn asks(data: &str) -> Asks {
     if let Some(language) = language::pressed(data) {
         return Asks::Language(language);
     }
+    if let Some((option, approval)) = words::answered(data) {
+        return Asks::Answer { approval: approval.to_owned(), option };
+    }
     strangers::Decision::of(data).map_or(Asks::Unknown, Asks::Stranger)
 }
 
@@ -81,6 +89,10 @@ fn refusal(asks: &Asks, press: &Press, chat: &Chat, rules: &Rules<'_>) -> Option
         Asks::Stop(_) => (is_worked_for(press, chat, rules), Text::StopNotAllowed),
         Asks::Language(_) => (is_worked_for(press, chat, rules), Text::LanguageNotAllowed),
         Asks::Stranger(_) => (rules.access.owner().as_deref() == Some(person), Text::PairingOwnerDecides),
+        Asks::Answer { .. } => {
+            let may = is_worked_for(press, chat, rules) || rules.access.may_approve(person);
+            (may, Text::AnswerNotAllowed)
+        }
         Asks::Decide { .. } => (rules.access.may_approve(person), Text::NotAnApprover),
     };
     (!may || press.by.is_bot).then_some(words)
@@ -93,7 +105,7 @@ fn is_worked_for(press: &Press, chat: &Chat, rules: &Rules<'_>) -> bool {
 /// Whether the answer depends on who administers the group.
 pub(super) fn needs_administrators(press: &Press, chat: &Chat, access: &Access) -> bool {
     let rules = Rules { access, administrators: None, not_before: None };
-    matches!(asks(&press.data), Asks::Stop(_) | Asks::Language(_))
+    matches!(asks(&press.data), Asks::Stop(_) | Asks::Language(_) | Asks::Answer { .. })
         && access.allows(&chat.id)
         && obeyed(Some(&press.by), chat, &rules) == Obeyed::DependsOnAdministrators
 }
@@ -116,11 +128,18 @@ pub(super) fn carry_out(
     match asks {
         Asks::Unknown => Ok(said(Text::PressNothing)),
         Asks::Decide { approval, choice } => {
-            let decision = Decision { approval, choice, by: press.by.to_string(), reason: None };
-            if !approvals::keep(tx, &decision)? {
-                return Ok(said(Text::DecidedBefore));
+            let (by, reason, answer) = (press.by.to_string(), None, None);
+            decide(tx, Decision { approval, choice, by, reason, answer }, language)
+        }
+        Asks::Answer { approval, option } => {
+            let Some(asked) = asked::one(tx, &approval, chat)? else { return Ok(said(Text::PressNothing)) };
+            if !answers::may_answer(&asked, &press.by, chat, rules.access) {
+                return Ok(said(Text::NotTheAsker));
             }
-            Ok(Effect { decides: Some(decision), language, ..Effect::default() })
+            let Some(answer) = asked.question.options.get(option).cloned() else {
+                return Ok(said(Text::PressNothing));
+            };
+            decide(tx, answers::decision(approval, &press.by, answer), language)
         }
         Asks::Stop(task) => stop(tx, &task, (chat, language), inbound),
         Asks::Language(chosen) => {
@@ -135,6 +154,14 @@ pub(super) fn carry_out(
             Ok(Effect { words, paired, ..Effect::default() })
         }
     }
+}
+
+/// Keeps a decision, which is passed on; the first one counts.
+fn decide(tx: &Transaction<'_>, decision: Decision, language: Language) -> Result<Effect, StoreError> {
+    if approvals::keep(tx, &decision)? {
+        return Ok(Effect { decides: Some(decision), language, ..Effect::default() });
+    }
+    Ok(Effect { words: Text::DecidedBefore.to(language), language, ..Effect::default() })
 }
 
 /// Stops a task, if it is of the chat that the button is in.
@@ -183,11 +210,12 @@ impl Effect {
 /// edited once the tool server reports the decision.
 async fn pass_on(inbound: &Inbound, decision: Decision, language: Language) -> (String, bool) {
     let Some(approvals) = &inbound.approvals else { return (Text::PressNothing.to(language), false) };
-    let is_denied = decision.choice == Choice::Deny;
+    let (is_denied, answers) = (decision.choice == Choice::Deny, decision.answer.is_some());
     let words = match approvals.pass_on(&inbound.store, decision).await {
         Outcome::Unreachable => {
             return (Text::PressNoted.to(language), false);
         }
+        Outcome::Taken(_) if answers => Text::PressAnswered.to(language),
         Outcome::Taken(_) if is_denied => Text::PressDenied.to(language),
         Outcome::Taken(_) => Text::PressAllowed.to(language),
         Outcome::Before => Text::PressDecidedBefore.to(language),

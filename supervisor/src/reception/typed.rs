@@ -8,6 +8,8 @@ use store::StoreError;
 use store::approvals::{self, Choice, Decision};
 use texts::Text;
 
+use super::answers::Written;
+
 /// In the languages of the bot's own words.
 const YES: [&str; 13] =
     ["yes", "y", "ok", "okay", "allow", "ja", "erlauben", "sí", "si", "да", "разрешить", "是", "允许"];
@@ -20,6 +22,15 @@ pub(super) enum Typed {
     /// Its sender reads this.
     Told(Text<'static>),
     Decides(Decision),
+}
+
+impl From<Written> for Typed {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Answers(decision) => Self::Decides(decision),
+            Written::Refused(words) => Self::Told(words),
+        }
+    }
 }
 
 /// What follows from a message, if it is a yes or a no and a question is open.
@@ -44,7 +55,7 @@ pub(super) fn typed(
         return Ok(Some(Typed::Told(Text::NotAnApprover)));
     }
     let (approval, by) = (approval.as_str().to_owned(), sender.to_string());
-    Ok(Some(Typed::Decides(Decision { approval, choice, by, reason: None })))
+    Ok(Some(Typed::Decides(Decision { approval, choice, by, reason: None, answer: None })))
 }
 
 /// A yes is for the call alone.

@@ -7,9 +7,13 @@ use crate::wait;
 impl Sent {
     /// The buttons of its first row: what each says, and what it carries.
     pub fn buttons(&self) -> Vec<(String, String)> {
-        let row = self.markup["inline_keyboard"][0].as_array().map(Vec::as_slice).unwrap_or_default();
+        let rows = self.markup["inline_keyboard"].as_array().map(Vec::as_slice).unwrap_or_default();
         let text = |button: &serde_json::Value, name| button[name].as_str().unwrap_or_default().to_owned();
-        row.iter().map(|button| (text(button, "text"), text(button, "callback_data"))).collect()
+        rows.iter()
+            .filter_map(|row| row.as_array())
+            .flatten()
+            .map(|button| (text(button, "text"), text(button, "callback_data")))
+            .collect()
     }
 }
 

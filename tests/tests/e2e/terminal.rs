@@ -188,6 +188,30 @@ fn tables_are_as_wide_as_the_terminal() {
 }
 
 #[test]
+fn a_conversation_puts_a_question_as_a_numbered_list() {
+    let question = json!({"question": "Which colour?", "options": ["Red", "Deep blue"]});
+    let model = FakeModel::telling(ModelReply::call("ask_user", &question));
+    let system = System::builder().model(&model).workers(1).start();
+    let mut terminal = conversation(&system);
+    let shown = answer(&mut terminal, "paint it", "A number: ");
+    assert_says(&shown, &["Which colour?", "1. Red", "2. Deep blue"]);
+    answer(&mut terminal, "green", "one of the numbers");
+    let told = answer(&mut terminal, "2", "I was told");
+    assert_says(&told, &["Answered by the terminal: Deep blue", "exit 0"]);
+    // Somebody who does not answer now can do it later.
+    answer(&mut terminal, "paint it", "A number: ");
+    terminal.type_in(CTRL_D);
+    terminal.wait_for("It waits: `supervisor answer", 0);
+    let before = terminal.shown().len();
+    let pending = system.shown_json(&["approvals", "--json"]);
+    let id = pending["approvals"][0]["id"].as_str().unwrap();
+    assert!(system.run_command(&["answer", id, "red"]).status.success());
+    assert_says(&terminal.wait_for("I was told", before), &["Answered by the command line: Red"]);
+    terminal.type_in(CTRL_D);
+    assert!(terminal.end().success());
+}
+
+#[test]
 fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
     let arguments = json!({"path": "a", "content": "x\n\u{1b}[2J".repeat(40), "mode": "append"});
     let model = FakeModel::telling(ModelReply::call("write", &arguments));

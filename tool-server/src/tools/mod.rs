@@ -1,5 +1,6 @@
 //! The tools: one file and one line each.
 
+mod ask_user;
 mod bash;
 mod contacts_send;
 mod delete;
@@ -44,6 +45,7 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
         .with(url_fetch::UrlFetch(context.clone()))?
         .with(web_search::WebSearch(context.clone()))?
         .with(todo_update::TodoUpdate::new(context.clone()))?
+        .with(ask_user::AskUser(context.clone()))?
         .with(telegram_send_file::TelegramSendFile(context.clone()))?
         .with(telegram_send_voice::TelegramSendVoice(context.clone()))?
         .with(telegram_react::TelegramReact(context.clone()))?

@@ -156,7 +156,7 @@ async fn a_refused_call_is_recorded_too() {
     let server = TestServer::start().await;
     let (status, _, envelope) = server.post("cat", &json!({"path": "a"})).await;
     assert_eq!(status, 404);
-    assert!(envelope.meta.error.unwrap().hint.contains("The tools are: bash, delete, edit, "));
+    assert!(envelope.meta.error.unwrap().hint.contains("The tools are: ask_user, bash, delete, edit, "));
     let records = server.journal();
     assert_eq!(records[0].id, envelope.meta.call_id);
     assert!(matches!(records[1].body, RecordBody::Failed(_)));

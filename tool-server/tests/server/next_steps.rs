@@ -145,7 +145,7 @@ async fn a_program_that_is_called_like_a_tool_is_run_with_bash() {
         assert_eq!(code(&answer), ErrorCode::UnknownTool);
         let error = answer.meta.error.unwrap();
         assert!(
-            error.hint.contains(expected) && error.hint.contains("The tools are: bash"),
+            error.hint.contains(expected) && error.hint.contains("The tools are: ask_user, bash"),
             "{}",
             error.hint
         );

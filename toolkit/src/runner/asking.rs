@@ -15,7 +15,7 @@ use protocol::{ErrorCode, EventId, SessionId, ToolError, millis, now_ms, visible
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::approvals::{Answer, Approval, ApprovalState, Approvals, Permit, Times, Unhidden, Wanted};
+use super::approvals::{Answer, Approval, ApprovalState, Approvals, Permit, Unhidden, Wanted};
 use super::call::{CallInfo, PendingCall};
 use super::replay::Replay;
 use super::settings::RunnerSettings;
@@ -23,7 +23,7 @@ use super::stop::Stop;
 use crate::locks::Locks;
 use crate::policy::{AskingRule, Caller, Decision, Touches, Verdict};
 use crate::registry::AnyTool;
-use crate::{Call, Failure, Slot};
+use crate::{Call, Failure, PersonAnswer, Slot};
 
 /// How long a trial run may take.
 const TRIAL: Duration = Duration::from_secs(10);
@@ -89,6 +89,10 @@ impl Asking {
             }
             let ended = approvals.get(&pending.id).filter(|one| one.state == ApprovalState::Expired);
             if let Some(expired) = ended {
+                if expired.question.is_some() {
+                    call.permit = Some(Permit::Single(expired.id.clone()));
+                    return Ok(());
+                }
                 let what = "and nobody decided in time";
                 return Err(self.refused(call, &verdict, Some(&expired), what));
             }
@@ -119,6 +123,7 @@ impl Asking {
             caller: call.caller(),
             token_sha256: call.token_sha256.clone(),
             verdict: verdict.clone(),
+            key: call.question_key().map(str::to_owned),
         })
     }
 
@@ -131,13 +136,22 @@ impl Asking {
         what: &str,
     ) -> Stop {
         let (tool, reason) = (&call.info.tool, &verdict.reason);
-        let message = format!("`{tool}` needs the approval of a person ({reason}), {what}.");
+        let message = match call.asks_question() {
+            true => format!("`{tool}` waits for the answer of a person, {what}."),
+            false => format!("`{tool}` needs the approval of a person ({reason}), {what}."),
+        };
         let replay = Replay::of(call, &self.settings.url, self.settings.token_variable);
         let hint = match approval.map(|approval| approval.state) {
+            Some(ApprovalState::Pending) if call.asks_question() => {
+                "Send the same call again, with the same Idempotency-Key, for the answer; `Prefer: wait=N` \
+                 waits for it."
+                    .into()
+            }
             Some(ApprovalState::Pending) => {
                 "Send the same call again once it is approved; `Prefer: wait=N` waits for that.".into()
             }
             Some(_) => "Go on without it, or ask the user; the same call would ask again.".into(),
+            None if call.asks_question() => "Continue without the answer, and say what you lack.".into(),
             None => replay.hint(),
         };
         let error = ToolError::new(ErrorCode::ApprovalRequired, message).with_hint(hint);
@@ -184,6 +198,8 @@ struct Question {
     caller: Caller,
     token_sha256: Option<String>,
     verdict: Verdict,
+    /// The idempotency key of a call that asks a question.
+    key: Option<String>,
 }
 
 /// A call as a person sees it, and what that hides.
@@ -196,7 +212,13 @@ struct Shown {
 impl Question {
     fn wanted(&self) -> Wanted {
         let touches = self.tool.touches(&self.arguments, &self.info.ids.session);
-        wanted(&self.info, &self.verdict, touches)
+        let mut wanted = wanted(&self.info, &self.verdict, touches);
+        if self.tool.question(&self.arguments).is_some() {
+            // No answer is one for further questions.
+            wanted.rules.clear();
+            wanted.finds_answer_again = self.key.is_some();
+        }
+        wanted
     }
 
     /// A yes that was given before and covers the call.
@@ -212,9 +234,9 @@ impl Question {
         }
         let preview = self.preview().map_err(Stop::Refused)?;
         let cwd = self.asking.settings.cwd.of(session);
-        let digest = digest(self.tool.as_ref(), &self.arguments, session, &cwd)?;
+        let digest = digest(self.tool.as_ref(), &self.arguments, session, (&cwd, self.key.as_deref()))?;
         let shown = self.shown(preview);
-        let answer = approvals.ask(&wanted, |times| self.approval(&wanted, shown, digest, times));
+        let answer = approvals.ask(&wanted, |now| self.approval(&wanted, shown, digest, now));
         Ok(answer?)
     }
 
@@ -241,8 +263,9 @@ impl Question {
         Shown { arguments, preview, unhidden }
     }
 
-    fn approval(&self, wanted: &Wanted, shown: Shown, digest: String, times: Times) -> Approval {
+    fn approval(&self, wanted: &Wanted, shown: Shown, digest: String, created_at_ms: i64) -> Approval {
         let ids = &self.info.ids;
+        let question = self.tool.question(&Value::Object(shown.arguments.clone()));
         Approval {
             id: EventId::new(),
             state: ApprovalState::Pending,
@@ -263,8 +286,9 @@ impl Question {
             circumstances: wanted.circumstances.clone(),
             is_scheduled: wanted.is_scheduled,
             digest,
-            created_at_ms: times.created_at_ms,
-            expires_at_ms: times.expires_at_ms,
+            question,
+            created_at_ms,
+            expires_at_ms: created_at_ms,
             decision: None,
         }
     }
@@ -284,6 +308,7 @@ impl Question {
             policy: Arc::clone(&settings.policy),
             below: None,
             attachment: None,
+            answer: None,
         };
         self.tool.preview(&self.arguments, &trial)
     }
@@ -314,7 +339,8 @@ pub(super) fn take_permit(
     }
     match permit {
         Permit::Single(id) => {
-            let digest = digest(tool.as_ref(), arguments, &ids.session, &settings.cwd.of(&ids.session))?;
+            let bound_to = (settings.cwd.of(&ids.session), call.question_key());
+            let digest = digest(tool.as_ref(), arguments, &ids.session, (&bound_to.0, bound_to.1))?;
             approvals.take_single(id, &digest, ids)
         }
         Permit::Lasting(_) => {
@@ -334,6 +360,15 @@ fn wanted(info: &CallInfo, verdict: &Verdict, touches: Touches) -> Wanted {
         is_scheduled: info.is_scheduled,
         circumstances: touches.circumstances.iter().map(|special| special.name().to_owned()).collect(),
         hosts: touches.reached(),
+        finds_answer_again: false,
+    }
+}
+
+/// What a person has answered to the question of a call with this permit.
+pub(super) fn answer(settings: &RunnerSettings, permit: Option<&Permit>) -> Option<PersonAnswer> {
+    match (&settings.approvals, permit?) {
+        (Some(approvals), Permit::Single(id)) => approvals.get(id)?.person_answer(),
+        (_, Permit::Single(_) | Permit::Lasting(_)) => None,
     }
 }
 
@@ -360,19 +395,22 @@ pub(super) fn denied_by_rule(tool: &str, verdict: &Verdict) -> ToolError {
 }
 
 /// Binds a decision: it changes with everything that a person was shown, and with each file that is named.
+/// The answer to a question is for the call with its idempotency key: a model may ask the same again.
 fn digest(
     tool: &dyn AnyTool,
     arguments: &Value,
     session: &SessionId,
-    cwd: &str,
+    (cwd, question_key): (&str, Option<&str>),
 ) -> Result<String, ToolError> {
     let files = tool.named_files(arguments, session)?;
     let name = &tool.spec().name;
+    let mut all =
+        json!({"tool": name, "arguments": arguments, "session": session, "cwd": cwd, "files": files});
+    if let Some(key) = question_key {
+        all["key"] = key.into();
+    }
     let mut text = String::new();
-    canonical(
-        &json!({"tool": name, "arguments": arguments, "session": session, "cwd": cwd, "files": files}),
-        &mut text,
-    );
+    canonical(&all, &mut text);
     Ok(sha256(text.as_bytes()))
 }
 

@@ -124,6 +124,16 @@ impl PendingCall {
         Caller::of(self.token_sha256.as_deref())
     }
 
+    /// Whether its result is the answer of a person.
+    pub(super) fn asks_question(&self) -> bool {
+        self.parts().is_ok_and(|(tool, arguments)| tool.question(arguments).is_some())
+    }
+
+    /// The idempotency key of a call that asks a question: it finds the answer again.
+    pub(super) fn question_key(&self) -> Option<&str> {
+        self.idempotency_key.as_deref().filter(|_| self.asks_question())
+    }
+
     /// The tool and its arguments, or the error of the first that is missing.
     pub(super) fn parts(&self) -> Result<(&Arc<dyn AnyTool>, &Value), ToolError> {
         let tool = self.tool.as_ref().map_err(Clone::clone)?;

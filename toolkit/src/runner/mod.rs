@@ -4,12 +4,12 @@
 //!
 //! 1. **known tool**: the registry has a tool of that name.
 //! 2. **enabled**: the operator has not disabled it.
-//! 3. **channel**: the tool works in chats of the session's channel.
+//! 3. **channel**: the tool works in chats of the session's channel, and what asks people has the supervisor.
 //! 4. **tool allow-list**: the skill that the task has read allows it.
 //! 5. **circuit**: the tool, or the machine that the call needs, has not failed repeatedly in this session.
 //! 6. **valid arguments**: the body fits the tool's schema.
 //! 7. **idempotency**: the call's key is new; a known key gets the first answer.
-//! 8. **policy**: the operator's rules allow it, or a person does.
+//! 8. **policy**: the operator's rules allow it, or a person does; a question of the call is answered.
 //! 9. **slot and deadline**: not too many calls are running.
 //!
 //! **Execute**: the start is recorded, and only then the tool runs, within its deadline, on a thread that may
@@ -209,6 +209,7 @@ impl Runner {
     }
 
     fn run_tool(&self, call: PendingCall) -> Outcome<Data> {
+        let answer = asking::answer(&self.settings, call.permit.as_ref());
         let PendingCall {
             info,
             tool,
@@ -235,6 +236,7 @@ impl Runner {
             below: tool.below(&policy, &arguments, &info.ids.session, caller),
             policy,
             attachment,
+            answer,
         };
         let success = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &context)))
             .unwrap_or_else(|panic| Err(internal(&info, panic_text(panic.as_ref())).into()))?;

@@ -1,6 +1,7 @@
 //! The question about a call: put to the person who holds the conversation, or how to answer it from another
 //! terminal.
 
+use protocol::question::Question;
 use protocol::{EventId, visible};
 use serde_json::{Value, json};
 use texts::Language;
@@ -33,9 +34,12 @@ pub(super) fn put(
         return Ok(());
     }
     print(&visible::escaped(&words::described(&approval)));
-    let Some(decision) = answer(lines, &approval)? else {
-        let short = short(id);
-        print_error(&format!("It waits: `supervisor approve {short}`, or deny {short}."));
+    let decision = match &approval.question {
+        Some(question) => answered(lines, question)?,
+        None => decided(lines, &approval)?,
+    };
+    let Some(decision) = decision else {
+        print_error(&how_later(id, &approval));
         return Ok(());
     };
     match runtime.block_on(client.send::<Approval>(client.post(&path).json(&decision))) {
@@ -54,6 +58,11 @@ pub(super) async fn how_to_answer(client: &ControlClient, id: &EventId, others: 
     let reason = approval.as_ref().map_or("", |approval| approval.reason.trim());
     let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
     let short = short(id);
+    if let Ok(Approval { question: Some(_), .. }) = &approval {
+        let question = approval.as_ref().map(words::described).unwrap_or_default();
+        let text = format!("{question}\nAnswer with `supervisor answer {short} ANSWER`.");
+        return visible::escaped(&text).into_owned();
+    }
     let asked = match others {
         Some(true) => " The approvers were asked in their chats.",
         Some(false) => " Nobody was asked: no chat has an approver, and this is no conversation.",
@@ -79,8 +88,33 @@ fn short(id: &EventId) -> &str {
     &id.as_str()[id.as_str().len().saturating_sub(8)..]
 }
 
+/// What somebody reads who leaves the decision to later.
+fn how_later(id: &EventId, approval: &Approval) -> String {
+    let short = short(id);
+    match approval.question {
+        Some(_) => format!("It waits: `supervisor answer {short} ANSWER`."),
+        None => format!("It waits: `supervisor approve {short}`, or deny {short}."),
+    }
+}
+
+/// The answer to a question as the control port takes it; none if somebody does not want to answer.
+fn answered(lines: &mut Lines<'_>, question: &Question) -> Result<Option<Value>, CommandError> {
+    let prompt = match (question.options.is_empty(), question.takes_text) {
+        (true, _) => "Your answer: ",
+        (false, true) => "A number, or another answer: ",
+        (false, false) => "A number: ",
+    };
+    loop {
+        let Some(given) = lines.ask(prompt)? else { return Ok(None) };
+        match question.answer_of(&given) {
+            Some(answer) => return Ok(Some(json!({"decision": "grant", "answer": answer, "by": WHO}))),
+            None => print_error("Answer with one of the numbers. Ctrl-D leaves the question for later."),
+        }
+    }
+}
+
 /// The decision as the control port takes it; none if somebody does not want to decide.
-fn answer(lines: &mut Lines<'_>, approval: &Approval) -> Result<Option<Value>, CommandError> {
+fn decided(lines: &mut Lines<'_>, approval: &Approval) -> Result<Option<Value>, CommandError> {
     let named = |choice: Choice| match choice {
         Choice::Once => "[o]nce",
         Choice::Task => "this [t]ask",

@@ -34,7 +34,7 @@ impl NewDecision {
         serde_json::from_value(Value::Object(fields)).map_err(|error| {
             invalid(format!("The decision is not understood: {error}.")).with_hint(
                 "Send {\"decision\": \"grant\" or \"deny\", \"scope\": \"call\", \"task\" or \"chat\", \
-                 \"until_ms\", \"reason\", \"by\"}.",
+                 \"until_ms\", \"reason\", \"by\", \"answer\"}.",
             )
         })
     }
@@ -59,11 +59,19 @@ fn decided_before(approval: &Approval) -> Envelope {
     let what = match &approval.decision {
         Some(decision) => {
             let by = decision.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+            if let Some(answer) = &decision.answer {
+                let words = format!("It was answered before{by}: {}.", elide(answer, 60));
+                return decided_as(approval, words);
+            }
             let decision = serde_json::to_value(decision.decision).unwrap_or_default();
             format!("It was decided before{by}: {}.", decision.as_str().unwrap_or_default())
         }
         None => "It has expired.".to_owned(),
     };
+    decided_as(approval, what)
+}
+
+fn decided_as(approval: &Approval, what: String) -> Envelope {
     let mut envelope = refusal("", ToolError::new(ErrorCode::ApprovalDecided, what));
     envelope.meta.data = Data::of(approval);
     envelope

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::approval::{ApprovalDecision, ApprovalScope};
+use protocol::question::{MAX_ANSWER_CHARS, Question};
 use protocol::{ErrorCode, EventId, Risk, SessionId, TaskId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::{KEEP, Unhidden, millis};
 use crate::policy::AskingRule;
+use crate::tool::PersonAnswer;
 use redaction::HIDDEN;
 
 /// For how long a chat can be given a tool at most.
@@ -99,6 +101,9 @@ pub struct Approval {
     /// Whether a schedule began the call's task, so that no person asks for it now.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_scheduled: bool,
+    /// What the call asks, if the answer is its result; a yes then has an `answer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// What `arguments` and `preview` hide.
     #[serde(skip)]
     pub(crate) unhidden: Unhidden,
@@ -126,6 +131,8 @@ pub(crate) struct Wanted {
     pub(crate) hosts: Vec<String>,
     pub(crate) is_scheduled: bool,
     pub(crate) circumstances: Vec<String>,
+    /// Whether it asks a question with an idempotency key, which finds the answer for as long as it is kept.
+    pub(crate) finds_answer_again: bool,
 }
 
 /// The decision, and who made it.
@@ -144,6 +151,9 @@ pub struct Decided {
     /// Who decided, as the request names them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by: Option<String>,
+    /// The answer to the call's question: one of its options, or a text.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answer: Option<String>,
     /// When, in milliseconds since the Unix epoch.
     pub decided_at_ms: i64,
 }
@@ -167,6 +177,10 @@ pub struct NewDecision {
     /// Who decides.
     #[serde(default)]
     pub by: Option<String>,
+    /// With a yes to a call that asks a question: the answer, at most 4096 characters. An option's number,
+    /// counted from 1, is that option.
+    #[serde(default)]
+    pub answer: Option<String>,
 }
 
 impl Approval {
@@ -197,6 +211,12 @@ impl Approval {
     /// Whether a yes holds.
     pub(super) fn holds_at(&self, now: i64) -> bool {
         self.state == ApprovalState::Granted && now < self.expires_at_ms
+    }
+
+    /// Whether it asked a question whose call may have its answer, or that nobody answered: that a call has
+    /// read.
+    pub(super) fn has_ended_question(&self) -> bool {
+        self.question.is_some() && matches!(self.state, ApprovalState::Used | ApprovalState::Expired)
     }
 
     /// Whether it ends now.
@@ -242,7 +262,8 @@ impl Approval {
 
     /// The approval with a decision; `timeout` is how long an answer waits for its call.
     pub(super) fn decided(&self, new: NewDecision, now: i64, timeout: i64) -> Result<Self, String> {
-        let NewDecision { decision, scope, until_ms, reason, by } = new;
+        let answer = self.answer(&new)?;
+        let NewDecision { decision, scope, until_ms, reason, by, .. } = new;
         let is_grant = decision == ApprovalDecision::Grant;
         if !is_grant && scope != ApprovalScope::Call {
             return Err("A denial has the scope `call`.".to_owned());
@@ -272,17 +293,46 @@ impl Approval {
             }
         }
         let expires_at_ms = match scope {
-            ApprovalScope::Call => now.saturating_add(timeout),
-            ApprovalScope::Task => now.saturating_add(millis(KEEP)),
+            ApprovalScope::Call if answer.is_none() => now.saturating_add(timeout),
+            ApprovalScope::Call | ApprovalScope::Task => now.saturating_add(millis(KEEP)),
             ApprovalScope::Chat => until_ms.unwrap_or(now),
         };
         Ok(Self {
             state: if is_grant { ApprovalState::Granted } else { ApprovalState::Denied },
             expires_at_ms,
             unhidden: Unhidden::default(),
-            decision: Some(Decided { decision, scope, until_ms, reason, by, decided_at_ms: now }),
+            decision: Some(Decided { decision, scope, until_ms, reason, by, answer, decided_at_ms: now }),
             ..self.clone()
         })
+    }
+
+    /// The answer of a decision: there is one exactly if the call asks a question and it is a yes.
+    fn answer(&self, new: &NewDecision) -> Result<Option<String>, String> {
+        let is_grant = new.decision == ApprovalDecision::Grant;
+        let (question, text) = match (&self.question, &new.answer) {
+            (Some(question), Some(text)) if is_grant => (question, text),
+            (Some(_), None) if is_grant => {
+                return Err("The call asks a question: a yes to it has an `answer`.".to_owned());
+            }
+            (_, None) => return Ok(None),
+            (_, Some(_)) => return Err("`answer` is for a yes to a call that asks a question.".to_owned()),
+        };
+        if text.chars().count() > MAX_ANSWER_CHARS {
+            return Err(format!("`answer` has more than {MAX_ANSWER_CHARS} characters."));
+        }
+        let refused = || match question.options.as_slice() {
+            [] => "`answer` is empty.".to_owned(),
+            options => format!("`answer` must be one of {options:?}, or its number."),
+        };
+        question.answer_of(text).map(Some).ok_or_else(refused)
+    }
+
+    /// What a person answered to the call's question, if somebody did.
+    pub(crate) fn person_answer(&self) -> Option<PersonAnswer> {
+        let (question, decision) = (self.question.as_ref()?, self.decision.as_ref()?);
+        let text = decision.answer.clone()?;
+        let option = question.options.iter().position(|option| *option == text);
+        Some(PersonAnswer { text, option, by: decision.by.clone() })
     }
 }
 

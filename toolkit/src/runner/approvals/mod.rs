@@ -93,6 +93,7 @@ pub struct Approvals {
     store: Store,
     recorder: Arc<dyn Recorder>,
     timeout: Duration,
+    question_timeout: Duration,
     all: Mutex<BTreeMap<EventId, Arc<Approval>>>,
     /// Those whose last record a kill may have prevented, each with the ID of that record.
     owed: Mutex<Vec<(Arc<Approval>, EventId)>>,
@@ -109,8 +110,14 @@ impl std::fmt::Debug for Approvals {
 
 impl Approvals {
     /// The approvals that are kept in a directory, which is made when it is missing. A request waits for as
-    /// long as `timeout`, and so long a yes waits for its call.
-    pub fn open(directory: &Path, recorder: Arc<dyn Recorder>, timeout: Duration) -> io::Result<Self> {
+    /// long as `timeout`, and so long a yes waits for its call; a question waits as long as
+    /// `question_timeout`.
+    pub fn open(
+        directory: &Path,
+        recorder: Arc<dyn Recorder>,
+        timeout: Duration,
+        question_timeout: Duration,
+    ) -> io::Result<Self> {
         let store = Store::open(directory)?;
         let stored = store.read_all()?;
         let (mut all, mut owed) = (BTreeMap::new(), Vec::new());
@@ -122,7 +129,7 @@ impl Approvals {
         let (changed, changes) = (watch::Sender::new(()), broadcast::Sender::new(256));
         let closing = watch::Sender::new(false);
         let (all, owed) = (Mutex::new(all), Mutex::new(owed));
-        Ok(Self { store, recorder, timeout, all, owed, changed, closing, changes })
+        Ok(Self { store, recorder, timeout, question_timeout, all, owed, changed, closing, changes })
     }
 
     /// All approvals, the oldest first.
@@ -173,16 +180,18 @@ impl Approvals {
         lasting(&all, wanted, now).map(Permit::Lasting)
     }
 
-    /// The decision about a call; asks for one if there is no request for it yet.
+    /// The decision about a call; asks for one if there is no request for it yet. `new` gets the time of the
+    /// request, and what it returns need not say when it ends.
     pub(crate) fn ask(
         &self,
         wanted: &Wanted,
-        new: impl FnOnce(Times) -> Approval,
+        new: impl FnOnce(i64) -> Approval,
     ) -> Result<Answer, ToolError> {
         let now = now_ms();
         self.expire(now).map_err(|error| not_stored(&error))?;
-        let expires_at_ms = now.saturating_add(millis(self.timeout));
-        let asked = new(Times { created_at_ms: now, expires_at_ms });
+        let mut asked = new(now);
+        let timeout = if asked.question.is_some() { self.question_timeout } else { self.timeout };
+        asked.expires_at_ms = now.saturating_add(millis(timeout));
         let mut all = locked(&self.all);
         if let Some(known) = known(&all, &asked, wanted, now) {
             return Ok(match known {
@@ -232,8 +241,13 @@ impl Approvals {
     /// afterwards.
     pub(crate) fn take_single(&self, id: &EventId, digest: &str, call: &CallIds) -> Result<(), ToolError> {
         let mut all = locked(&self.all);
-        let known = all.get(id).filter(|known| known.holds_at(now_ms()) && known.digest == digest);
-        let Some(known) = known else { return Err(no_longer()) };
+        let Some(known) = all.get(id).filter(|known| known.digest == digest) else { return Err(no_longer()) };
+        if known.has_ended_question() {
+            return Ok(());
+        }
+        if !known.holds_at(now_ms()) {
+            return Err(no_longer());
+        }
         let used = Arc::new(Approval { state: ApprovalState::Used, ..Approval::clone(known) });
         self.store.write(&used, None).map_err(|error| not_stored(&error))?;
         all.insert(id.clone(), Arc::clone(&used));
@@ -343,6 +357,11 @@ fn known(
             ApprovalState::Granted if known.holds_at(now) => {
                 Answer::Granted(Permit::Single(known.id.clone()))
             }
+            ApprovalState::Used | ApprovalState::Expired
+                if wanted.finds_answer_again && known.has_ended_question() =>
+            {
+                Answer::Granted(Permit::Single(known.id.clone()))
+            }
             ApprovalState::Denied if now < known.expires_at_ms => Answer::Denied(Arc::clone(known)),
             ApprovalState::Pending => Answer::Pending(Arc::clone(known)),
             _ => return None,
@@ -359,6 +378,9 @@ fn known(
 
 /// The approvals for a task or chat that cover a call: for each rule that asks one that answers it.
 fn lasting(all: &BTreeMap<EventId, Arc<Approval>>, wanted: &Wanted, now: i64) -> Option<Vec<EventId>> {
+    if wanted.rules.is_empty() {
+        return None;
+    }
     let answering = |rule: &AskingRule| {
         let mut newest = all.values().rev();
         let known = newest.find(|known| rule.can_last && known.answers(rule, wanted, now))?;
@@ -368,13 +390,6 @@ fn lasting(all: &BTreeMap<EventId, Arc<Approval>>, wanted: &Wanted, now: i64) ->
     ids.sort_unstable();
     ids.dedup();
     Some(ids)
-}
-
-/// When a request begins and ends.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Times {
-    pub(crate) created_at_ms: i64,
-    pub(crate) expires_at_ms: i64,
 }
 
 /// The record of an approval's state.
@@ -390,6 +405,7 @@ fn record_of(approval: &Approval) -> RecordBody {
             until_ms: decision.until_ms,
             reason: decision.reason.clone(),
             by: decision.by.clone(),
+            answer: decision.answer.clone(),
             session,
         }),
         (ApprovalState::Denied, Some(decision)) => RecordBody::ApprovalDenied(ApprovalDenied {

@@ -41,11 +41,11 @@ impl Recorder for Mortal {
 }
 
 /// A call of `bash` that a rule asks about.
-fn asked(times: Times) -> Approval {
+fn asked(now: i64) -> Approval {
     from_value(json!({
         "id": EventId::new(), "state": "pending", "tool": "bash", "risk": "medium", "arguments": {},
         "preview": "touch x", "reason": "", "rule": "", "session": "s", "task_id": null, "token": "caller",
-        "digest": "d", "created_at_ms": times.created_at_ms, "expires_at_ms": times.expires_at_ms,
+        "digest": "d", "created_at_ms": now, "expires_at_ms": now,
     }))
     .expect("an approval")
 }
@@ -62,6 +62,7 @@ fn wanted() -> Wanted {
         hosts: Vec::new(),
         is_scheduled: false,
         circumstances: Vec::new(),
+        finds_answer_again: false,
     }
 }
 
@@ -70,7 +71,7 @@ fn a_kill_between_a_state_and_its_record_leaves_no_state_without_one() {
     let directory = tempfile::tempdir().expect("a directory");
     let recorder = Arc::new(Mortal::default());
     let open = |timeout| {
-        Approvals::open(directory.path(), Arc::clone(&recorder) as Arc<dyn Recorder>, timeout)
+        Approvals::open(directory.path(), Arc::clone(&recorder) as Arc<dyn Recorder>, timeout, timeout)
             .expect("approvals")
     };
     let killed_in = |step: &dyn Fn()| {

@@ -1,5 +1,5 @@
 //! The tool works in the session of the call: one that acts on a chat needs a chat of its channel, and the
-//! supervisor.
+//! supervisor, and so does one that asks people.
 
 use protocol::{ErrorCode, ToolError};
 
@@ -14,19 +14,18 @@ impl Guard for OfChannel {
     }
 
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
-        let Some((tool, channel)) = call.tool.as_ref().ok().and_then(|tool| Some((tool, tool.channel()?)))
-        else {
+        let Ok(tool) = &call.tool else { return Ok(()).into() };
+        let channel = tool.channel();
+        if channel.is_none() && !call.asks_question() {
             return Ok(()).into();
-        };
+        }
         let (name, session) = (&call.info.tool, &call.info.ids.session);
         if !tool.is_offered() {
             let message = format!("`{name}` needs the supervisor, and this tool server runs without one.");
             let hint = "Continue without it. The operator can start the tool server with `supervisor run`.";
             return Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)).into();
         }
-        if session.is_of(channel) {
-            return Ok(()).into();
-        }
+        let Some(channel) = channel.filter(|channel| !session.is_of(channel)) else { return Ok(()).into() };
         let message =
             format!("`{name}` works in chats of {channel} only, and this is the session {session}.");
         let hint = "Continue without it: the reply reaches the user in this chat.";

@@ -17,7 +17,8 @@ use super::claim::{Keys, storage_failed};
 use super::{Check, Guard};
 use crate::runner::call::PendingCall;
 
-/// The guard. Keys of read-only tools are ignored.
+/// The guard. Keys of read-only tools are ignored; that of a question is kept with it, and its call only
+/// reads the answer.
 pub(super) struct Idempotency(Option<Arc<Keys>>);
 
 impl Idempotency {
@@ -34,7 +35,10 @@ impl Guard for Idempotency {
 
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let acts = call.tool.as_ref().is_ok_and(|tool| !tool.spec().annotations.read_only);
-        let Some(key) = call.idempotency_key.take().filter(|_| acts) else { return Ok(()).into() };
+        if !acts || call.asks_question() {
+            return Ok(()).into();
+        }
+        let Some(key) = call.idempotency_key.take() else { return Ok(()).into() };
         let Some(keys) = self.0.clone() else {
             let message = "No answers are kept here, so a call with an Idempotency-Key is not run.";
             return Err(ToolError::new(ErrorCode::InvalidArgument, message)).into();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use protocol::{ErrorCode, ToolError};
 
 use super::{Check, Guard};
-use crate::policy::{Decision, Policy};
+use crate::policy::{Decision, Policy, Verdict};
 use crate::runner::asking::{Asking, denied_by_rule};
 use crate::runner::call::PendingCall;
 use crate::runner::quick::{self, SharedQuickCalls};
@@ -31,7 +31,7 @@ impl Guard for Rules {
         let (session, caller) = (&call.info.ids.session, call.caller());
         if !self.policy.looks_at_touches(&call.info.tool) {
             let verdict = tool.verdict(&self.policy, arguments, session, caller);
-            return match verdict.decision {
+            return match what_follows(&verdict, call) {
                 Decision::Allow => Ok(()).into(),
                 Decision::Deny => Err(denied_by_rule(&call.info.tool, &verdict)).into(),
                 Decision::Ask => Check::Wait(Box::pin(self.asking.ask(call, verdict))),
@@ -52,11 +52,16 @@ impl Guard for Rules {
                 tracing::error!(%error, "the policy could not be applied");
                 ToolError::new(ErrorCode::Internal, "The policy could not be applied; the call was not run.")
             })?;
-            match verdict.decision {
+            match what_follows(&verdict, call) {
                 Decision::Allow => Ok(()),
                 Decision::Deny => Err(Stop::from(denied_by_rule(&call.info.tool, &verdict))),
                 Decision::Ask => self.asking.ask(call, verdict).await,
             }
         }))
     }
+}
+
+/// A person is asked the question of a call that the rules allow, and no other.
+fn what_follows(verdict: &Verdict, call: &PendingCall) -> Decision {
+    if verdict.decision != Decision::Deny && call.asks_question() { Decision::Ask } else { verdict.decision }
 }
