@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{MessageId, PersonId, ReplyFormat};
-use texts::Text;
+use texts::{Language, Text};
 use tokio_util::sync::CancellationToken;
 
 pub use access::{Access, Audience};
@@ -71,8 +71,9 @@ pub trait Channel: Send + Sync {
         Box::pin(std::future::ready(Err(NoDownload::Never("The channel has no files.".to_owned()))))
     }
 
-    /// The messages that a reply is sent as, in order; `format` says how it is written.
-    fn decorate(&self, reply: &str, format: ReplyFormat) -> Vec<Content>;
+    /// The messages that a reply is sent as, in order; `format` says how it is written, and `language` is
+    /// that of the chat.
+    fn decorate(&self, reply: &str, format: ReplyFormat, language: Language) -> Vec<Content>;
 
     /// Checks a message that somebody wants to send to a chat, and returns the messages that it is sent as.
     fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection>;

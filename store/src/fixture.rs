@@ -66,7 +66,7 @@ impl Channel for Local {
         Box::pin(stop.cancelled_owned())
     }
 
-    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
+    fn decorate(&self, reply: &str, _: ReplyFormat, _: Language) -> Vec<Content> {
         vec![Content::Text(reply.to_owned())]
     }
 

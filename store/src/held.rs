@@ -47,7 +47,7 @@ pub fn hold(
     if let (Some(channel), Delivery::Push) = (channel, delivery) {
         let kept = Text::LimitKept.to(language);
         let text = Text::Sentences { first: &used_up, second: &kept }.to(language);
-        let contents = channel.decorate(&text, ReplyFormat::Plain);
+        let contents = channel.decorate(&text, ReplyFormat::Plain, language);
         outbox::queue(connection, None, &task.chat, contents, delivery, None)?;
     }
     Ok(())

@@ -49,10 +49,11 @@ pub(crate) fn queue_reply(
 ) -> Result<(), StoreError> {
     let Reply { task, chat, text, format } = *reply;
     // No channel accepts an empty message.
-    let empty = Text::EmptyReply.to(languages::of(connection, chat)?);
+    let language = languages::of(connection, chat)?;
+    let empty = Text::EmptyReply.to(language);
     let text = if text.trim().is_empty() { &empty } else { text };
     let (contents, delivery) = match channels.get(&chat.channel) {
-        Some(channel) => (channel.decorate(text, format), channel.delivery()),
+        Some(channel) => (channel.decorate(text, format, language), channel.delivery()),
         // Kept whole for a program that has this channel.
         None => (vec![Content::Text(text.to_owned())], Delivery::Off),
     };

@@ -91,7 +91,7 @@ impl FileRequests {
                 Kind::Undo => undo(&store, &undoer, &request.path, language).await.map(Content::Text),
             };
             let content = content.unwrap_or_else(Content::Text);
-            if let Err(error) = queue(&store, &channels, request, content).await {
+            if let Err(error) = queue(&store, &channels, request, (content, language)).await {
                 tracing::error!(%error, "could not store the answer to a command");
             }
             task
@@ -103,11 +103,11 @@ async fn queue(
     store: &Store,
     channels: &Channels,
     request: FileRequest,
-    content: Content,
+    (content, language): (Content, Language),
 ) -> Result<(), StoreError> {
     let Some(channel) = channels.get(&request.chat.channel) else { return Ok(()) };
     let contents = match content {
-        Content::Text(text) => channel.decorate(&text, ReplyFormat::Plain),
+        Content::Text(text) => channel.decorate(&text, ReplyFormat::Plain, language),
         other => vec![other],
     };
     let delivery = channel.delivery();

@@ -38,6 +38,7 @@ use channel::{
 use protocol::{PersonId, ReplyFormat};
 use teloxide::payloads::{AnswerCallbackQuery, AnswerCallbackQuerySetters as _, EditMessageReplyMarkup};
 use teloxide::types::CallbackQueryId;
+use texts::Language;
 use tokio_util::sync::CancellationToken;
 
 use administrators::Administrators;
@@ -162,8 +163,8 @@ impl Channel for Telegram {
         })
     }
 
-    fn decorate(&self, reply: &str, format: ReplyFormat) -> Vec<Content> {
-        split::reply(reply, format)
+    fn decorate(&self, reply: &str, format: ReplyFormat, language: Language) -> Vec<Content> {
+        split::reply(reply, format, language)
     }
 
     /// Rejects what Telegram would refuse, while somebody can still correct it. The bot writes to no chat

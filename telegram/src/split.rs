@@ -9,6 +9,7 @@
 use channel::content::{Content, File, FileBody};
 use channel::formatting::{self, Entity, FormattedText, Span, Style, StyledText, units};
 use protocol::ReplyFormat;
+use texts::{Language, Text};
 use unicode_segmentation::GraphemeCursor;
 
 /// The most UTF-16 units of one message.
@@ -23,19 +24,19 @@ const LEAST_FILL: usize = 4;
 const MAX_MESSAGES: usize = 8;
 
 /// What a reply is sent as.
-pub(super) fn reply(text: &str, format: ReplyFormat) -> Vec<Content> {
+pub(super) fn reply(text: &str, format: ReplyFormat, language: Language) -> Vec<Content> {
     let styled = match format {
         ReplyFormat::Markdown => formatting::render(text),
         ReplyFormat::Plain => StyledText::plain(text),
     };
     let mut messages = divide(&styled, MAX_UNITS);
-    let of = messages.len();
-    if of <= MAX_MESSAGES {
+    if messages.len() <= MAX_MESSAGES {
         return messages.into_iter().map(content).collect();
     }
+    let whole = Text::WholeAnswer { messages: i64::try_from(messages.len()).unwrap_or(i64::MAX) };
     let file = File {
         name: "answer.md".to_owned(),
-        caption: FormattedText::plain(format!("The whole answer; as text it would be {of} messages.")),
+        caption: FormattedText::plain(whole.to(language)),
         body: FileBody::Bytes(text.as_bytes().to_vec()),
     };
     vec![content(messages.swap_remove(0)), Content::Document(file)]
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn a_very_long_reply_is_sent_as_its_beginning_and_a_file_with_the_whole() {
         let whole = "a **line** of an endless answer\n".repeat(2000);
-        match reply(&whole, ReplyFormat::Markdown).as_slice() {
+        match reply(&whole, ReplyFormat::Markdown, Language::English).as_slice() {
             [Content::Formatted(first), Content::Document(file)] => {
                 assert!(first.text.starts_with("a line of") && file.body == FileBody::Bytes(whole.into()));
             }
@@ -234,6 +235,6 @@ mod tests {
     #[test]
     fn a_plain_reply_is_shown_character_by_character() {
         let text = "__init__.py *.rs <b> [a](b)";
-        assert_eq!(reply(text, ReplyFormat::Plain), [Content::Text(text.to_owned())]);
+        assert_eq!(reply(text, ReplyFormat::Plain, Language::English), [Content::Text(text.to_owned())]);
     }
 }

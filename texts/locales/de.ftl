@@ -316,6 +316,7 @@ FileTooManyMegabytes = Die Größe liegt über { $megabytes } MB.
 NotDoneByAccess = Nicht erledigt, weil der Bot nicht mehr für diesen Chat arbeitet: „{ $text }“, fällig am { $due }.
 NotDoneByAge = Nicht erledigt, weil mehr als einen Tag lang nichts lief: „{ $text }“, fällig am { $due }.
 EmptyReply = (Die Antwort ist leer.)
+WholeAnswer = Die ganze Antwort; als Text wären es { $messages } Nachrichten.
 CancelledBefore = Das wurde abgebrochen, bevor etwas geschah.
 CancelledAfter = Das wurde abgebrochen. Bis dahin aufgerufene Werkzeuge, alle davon: { $calls }.
 CancelledAfterLast = Das wurde abgebrochen. Bis dahin aufgerufene Werkzeuge, die letzten { $count } davon: { $calls }.

@@ -316,6 +316,7 @@ FileTooManyMegabytes = It has more than { $megabytes } MB.
 NotDoneByAccess = Not done, because the bot does not work for this chat any more: “{ $text }”, due on { $due }.
 NotDoneByAge = Not done, because nothing ran for more than a day: “{ $text }”, due on { $due }.
 EmptyReply = (The answer is empty.)
+WholeAnswer = The whole answer; as text it would be { $messages } messages.
 CancelledBefore = This was cancelled before anything was done.
 CancelledAfter = This was cancelled. Until then it had called tools, all of them: { $calls }.
 CancelledAfterLast = This was cancelled. Until then it had called tools, the last { $count } of them: { $calls }.

@@ -315,6 +315,7 @@ FileTooManyMegabytes = Tiene más de { $megabytes } MB.
 NotDoneByAccess = No se hizo, porque el bot ya no trabaja para este chat: «{ $text }», previsto para { $due }.
 NotDoneByAge = No se hizo, porque nada estuvo en marcha durante más de un día: «{ $text }», previsto para { $due }.
 EmptyReply = (La respuesta está vacía.)
+WholeAnswer = La respuesta completa; como texto serían { $messages } mensajes.
 CancelledBefore = Esto se canceló antes de hacer nada.
 CancelledAfter = Esto se canceló. Hasta entonces había llamado a herramientas, todas ellas: { $calls }.
 CancelledAfterLast = Esto se canceló. Hasta entonces había llamado a herramientas, las últimas { $count }: { $calls }.

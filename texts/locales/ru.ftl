@@ -335,6 +335,7 @@ FileTooManyMegabytes = Размер больше { $megabytes } МБ.
 NotDoneByAccess = Не сделано, потому что бот больше не работает для этого чата: «{ $text }», срок { $due }.
 NotDoneByAge = Не сделано, потому что бот не работал больше суток: «{ $text }», срок { $due }.
 EmptyReply = (Ответ пуст.)
+WholeAnswer = Ответ целиком; текстом он занял бы сообщений: { $messages }.
 CancelledBefore = Отменено, прежде чем что-либо было сделано.
 CancelledAfter = Отменено. До этого вызывались инструменты, вот все: { $calls }.
 CancelledAfterLast = Отменено. До этого вызывались инструменты, вот последние { $count }: { $calls }.

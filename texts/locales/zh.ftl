@@ -264,6 +264,7 @@ FileTooManyMegabytes = 它超过 { $megabytes } MB。
 NotDoneByAccess = 未执行，因为机器人不再为本聊天工作：“{ $text }”，原定 { $due }。
 NotDoneByAge = 未执行，因为停机超过一天：“{ $text }”，原定 { $due }。
 EmptyReply = （回答为空。）
+WholeAnswer = 完整的回答；作为文本会有 { $messages } 条消息。
 CancelledBefore = 在做任何事之前就已取消。
 CancelledAfter = 已取消。在此之前调用过工具，全部如下：{ $calls }。
 CancelledAfterLast = 已取消。在此之前调用过工具，最后 { $count } 次如下：{ $calls }。

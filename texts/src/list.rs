@@ -286,6 +286,7 @@ texts! {
     NotDoneByAccess { text: &'a str, due: &'a str },
     NotDoneByAge { text: &'a str, due: &'a str },
     EmptyReply,
+    WholeAnswer { messages: i64 },
     CancelledBefore,
     CancelledAfter { calls: &'a str },
     CancelledAfterLast { count: i64, calls: &'a str },

@@ -188,8 +188,7 @@ async fn read(request: RequestBuilder) -> Result<Outcome, reqwest::Error> {
     }
     let envelope: Value = answer.json().await.unwrap_or_default();
     let error = serde_json::from_value::<Envelope>(envelope).ok().and_then(|envelope| envelope.meta.error);
-    let words =
-        error.map_or_else(|| format!("The tool server answered with {status}."), |error| error.message);
+    let words = error.map_or_else(|| status.to_string(), |error| error.message);
     Ok(match status {
         StatusCode::NOT_FOUND => Outcome::Unknown,
         StatusCode::CONFLICT => Outcome::Before,

@@ -19,6 +19,7 @@ use protocol::{EventId, ReplyFormat, now_ms};
 use serde_json::{Value, json};
 use store::approvals::{Decision, keep};
 use store::fixture::Fixture;
+use texts::Language;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -147,7 +148,7 @@ impl Channel for Chats {
         Box::pin(std::future::ready(()))
     }
 
-    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
+    fn decorate(&self, reply: &str, _: ReplyFormat, _: Language) -> Vec<Content> {
         vec![Content::Text(reply.to_owned())]
     }
 

@@ -18,6 +18,7 @@ use protocol::hash::sha256;
 use protocol::{ErrorCode, EventId, MessageId, ReplyFormat, TaskId};
 use store::fixture::{CHANNEL, Fixture, incoming, test_chat};
 use store::inbox;
+use texts::Language;
 use tokio_util::sync::CancellationToken;
 
 use super::Effects;
@@ -44,7 +45,7 @@ impl Channel for Chats {
         Box::pin(std::future::ready(()))
     }
 
-    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
+    fn decorate(&self, reply: &str, _: ReplyFormat, _: Language) -> Vec<Content> {
         vec![Content::Text(reply.to_owned())]
     }
 

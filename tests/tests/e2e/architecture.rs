@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use harness::project_copy;
 
+mod chat_texts;
 mod circles;
 mod functions;
 

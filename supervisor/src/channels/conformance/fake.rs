@@ -14,6 +14,7 @@ use channel::{
     BacklogLimits, BoxFuture, Channel, ChannelName, Chat, Content, Delivery, Outgoing, Rejection, SendOutcome,
 };
 use protocol::{MessageId, Origin, ReplyFormat, Sender, now_ms};
+use texts::Language;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -127,7 +128,7 @@ impl Channel for Post {
         })
     }
 
-    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
+    fn decorate(&self, reply: &str, _: ReplyFormat, _: Language) -> Vec<Content> {
         reply.lines().map(|line| Content::Text(format!("» {line}"))).collect()
     }
 

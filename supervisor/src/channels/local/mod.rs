@@ -11,6 +11,7 @@ use axum::routing::{get, post};
 use channel::update_sink::UpdateSink;
 use channel::{Access, BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendOutcome};
 use protocol::ReplyFormat;
+use texts::Language;
 use tokio_util::sync::CancellationToken;
 
 use crate::control::Control;
@@ -48,7 +49,7 @@ impl Channel for Local {
     }
 
     /// A terminal shows Markdown as it is written.
-    fn decorate(&self, reply: &str, _: ReplyFormat) -> Vec<Content> {
+    fn decorate(&self, reply: &str, _: ReplyFormat, _: Language) -> Vec<Content> {
         vec![Content::Text(reply.to_owned())]
     }
 
