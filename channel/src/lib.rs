@@ -32,7 +32,7 @@ pub use chat::{ChannelName, Chat};
 pub use content::Content;
 use download::{Download, NoDownload};
 use reach::Reach;
-use sign::{Shown, Sign};
+use sign::{Shown, Sign, Stage};
 use update::PressAnswer;
 use update_sink::UpdateSink;
 
@@ -108,6 +108,16 @@ pub trait Channel: Send + Sync {
 
     /// Shows a sign of life, or tries to.
     fn show<'a>(&'a self, _chat_id: &'a str, _sign: &'a Sign) -> BoxFuture<'a, Shown> {
+        Box::pin(std::future::ready(Shown::Never))
+    }
+
+    /// Whether it shows in this chat how far the task of a message is.
+    fn shows_stages(&self, _chat_id: &str) -> bool {
+        false
+    }
+
+    /// Shows on a message how far its task is, or tries to.
+    fn show_stage<'a>(&'a self, _: &'a str, _: &'a MessageId, _: Stage) -> BoxFuture<'a, Shown> {
         Box::pin(std::future::ready(Shown::Never))
     }
 

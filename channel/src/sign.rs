@@ -69,3 +69,17 @@ pub enum Shown {
     /// It cannot be.
     Never,
 }
+
+/// How far the task of a message is, as its sender sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Nothing is shown.
+    Unseen,
+    /// It is stored, and waits or has just begun.
+    Seen,
+    /// It runs, or waits for a person.
+    Working,
+    Done,
+    /// It failed or was cancelled; the chat reads why.
+    Ended,
+}

@@ -69,6 +69,17 @@ pub enum GroupTrigger {
     All,
 }
 
+/// Where the bot reacts to the messages that it works for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reactions {
+    /// In private chats.
+    Private,
+    /// In groups as well.
+    All,
+    /// Nowhere.
+    Off,
+}
+
 /// The service behind web searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SearchService {
@@ -172,6 +183,11 @@ impl Words for GroupMembers {
 
 impl Words for GroupTrigger {
     const WORDS: &'static [(&'static str, Self)] = &[("mention", Self::Mention), ("all", Self::All)];
+}
+
+impl Words for Reactions {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("private", Self::Private), ("all", Self::All), ("off", Self::Off)];
 }
 
 impl Words for SearchService {

@@ -16,8 +16,8 @@ use url::Url;
 
 use crate::checks;
 use crate::choices::{
-    CommandNetwork, Division, Effort, GroupMembers, GroupTrigger, ModelProvider, PromptForm, SandboxMode,
-    SearchService, ToolProtocol, Words,
+    CommandNetwork, Division, Effort, GroupMembers, GroupTrigger, ModelProvider, PromptForm, Reactions,
+    SandboxMode, SearchService, ToolProtocol, Words,
 };
 use crate::language::Language;
 use crate::row::{FromSupervisor, Program, Readers, Row};
@@ -158,6 +158,10 @@ table! {
         milliseconds(0, 60_000),
         "what somebody sends with shorter pauses is one task, such as a long text in pieces; 0 makes each \
          message a task of its own ([messages that belong together](telegram.md#use-it))");
+    TELEGRAM_REACTIONS: Setting<Reactions> = ("AUTONOUS_TELEGRAM_REACTIONS", OWN, "private",
+        choice(Reactions::WORDS),
+        "where the bot shows by a reaction how far a message is ([reactions](telegram.md#use-it)): in \
+         private chats, in all, or nowhere");
     TG_PENDING_WINDOW_SECONDS: Setting<Duration> = ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", OWN, "600",
         seconds(0, 86_400),
         "messages older than this at the start are stored but not run");

@@ -51,6 +51,7 @@ pub mod requeue;
 pub mod resend;
 pub mod retention;
 pub mod schedules;
+pub mod stages;
 pub mod timing;
 pub mod tool_calls;
 pub mod usage;

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use process::Secret;
-use settings::choices::{GroupMembers, GroupTrigger};
+use settings::choices::{GroupMembers, GroupTrigger, Reactions};
 use settings::language::Language;
 use settings::table::{
     APPROVERS, LANGUAGE, TELEGRAM_ALLOWED_CHATS, TELEGRAM_ALLOWED_USERS, TELEGRAM_API_URL,
-    TELEGRAM_GATHER_MS, TELEGRAM_GROUP_MEMBERS, TELEGRAM_GROUP_TRIGGER, TELEGRAM_TOKEN,
+    TELEGRAM_GATHER_MS, TELEGRAM_GROUP_MEMBERS, TELEGRAM_GROUP_TRIGGER, TELEGRAM_REACTIONS, TELEGRAM_TOKEN,
     TELEGRAM_WEBHOOK_LISTEN, TELEGRAM_WEBHOOK_URL, TG_PENDING_MAX_MESSAGES, TG_PENDING_WINDOW_SECONDS,
 };
 use settings::{SettingError, Source};
@@ -35,6 +35,8 @@ pub struct TelegramSettings {
     pub group_members: GroupMembers,
     /// Which messages of a group count.
     pub group_trigger: GroupTrigger,
+    /// Where it reacts to messages.
+    pub reactions: Reactions,
     /// How long a sender is quiet before what they sent is one task.
     pub gather: Duration,
     /// Older messages that waited at start are not run.
@@ -62,6 +64,7 @@ impl TelegramSettings {
             approvers: APPROVERS.read(source)?.map(|people| people.into_iter().collect()),
             group_members: TELEGRAM_GROUP_MEMBERS.read(source)?,
             group_trigger: TELEGRAM_GROUP_TRIGGER.read(source)?,
+            reactions: TELEGRAM_REACTIONS.read(source)?,
             gather: TELEGRAM_GATHER_MS.read(source)?,
             pending_window: TG_PENDING_WINDOW_SECONDS.read(source)?,
             pending_max: TG_PENDING_MAX_MESSAGES.read(source)?,

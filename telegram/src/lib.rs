@@ -28,14 +28,15 @@ use channel::content::StoredFiles;
 use channel::download::{Download, NoDownload};
 use channel::formatting::{FormattedText, units};
 use channel::reach::Reach;
-use channel::sign::{Shown, Sign};
+use channel::sign::{Shown, Sign, Stage};
 use channel::update::PressAnswer;
 use channel::update_sink::UpdateSink;
 use channel::{
     BacklogLimits, BoxFuture, Channel, ChannelName, Content, Delivery, Described, Outgoing, Rejection,
     SendLimits, SendOutcome,
 };
-use protocol::{PersonId, ReplyFormat};
+use protocol::{MessageId, PersonId, ReplyFormat};
+use settings::choices::Reactions;
 use teloxide::payloads::{AnswerCallbackQuery, AnswerCallbackQuerySetters as _, EditMessageReplyMarkup};
 use teloxide::types::CallbackQueryId;
 use texts::Language;
@@ -220,6 +221,28 @@ impl Channel for Telegram {
         Box::pin(async move {
             match (&self.bot, chat_id.parse()) {
                 (Some(Bot { api, .. }), Ok(place)) => signs::show(api, place, sign).await,
+                _ => Shown::Never,
+            }
+        })
+    }
+
+    fn shows_stages(&self, chat_id: &str) -> bool {
+        match self.bot.as_ref().map(|bot| bot.settings.reactions) {
+            Some(Reactions::All) => true,
+            Some(Reactions::Private) => !self.access.is_group(chat_id),
+            Some(Reactions::Off) | None => false,
+        }
+    }
+
+    fn show_stage<'a>(
+        &'a self,
+        chat_id: &'a str,
+        message: &'a MessageId,
+        stage: Stage,
+    ) -> BoxFuture<'a, Shown> {
+        Box::pin(async move {
+            match (&self.bot, chat_id.parse()) {
+                (Some(Bot { api, .. }), Ok(place)) => signs::react(api, place, message, stage).await,
                 _ => Shown::Never,
             }
         })

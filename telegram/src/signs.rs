@@ -4,16 +4,18 @@
 use std::time::Duration;
 
 use channel::formatting::Entity;
-use channel::sign::{Draft, Lost, Progress, Shown, Sign};
+use channel::sign::{Draft, Lost, Progress, Shown, Sign, Stage};
 use protocol::MessageId;
 use serde::Serialize;
 use serde_json::Value;
 use teloxide::payloads::{
     DeleteMessage, EditMessageReplyMarkup, EditMessageReplyMarkupSetters as _, SendChatAction,
-    SendChatActionSetters as _,
+    SendChatActionSetters as _, SetMessageReaction, SetMessageReactionSetters as _,
 };
 use teloxide::requests::Payload;
-use teloxide::types::{self, ChatAction, ChatId, InlineKeyboardMarkup, LinkPreviewOptions, ThreadId};
+use teloxide::types::{
+    self, ChatAction, ChatId, InlineKeyboardMarkup, LinkPreviewOptions, ReactionType, ThreadId,
+};
 
 use super::api::{Api, CallError, Refusal};
 use super::send::{NO_PREVIEW, SentMessage, changes_nothing, keyboard, target};
@@ -141,6 +143,23 @@ pub(super) async fn show(api: &Api, place: Place, sign: &Sign) -> Shown {
         Ok(message_id) => Shown::Yes { message_id },
         // A server of an older Bot API does not know the method.
         Err(CallError::Refused(Refusal { code: 404, .. })) if matches!(sign, Sign::Draft(_)) => Shown::Never,
+        Err(error) => after_failure(&error),
+    }
+}
+
+/// Reacts to a message of a person, in place of an earlier reaction. A bot has few to choose from
+/// (<https://core.telegram.org/bots/api#reactiontypeemoji>), and no check mark among them.
+pub(super) async fn react(api: &Api, place: Place, message: &MessageId, stage: Stage) -> Shown {
+    let emoji = match stage {
+        Stage::Seen => Some("👀"),
+        Stage::Working => Some("✍"),
+        Stage::Done => Some("👌"),
+        Stage::Unseen | Stage::Ended => None,
+    };
+    let reaction = emoji.map(|emoji| ReactionType::Emoji { emoji: emoji.to_owned() });
+    let request = SetMessageReaction::new(place.chat, target(message)).reaction(reaction);
+    match call(api, &request).await {
+        Ok(_) => Shown::Yes { message_id: None },
         Err(error) => after_failure(&error),
     }
 }

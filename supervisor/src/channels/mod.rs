@@ -7,5 +7,6 @@ pub(crate) mod local;
 pub(crate) mod pace;
 pub(crate) mod progress;
 mod progress_text;
+pub(crate) mod reactions;
 mod room;
 pub(crate) mod sender;

@@ -19,7 +19,7 @@ use crate::approvals::follow::{Asker, Follower};
 use crate::cancel_signal::CancelSignal;
 use crate::channels::local;
 use crate::channels::pace::SharedPace;
-use crate::channels::{progress, sender};
+use crate::channels::{progress, reactions, sender};
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::launcher::Launcher;
 use crate::children::tool_server::{FIRST_START, ToolServer};
@@ -273,6 +273,9 @@ impl System {
                     let showing =
                         progress::show(channel.clone(), kept, pace.clone(), words.clone(), stop.clone());
                     self.tasks.spawn(format!("progress in {}", channel.name()), showing);
+                    let reacting =
+                        reactions::show(channel.clone(), store.clone(), pace.clone(), stop.clone());
+                    self.tasks.spawn(format!("reactions in {}", channel.name()), reacting);
                     let sending = sender::send_queued(channel.clone(), store, pace, words, stop);
                     self.tasks.spawn(format!("sender of {}", channel.name()), sending);
                 }

@@ -290,7 +290,20 @@ fn caption(parameters: &Value) -> Result<String, String> {
     Ok(caption.to_owned())
 }
 
+/// Some of <https://core.telegram.org/bots/api#reactiontypeemoji>: a bot gives no others.
+const REACTIONS: &str = "👍 👎 ❤ 🔥 🥰 👏 😁 🤔 🤯 😱 🤬 😢 🎉 🤩 🤮 💩 🙏 👌 🕊 🤡 🥱 🥴 😍 🐳 🌚 🌭 💯 🤣 ⚡ 🍌 🏆 \
+                         💔 🤨 😐 🍓 🍾 😈 😴 😭 🤓 👻 👀 🎃 🙈 😇 😨 🤝 ✍ 🤗 🫡 🎅 🎄 ☃ 💅 🤪 🗿 🆒 💘 🙉 🦄 😘 💊 🙊";
+
+/// The reaction; empty to take one away.
 fn emoji(parameters: &Value) -> Result<String, &'static str> {
-    let emoji = parameters["reaction"][0]["emoji"].as_str();
-    emoji.map(str::to_owned).ok_or("Bad Request: REACTION_INVALID")
+    const INVALID: &str = "Bad Request: REACTION_INVALID";
+    match parameters["reaction"].as_array().map(Vec::as_slice) {
+        Some([]) => Ok(String::new()),
+        Some([one]) => {
+            let emoji = one["emoji"].as_str().ok_or(INVALID)?;
+            let is_known = REACTIONS.split_whitespace().any(|known| known == emoji);
+            if is_known { Ok(emoji.to_owned()) } else { Err(INVALID) }
+        }
+        _ => Err(INVALID),
+    }
 }

@@ -28,6 +28,7 @@ impl SystemBuilder {
             .variable("AUTONOUS_TASK_RETRY_BASE_MS", "50")
             .variable("AUTONOUS_STOP_SECONDS", "1")
             .variable("AUTONOUS_TELEGRAM_GATHER_MS", "0")
+            .variable("AUTONOUS_TELEGRAM_REACTIONS", "off")
     }
 
     /// Connects the system to a fake Telegram, and allows these chats.

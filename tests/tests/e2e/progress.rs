@@ -242,3 +242,36 @@ fn a_chat_that_waits_for_a_worker_reads_how_many_are_before_it_and_can_stop_that
         telegram.sent().iter().any(|sent| sent.chat_id == third.id)
     });
 }
+
+/// The reactions to a chat's messages, in order; an empty one takes the last away.
+fn reactions(telegram: &FakeTelegram, chat: i64) -> Vec<String> {
+    let sent = telegram.sent().into_iter();
+    let reactions = sent.filter(|sent| sent.method == "setmessagereaction" && sent.chat_id == chat);
+    reactions.map(|sent| sent.text).collect()
+}
+
+#[test]
+fn a_message_in_private_has_a_reaction_that_says_how_far_it_is() {
+    let telegram = FakeTelegram::start();
+    let model = busy_model(3);
+    let builder = System::builder().telegram(&telegram, "4711,-7").model(&model);
+    let builder = builder.variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all");
+    let mut system = builder
+        .variable("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all")
+        .variable("AUTONOUS_TELEGRAM_REACTIONS", "private")
+        .start();
+    telegram.push(ADA.text("work"));
+    telegram.push(Chat { id: -7 }.text("work"));
+    wait::until_true("the end is shown", || reactions(&telegram, ADA.id) == ["👀", "✍", "👌"]);
+    wait::until_true("both are answered", || system.database().task_states() == ["done", "done"]);
+    assert_eq!(reactions(&telegram, -7), [""; 0], "a group is left alone");
+
+    telegram.push(ADA.text("work again"));
+    wait::until_true("it works", || reactions(&telegram, ADA.id).len() == 5);
+    system.kill();
+    system.restart();
+    telegram.push(ADA.text("/stop"));
+    wait::until_true("the reaction is taken away", || {
+        reactions(&telegram, ADA.id).last().is_some_and(|last| last.is_empty())
+    });
+}

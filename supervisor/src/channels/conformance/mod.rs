@@ -14,6 +14,7 @@ use harness::fake_telegram::{FakeTelegram, Sent as SentByTelegram, TOKEN};
 use process::Secret;
 use protocol::MessageId;
 use serde_json::json;
+use settings::choices::Reactions;
 use store::attempt;
 use store::claim::{self, Claim, Claimed};
 use store::fixture::{Fixture, done};
@@ -266,6 +267,7 @@ impl Service for FakeTelegram {
             owner: Some(owner),
             group_members: GroupMembers::Admins,
             group_trigger: GroupTrigger::Mention,
+            reactions: Reactions::Off,
             gather: QUIET,
             pending_window: WINDOW,
             pending_max: MOST,

@@ -1,0 +1,82 @@
+//! How far the tasks of a channel have come, for the people whose messages they are.
+
+use channel::ChannelName;
+use channel::sign::Stage;
+use protocol::{MessageId, TaskId, now_ms};
+use rusqlite::{Connection, Row, params};
+
+use super::StoreError;
+use super::columns::task_id;
+
+/// A task that runs no longer than this is not shown as one that runs.
+const SHORT_MS: i64 = 1000;
+
+/// A task with the message that asked for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    pub task: TaskId,
+    pub chat_id: String,
+    pub message_id: MessageId,
+    pub stage: Stage,
+}
+
+/// The tasks of a channel that have not ended, and those of `known` whether they have or not.
+pub fn of_channel(
+    connection: &Connection,
+    channel: &ChannelName,
+    known: &[&TaskId],
+) -> Result<Vec<Staged>, StoreError> {
+    let columns = "id, chat_id, message_id, state, attempt > 0 and updated_at_ms <= ?3";
+    let sql = format!(
+        "select {columns} from inbox where channel = ?1 and state in ('queued', 'in_progress')
+             and message_id is not null
+         union select {columns} from inbox where channel = ?1 and id in (select value from json_each(?2))"
+    );
+    let known: Vec<&str> = known.iter().map(|task| task.as_str()).collect();
+    let known = serde_json::json!(known).to_string();
+    let mut query = connection.prepare_cached(&sql)?;
+    let rows = query.query_map(params![channel.as_str(), known, now_ms() - SHORT_MS], staged)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn staged(row: &Row<'_>) -> rusqlite::Result<Staged> {
+    let state: String = row.get(3)?;
+    let stage = match (state.as_str(), row.get(4)?) {
+        ("queued" | "in_progress", true) => Stage::Working,
+        ("queued" | "in_progress", false) => Stage::Seen,
+        ("done", _) => Stage::Done,
+        _ => Stage::Ended,
+    };
+    Ok(Staged {
+        task: task_id(row, 0)?,
+        chat_id: row.get(1)?,
+        message_id: row.get::<_, String>(2)?.into(),
+        stage,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{CHANNEL, TestDatabase, dead, done, test_chat};
+
+    #[test]
+    fn a_message_is_seen_worked_on_and_then_done_or_not() {
+        let database = TestDatabase::new();
+        let tasks = ["1", "2"].map(|chat| database.enqueue(test_chat(chat), "hello"));
+        database.execute("update inbox set message_id = chat_id", []).unwrap();
+        let stages = |known: &[&TaskId]| {
+            let staged = of_channel(&database, &CHANNEL, known).unwrap();
+            staged.into_iter().map(|one| (one.chat_id, one.stage)).collect::<Vec<_>>()
+        };
+        let both = |first, second| vec![("1".to_owned(), first), ("2".to_owned(), second)];
+        assert_eq!(stages(&[]), both(Stage::Seen, Stage::Seen));
+        let (first, second) = (database.claim(), database.claim());
+        assert_eq!(stages(&[]), both(Stage::Seen, Stage::Seen), "a moment is no stage");
+        database.execute("update inbox set updated_at_ms = updated_at_ms - 1000", []).unwrap();
+        assert_eq!(stages(&[]), both(Stage::Working, Stage::Working));
+        assert!(database.end(&first, done("ok")) && database.end(&second, dead()));
+        assert_eq!(stages(&[]), []);
+        assert_eq!(stages(&[&tasks[0], &tasks[1]]), both(Stage::Done, Stage::Ended));
+    }
+}
