@@ -7,6 +7,7 @@ use std::sync::Arc;
 use protocol::{EventId, Task};
 use tokio::time::Instant;
 
+use crate::additions::Additions;
 use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
 use crate::event_sink::EventSink;
@@ -69,6 +70,8 @@ pub(crate) struct TaskRun<'a> {
     pub(crate) agents: &'a Agents,
     pub(crate) task: &'a Task,
     pub(crate) events: &'a EventSink,
+    /// What was said since the task began and is not in the conversation yet.
+    pub(crate) additions: &'a Additions,
     /// The plan of the task.
     pub(crate) plan: TaskPlan<'a>,
     /// The `agent.started` event.

@@ -16,6 +16,7 @@ use protocol::{EventBody, EventId, Outcome, Parked, Task, ToolSpec, millis};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::additions::Additions;
 use crate::agent::{Agent, Agents, IfSmall, TaskRun};
 use crate::attached_images;
 use crate::budget::{Limit, TaskUsage};
@@ -60,12 +61,12 @@ impl Agents {
     pub(crate) async fn run(
         &self,
         task: &Task,
-        events: &EventSink,
+        (events, additions): (&EventSink, &Additions),
         clock: &WallClock,
         cancel: &CancellationToken,
     ) -> Outcome {
         let agent = self.of(task).for_its_size().await;
-        agent.run(self, task, events, clock, cancel).await
+        agent.run(self, task, (events, additions), clock, cancel).await
     }
 
     /// The agent with the model that the task's chat has chosen. A model that is not there any more leaves
@@ -89,7 +90,7 @@ impl Agent {
         &self,
         agents: &Agents,
         task: &Task,
-        events: &EventSink,
+        (events, additions): (&EventSink, &Additions),
         clock: &WallClock,
         cancel: &CancellationToken,
     ) -> Outcome {
@@ -101,7 +102,7 @@ impl Agent {
         };
         let agent_id = events.record(agent_started, &task.parent_event_id).await;
         let plan = TaskPlan::new(&self.plan_functions, task);
-        let run = TaskRun { agent: self, agents, task, events, plan, agent_id, started, clock };
+        let run = TaskRun { agent: self, agents, task, events, additions, plan, agent_id, started, clock };
         let mut progress = TaskProgress::new(task);
         let end = tokio::select! {
             biased;
@@ -129,6 +130,7 @@ impl Agent {
             if let Some(limit) = limits.before_turn(&progress.usage) {
                 return Err(StopReason::Limit(limit));
             }
+            read_additions(run, &mut conversation).await;
             compact(run, &mut conversation, progress).await?;
             let fingerprint = match take_turn(run, &mut conversation, progress).await? {
                 TurnOutcome::Answered(answer) => return Ok(answer),
@@ -244,6 +246,18 @@ async fn take_turn(
         run.events.record(turn_completed, &turn_id).await;
     }
     end
+}
+
+/// Puts into the conversation what people have said meanwhile. The supervisor is told of each before anything
+/// that follows from it. A model that is none would take it for a command.
+async fn read_additions(run: &TaskRun<'_>, conversation: &mut Conversation) {
+    run.additions.without(|message| conversation.has_addition(message));
+    while run.agent.model.is_language_model()
+        && let Some(addition) = run.additions.next()
+    {
+        run.events.added(addition.message.clone()).await;
+        conversation.add(addition);
+    }
 }
 
 /// Continues the turn in which an earlier attempt waited for a person.

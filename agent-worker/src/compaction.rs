@@ -53,6 +53,7 @@ pub(crate) async fn compact(
     let (shortened, dropped) = (fitted.shortened, fitted.dropped_before + fitted.dropped.len());
     conversation.messages = fitted.messages;
     conversation.pinned = fitted.pinned;
+    conversation.keep_additions();
     let plan = run.plan.plan();
     let summary = match fitted.dropped.as_slice() {
         [] if plan.is_none() => None,

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use protocol::{Envelope, Task, ToolSpec};
+use protocol::{Addition, Envelope, Task, TaskId, ToolSpec};
 
 use crate::budget::Limits;
 use crate::compaction_note::CompactionNote;
@@ -39,6 +39,8 @@ pub(crate) struct Conversation {
     /// The messages of the task's own request, which are never dropped.
     pub(crate) pinned: Range<usize>,
     note: Option<CompactionNote>,
+    /// What people added to the request, in order.
+    additions: Vec<Addition>,
     /// The model's window, in tokens; smaller once a provider has refused what should have fitted.
     window: usize,
     /// The longest reply that was asked for, in tokens.
@@ -65,8 +67,20 @@ impl Conversation {
         let (system, tools) = (prompt::system(task, form), prompt::shown(tools, form));
         let fixed_tokens = window::fixed_tokens(&system, &tools);
         let (window, max_output) = (limits.context_tokens, limits.max_output_tokens);
-        let (note, has_shrunk) = (None, false);
-        Self { system, messages, tools, form, fixed_tokens, pinned, note, window, max_output, has_shrunk }
+        let (note, additions, has_shrunk) = (None, Vec::new(), false);
+        Self {
+            system,
+            messages,
+            tools,
+            form,
+            fixed_tokens,
+            pinned,
+            note,
+            additions,
+            window,
+            max_output,
+            has_shrunk,
+        }
     }
 
     /// Continues with what an earlier attempt had seen and written.
@@ -77,14 +91,36 @@ impl Conversation {
         limits: &Limits,
         form: PromptForm,
     ) -> Self {
-        let Transcript { messages, pinned, note } = transcript;
+        let Transcript { messages, pinned, note, additions } = transcript;
         let begun = Self::assemble(task, String::new(), tools, limits, form);
-        Self { messages, pinned, note, ..begun }
+        Self { messages, pinned, note, additions, ..begun }
     }
 
     /// What another attempt resumes.
     pub(crate) fn transcript(&self) -> Transcript {
-        Transcript { messages: self.messages.clone(), pinned: self.pinned.clone(), note: self.note.clone() }
+        let (messages, pinned, note) = (self.messages.clone(), self.pinned.clone(), self.note.clone());
+        Transcript { messages, pinned, note, additions: self.additions.clone() }
+    }
+
+    pub(crate) fn has_addition(&self, message: &TaskId) -> bool {
+        self.additions.iter().any(|addition| addition.message == *message)
+    }
+
+    /// Adds what somebody said meanwhile.
+    pub(crate) fn add(&mut self, addition: Addition) {
+        self.messages.push(Message::User(addition.to_string()));
+        self.additions.push(addition);
+    }
+
+    /// Puts additions that were dropped with their turns before the request, where they stay.
+    pub(crate) fn keep_additions(&mut self) {
+        for addition in self.additions.iter().rev() {
+            let said = Message::User(addition.to_string());
+            if !self.messages.contains(&said) {
+                self.messages.insert(self.pinned.start, said);
+                self.pinned.end += 1;
+            }
+        }
     }
 
     /// Replaces the tools after the tool server was restarted with other ones.
@@ -226,6 +262,29 @@ mod tests {
 
     use super::*;
     use crate::model::test_tool;
+
+    #[test]
+    fn additions_outlive_their_turns_in_order_and_the_request_stays_what_it_was() {
+        let (task, limits) = (Task::new("hi"), Limits::UNBOUNDED);
+        let mut conversation = Conversation::assemble(&task, "hi".to_owned(), &[], &limits, PromptForm::Full);
+        let says = |text: &str| Addition { message: TaskId::new(), text: text.to_owned(), origin: None };
+        for text in ["one", "two", "three"] {
+            conversation.add(says(text));
+        }
+        conversation.messages.truncate(2);
+        conversation.keep_additions();
+        conversation.keep_additions();
+        let said: Vec<String> = conversation.messages.iter().map(|message| format!("{message:?}")).collect();
+        assert_eq!(said.len(), 4, "{said:?}");
+        for (message, text) in said.iter().zip(["two", "three", "hi", "one"]) {
+            assert!(message.contains(text), "{said:?}");
+        }
+        assert_eq!(conversation.user_request(), "hi");
+        let last = conversation.additions[2].message.clone();
+        let (transcript, no_tools) = (conversation.transcript(), []);
+        let resumed = Conversation::resume(&task, transcript, &no_tools, &limits, PromptForm::Full);
+        assert!(resumed.has_addition(&last) && !resumed.has_addition(&TaskId::new()));
+    }
 
     #[test]
     fn a_tool_is_trusted_for_its_annotation_and_never_for_its_name() {

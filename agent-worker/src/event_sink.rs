@@ -34,6 +34,11 @@ impl EventSink {
         id
     }
 
+    /// Says that an addition is in the conversation.
+    pub(crate) async fn added(&self, message: TaskId) {
+        let _ = self.outgoing.send(FromWorker::Added { task_id: self.task_id.clone(), message }).await;
+    }
+
     /// Records an event that was made elsewhere.
     pub(crate) async fn send(&self, event: Event) {
         // Without a reader, the process is about to end, and the error has no use.

@@ -9,6 +9,7 @@
 //! [`tool_calls`], results are marked as [`untrusted`], [`compaction`] shortens a [`conversation`] that
 //! outgrows the window, and [`partial_answer`] words the reply when a limit or a person ended the task early.
 
+mod additions;
 mod agent;
 mod agent_loop;
 mod attached_images;

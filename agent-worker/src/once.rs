@@ -8,6 +8,7 @@ use protocol::{FromWorker, Outcome, Task, visible};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::additions::Additions;
 use crate::agent::Agents;
 use crate::event_sink::EventSink;
 use crate::wall_clock::WallClock;
@@ -19,7 +20,7 @@ pub async fn run(agents: &Agents, text: &str) -> anyhow::Result<ExitCode> {
     let events = EventSink::new(sender, task.task_id.clone());
     let never = CancellationToken::new();
     tokio::spawn(log(receiver));
-    match agents.run(&task, &events, &WallClock::start(), &never).await {
+    match agents.run(&task, (&events, &Additions::default()), &WallClock::start(), &never).await {
         Outcome::Done { reply, .. } => {
             writeln!(std::io::stdout(), "{}", visible::escaped(&reply)).context("cannot print the reply")?;
             Ok(ExitCode::SUCCESS)

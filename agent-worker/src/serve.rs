@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::additions::Additions;
 use crate::agent::Agents;
 use crate::event_sink::EventSink;
 use crate::wall_clock::WallClock;
@@ -62,6 +63,7 @@ struct Running {
     task_id: TaskId,
     attempt: u32,
     cancel: CancellationToken,
+    additions: Additions,
     clock: Arc<WallClock>,
     work: JoinHandle<Outcome>,
 }
@@ -115,6 +117,11 @@ fn handle(
         (ToWorker::Cancel { task_id }, Some(running)) if running.task_id == task_id => {
             running.cancel.cancel();
         }
+        (ToWorker::Add { task_id, addition }, Some(running)) if running.task_id == task_id => {
+            running.additions.push(*addition);
+        }
+        // The message will be a task of its own.
+        (ToWorker::Add { task_id, .. }, _) => tracing::info!(%task_id, "what was added to runs no more"),
         // Its result has already been sent.
         (ToWorker::Cancel { task_id }, _) => tracing::info!(%task_id, "the cancelled task is not running"),
     }
@@ -128,8 +135,11 @@ fn start(task: Task, agents: &Agents, outgoing: &mpsc::Sender<FromWorker>) -> Ru
     let spent = task.parked.as_ref().map(|parked| parked.spent).unwrap_or_default();
     let clock = Arc::new(WallClock::go_on(Duration::from_millis(spent.wall_ms), Some(PATIENCE)));
     let its_clock = Arc::clone(&clock);
-    let work = tokio::spawn(async move { agents.run(&task, &events, &its_clock, &cancelled).await });
-    Running { task_id, attempt, cancel, clock, work }
+    let additions = Additions::new(&task.additions);
+    let its_own = additions.clone();
+    let work =
+        tokio::spawn(async move { agents.run(&task, (&events, &its_own), &its_clock, &cancelled).await });
+    Running { task_id, attempt, cancel, additions, clock, work }
 }
 
 /// The result of the running task; never resolves when there is none.

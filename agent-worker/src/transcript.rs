@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use protocol::MAX_LINE_BYTES;
+use protocol::{Addition, MAX_LINE_BYTES};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -21,6 +21,9 @@ pub(crate) struct Transcript {
     /// The messages of the task's own request.
     pub(crate) pinned: Range<usize>,
     pub(crate) note: Option<CompactionNote>,
+    /// What people added to the request and the model has read.
+    #[serde(default)]
+    pub(crate) additions: Vec<Addition>,
 }
 
 impl Transcript {
@@ -77,7 +80,12 @@ mod tests {
             Message::ToolResult { call_id: "1".into(), text: "exit 0\n\u{1b}x".into() },
         ];
         messages.extend(more);
-        Transcript { messages, pinned: 1..2, note: Some(CompactionNote::new("a summary".into())) }
+        Transcript {
+            messages,
+            pinned: 1..2,
+            note: Some(CompactionNote::new("a summary".into())),
+            additions: Vec::new(),
+        }
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub struct Task {
     /// Who wrote it, and where, if its channel tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// What was added to it in earlier attempts, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub additions: Vec<Addition>,
     /// The model that the chat has chosen, by its name in `models.toml`; the first one if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -49,6 +52,27 @@ pub struct Task {
     pub quota: Option<Quota>,
 }
 
+/// What somebody says while a task runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Addition {
+    /// The task that the message would have been.
+    pub message: TaskId,
+    pub text: String,
+    /// Who wrote it, and where, if its channel tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+}
+
+impl std::fmt::Display for Addition {
+    /// As a model reads it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.origin.as_ref().and_then(|origin| origin.from.as_ref()) {
+            Some(sender) => write!(f, "[{sender} adds:]\n{}", self.text),
+            None => write!(f, "[The user adds:]\n{}", self.text),
+        }
+    }
+}
+
 /// The rest of a day's limits. An absent one limits nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
@@ -72,6 +96,7 @@ impl Task {
             parent_event_id: EventId::new(),
             text: text.into(),
             origin: None,
+            additions: Vec::new(),
             model: None,
             images: Vec::new(),
             history: Vec::new(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, Parked, Task, TaskId};
+use crate::{Addition, Event, Parked, Task, TaskId};
 
 /// Sent to the worker's stdin. At the end of the input the worker exits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,6 +12,8 @@ pub enum ToWorker {
     Task(Box<Task>),
     /// Stop this task if it is running.
     Cancel { task_id: TaskId },
+    /// Let the model of this task read this before its next turn, if there is one.
+    Add { task_id: TaskId, addition: Box<Addition> },
 }
 
 /// Sent by the worker on stdout.
@@ -32,6 +34,11 @@ pub enum FromWorker {
         /// Whether the task waits for a person to approve a call; its time stands still.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waits_for_person: bool,
+    },
+    /// An addition is in the conversation: this message is a part of the task.
+    Added {
+        task_id: TaskId,
+        message: TaskId,
     },
     /// What the model has written so far of the reply that it writes, or of the one before while it writes
     /// none: at most [`crate::MAX_WORDS_BYTES`], and stored nowhere.
@@ -123,6 +130,7 @@ mod tests {
             FromWorker::Event { event },
             FromWorker::Heartbeat { task_id: None, model: Some("m".to_owned()), waits_for_person: false },
             FromWorker::Heartbeat { task_id: Some(task_id.clone()), model: None, waits_for_person: true },
+            FromWorker::Added { task_id: task_id.clone(), message: TaskId::new() },
             FromWorker::Words { task_id: task_id.clone(), text: "so f".to_owned() },
             FromWorker::Result(TaskResult { task_id: task_id.clone(), attempt: 1, outcome }),
             FromWorker::Result(TaskResult { task_id, attempt: 1, outcome: parked() }),

@@ -5,7 +5,7 @@ use protocol::TaskId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::task_id;
-use super::{StoreError, prior_context};
+use super::{StoreError, additions, prior_context};
 
 /// More of a call's arguments is not read.
 const ARGUMENT_CHARS: u16 = 2000;
@@ -21,6 +21,8 @@ pub struct Activity {
     pub turn: u32,
     /// Both ways together.
     pub tokens: i64,
+    /// How many messages were added to it.
+    pub additions: u32,
     /// Where the task's plan stands, such as `[2/6] in progress: …`.
     pub plan: Option<String>,
     /// The newest tool call that runs: its tool, and its arguments as JSON, perhaps cut.
@@ -75,7 +77,19 @@ fn of_task(
     let plan = prior_context::plan_of(connection, &task)?.map(|plan| plan.recap());
     let call = running_call(connection, &task, since_seq)?;
     let waits_for_person = waits_for_person(connection, &task, since_seq)?;
-    Ok(Some(Activity { task, chat_id, since_ms, turn, tokens, plan, call, waits_for_person, is_stopping }))
+    let additions = additions::count(connection, &task)?;
+    Ok(Some(Activity {
+        task,
+        chat_id,
+        since_ms,
+        turn,
+        tokens,
+        additions,
+        plan,
+        call,
+        waits_for_person,
+        is_stopping,
+    }))
 }
 
 fn waits_for_person(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<bool, StoreError> {

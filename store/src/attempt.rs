@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 
 use super::claim::{Claimed, after};
 use super::outbox::Reply;
-use super::{StoreError, approvals, cancel, conversation, events, outbox, parked};
+use super::{StoreError, additions, approvals, cancel, conversation, events, outbox, parked};
 
 /// What happens to a task after an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,8 @@ pub fn end(
     record(connection, task, ending, cancelled_by, claimed.as_ref())?;
     if let Some((reply, format)) = ending.reply() {
         approvals::withdraw(connection, &task.id)?;
-        conversation::keep(connection, &task.chat, &task.id, &task.text, reply)?;
+        let asked = additions::asked(connection, &task.id, &task.text)?;
+        conversation::keep(connection, &task.chat, &task.id, &asked, reply)?;
         let reply = Reply { task: &task.id, chat: &task.chat, text: reply, format };
         outbox::queue_reply(connection, channels, &reply, claimed.as_ref())?;
     }

@@ -2,12 +2,12 @@
 //! worker gets to know of it.
 
 use channel::Chat;
-use protocol::{EarlierAttempts, HistoryMessage, Parked, Role, TaskId, now_ms};
+use protocol::{Addition, EarlierAttempts, HistoryMessage, Parked, Role, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::claim::Claimed;
 use super::columns::{json, task_id};
-use super::{StoreError, attachments, parked, prior_context};
+use super::{StoreError, additions, attachments, parked, prior_context};
 
 /// The most messages of a chat that the worker gets.
 const MAX_MESSAGES: u32 = 200;
@@ -26,6 +26,8 @@ pub struct PriorContext {
     /// The model that the chat has chosen.
     pub model: Option<String>,
     pub images: Vec<String>,
+    /// What was added to it in earlier attempts.
+    pub additions: Vec<Addition>,
 }
 
 impl PriorContext {
@@ -40,8 +42,10 @@ impl PriorContext {
             _ => prior_context::earlier_attempts(connection, &task.id)?,
         };
         let images = attachments::images(connection, &task.id)?;
+        let additions = additions::of(connection, &task.id)?;
         let model = model(connection, &task.chat)?;
-        Ok(Self { history: messages(connection, &task.chat)?, earlier, parked, images, model })
+        let history = messages(connection, &task.chat)?;
+        Ok(Self { history, earlier, parked, images, additions, model })
     }
 }
 

@@ -6,7 +6,7 @@ use protocol::{MessageId, TaskId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::columns::task_id;
-use super::{StoreError, events};
+use super::{StoreError, additions, events};
 
 /// The task of a message that was changed.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,7 +51,11 @@ pub fn task_of(
     let found = query.query_row(params![chat.channel.as_str(), chat.id, message_id.as_str()], |row| {
         Ok(Edited { task: task_id(row, 0)?, has_begun: row.get(1)?, said: row.get(2)? })
     });
-    Ok(found.optional()?)
+    if let Some(edited) = found.optional()? {
+        return Ok(Some(edited));
+    }
+    let added = additions::said_by(connection, chat, message_id)?;
+    Ok(added.map(|(task, said)| Edited { task, has_begun: true, said }))
 }
 
 /// Records that the text of a task was changed.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::columns::{self, json};
-use super::{StoreError, events, outbox};
+use super::{StoreError, additions, events, outbox};
 
 /// An incoming message.
 #[derive(Debug, Clone)]
@@ -114,14 +114,17 @@ pub fn origin(connection: &Connection, task: &TaskId) -> Result<Option<Origin>, 
     Ok(query.query_row([task.as_str()], |row| json(row, 0)).optional()?.flatten())
 }
 
-pub fn status(connection: &Connection, task: &TaskId) -> Result<Option<MessageStatus>, StoreError> {
+pub fn status(connection: &Connection, message: &TaskId) -> Result<Option<MessageStatus>, StoreError> {
+    // One that was added to a task is answered with it.
+    let added = additions::task_of(connection, message)?;
+    let task = added.as_ref().unwrap_or(message);
     // A command that needs the tool server is answered later.
     let sql = "select iif(exists (select 1 from file_requests where task_id = ?1), 'in_progress', state)
                from inbox where id = ?1";
     let mut query = connection.prepare_cached(sql)?;
     let found = query.query_row([task.as_str()], |row| row.get(0)).optional()?;
     let Some(status) = found else { return Ok(None) };
-    let mut status = MessageStatus { task_id: task.clone(), status, reply: None };
+    let mut status = MessageStatus { task_id: message.clone(), status, reply: None };
     if !status.is_open() {
         status.reply = outbox::reply_of(connection, task)?;
     }

@@ -10,6 +10,7 @@
 #![expect(missing_docs, reason = "the names are those of the columns, and say what they mean")]
 
 pub mod activity;
+pub mod additions;
 pub mod approvals;
 pub mod asked;
 pub mod attachments;
@@ -52,6 +53,7 @@ pub mod resend;
 pub mod retention;
 pub mod schedules;
 pub mod stages;
+pub mod steering;
 pub mod timing;
 pub mod tool_calls;
 pub mod usage;

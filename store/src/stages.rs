@@ -26,7 +26,11 @@ pub fn of_channel(
     channel: &ChannelName,
     known: &[&TaskId],
 ) -> Result<Vec<Staged>, StoreError> {
-    let columns = "id, chat_id, message_id, state, attempt > 0 and updated_at_ms <= ?3";
+    // What was added to a task is as far as that task.
+    let columns = "id, chat_id, message_id,
+                   coalesce((select task.state from additions join inbox as task on task.id = task_id
+                             where message_task_id = inbox.id), state),
+                   attempt > 0 and updated_at_ms <= ?3";
     let sql = format!(
         "select {columns} from inbox where channel = ?1 and state in ('queued', 'in_progress')
              and message_id is not null

@@ -1,13 +1,13 @@
-//! Wakes the workers' slots when somebody asked to cancel a task.
+//! Wakes the workers' slots when somebody asked to cancel a task, or has said something in a chat.
 //!
-//! The request itself is stored in the task's row. The signal only says that the row is worth reading now: a
-//! spurious signal does no harm, and one that a slot is not waiting for is kept for it.
+//! What it is about is stored in the inbox. The signal only says that this is worth reading now: a spurious
+//! signal does no harm, and one that a slot is not waiting for is kept for it.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Sent after a commit that may have asked to cancel a running task.
+/// Sent after a commit that may concern running tasks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CancelSignal {
     asked: Arc<watch::Sender<()>>,

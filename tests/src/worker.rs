@@ -91,7 +91,10 @@ impl Worker {
         loop {
             match self.next_line().expect("the worker has not ended") {
                 FromWorker::Event { event } if T::of(&event.body).is_some() => return event,
-                FromWorker::Event { .. } | FromWorker::Heartbeat { .. } | FromWorker::Words { .. } => {}
+                FromWorker::Event { .. }
+                | FromWorker::Heartbeat { .. }
+                | FromWorker::Added { .. }
+                | FromWorker::Words { .. } => {}
                 other @ FromWorker::Result(_) => {
                     panic!("no {} before {other:?}", T::TYPE)
                 }
@@ -104,7 +107,7 @@ impl Worker {
         loop {
             match self.next_line().expect("the worker has not ended") {
                 FromWorker::Event { event } => events.push(event),
-                FromWorker::Heartbeat { .. } | FromWorker::Words { .. } => {}
+                FromWorker::Heartbeat { .. } | FromWorker::Added { .. } | FromWorker::Words { .. } => {}
                 FromWorker::Result(result) => {
                     assert_eq!((&result.task_id, result.attempt), (&task.task_id, task.attempt));
                     return TaskRun { events, outcome: result.outcome };

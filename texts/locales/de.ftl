@@ -18,6 +18,7 @@ SummaryStatus = Was läuft, was wartet, was heute verbraucht wurde
 SummaryStop = Anhalten, was ich gerade tue; mit all alles
 SummarySameAsStop = Dasselbe wie /stop
 SummaryNew = Ein neues Gespräch beginnen
+SummaryQueue = Etwas nach der laufenden Aufgabe erledigen: /queue TEXT
 SummaryRetry = Die letzte Nachricht wiederholen, die scheiterte oder übersprungen wurde
 SummaryUndo = Zurücknehmen, was die letzte Aufgabe an Dateien änderte
 SummaryFiles = Was im Arbeitsbereich oder in einem Verzeichnis davon liegt
@@ -75,6 +76,7 @@ NoAnswerFromTools = Der Werkzeugserver hat nicht geantwortet. Bitte gleich noch 
 DatabaseUnavailable = Die Datenbank ist gerade nicht erreichbar. Bitte gleich noch einmal schicken.
 NewUsage = /new beginnt ein neues Gespräch. Bitte allein schicken, und danach, was zu tun ist.
 NewBegun = Ein neues Gespräch beginnt: Was vorher gesagt wurde, weiß ich nicht mehr. Die Dateien und die Aufzeichnung bleiben, wie sie sind.
+QueueUsage = Schreib nach /queue, was nach der laufenden Aufgabe zu tun ist.
 RetryUsage = /retry wiederholt die neueste Nachricht, die scheiterte oder übersprungen wurde.
 RetryRunning = Wird wiederholt: { $text }
 RetryNothing = Es gibt nichts zu wiederholen: Keine Nachricht dieses Chats ist gescheitert oder übersprungen worden.
@@ -252,6 +254,11 @@ ProgressWorking = Arbeite · { $elapsed } · Runde { $turn }
 ProgressParked = Warte auf eine Entscheidung · { $elapsed } · Runde { $turn }
 ProgressStopping = Halte an · { $elapsed }
 ProgressTokens = { $tokens } Tokens
+ProgressAdded =
+    { $messages } { $messages ->
+        [one] Nachricht
+       *[other] Nachrichten
+    } ergänzt
 Seconds = { $seconds } s
 MinutesAndSeconds = { $minutes } min { $seconds } s
 ProgressWaitsForWorker = Warte auf einen Arbeiter

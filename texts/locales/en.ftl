@@ -18,6 +18,7 @@ SummaryStatus = What runs, what waits, what was used today
 SummaryStop = Stop what I am doing; with all, everything
 SummarySameAsStop = The same as /stop
 SummaryNew = Begin a new conversation
+SummaryQueue = Do something after the task that runs: /queue TEXT
 SummaryRetry = Run the last message again that failed or was skipped
 SummaryUndo = Take back what the last task changed in files
 SummaryFiles = What is in the workspace, or in a directory of it
@@ -75,6 +76,7 @@ NoAnswerFromTools = The tool server gave no answer. Please send it again in a mo
 DatabaseUnavailable = The database is not available right now. Please send it again in a moment.
 NewUsage = /new begins a new conversation. Send it alone, and then what you want.
 NewBegun = A new conversation begins: I no longer know what was said before. Files and the record of what was done stay as they are.
+QueueUsage = After /queue, write what is to be done once the task that runs has ended.
 RetryUsage = /retry runs your newest message again that failed or was skipped.
 RetryRunning = Running this again: { $text }
 RetryNothing = There is nothing to run again: no message of this chat failed or was skipped.
@@ -252,6 +254,11 @@ ProgressWorking = Working · { $elapsed } · turn { $turn }
 ProgressParked = Waiting for a decision · { $elapsed } · turn { $turn }
 ProgressStopping = Stopping · { $elapsed }
 ProgressTokens = { $tokens } tokens
+ProgressAdded =
+    { $messages } { $messages ->
+        [one] message
+       *[other] messages
+    } added
 Seconds = { $seconds } s
 MinutesAndSeconds = { $minutes } min { $seconds } s
 ProgressWaitsForWorker = Waiting for a worker

@@ -17,6 +17,7 @@ SummaryStatus = Qué se ejecuta, qué espera, cuánto se usó hoy
 SummaryStop = Detener lo que hago; con all, todo
 SummarySameAsStop = Lo mismo que /stop
 SummaryNew = Empezar una conversación nueva
+SummaryQueue = Hacer algo después de la tarea en curso: /queue TEXTO
 SummaryRetry = Repetir el último mensaje que falló o se omitió
 SummaryUndo = Deshacer lo que la última tarea cambió en archivos
 SummaryFiles = Qué hay en el espacio de trabajo o en una carpeta suya
@@ -74,6 +75,7 @@ NoAnswerFromTools = El servidor de herramientas no respondió. Envíalo otra vez
 DatabaseUnavailable = La base de datos no está disponible ahora. Envíalo otra vez en un momento.
 NewUsage = /new empieza una conversación nueva. Envíalo solo y después lo que quieras.
 NewBegun = Empieza una conversación nueva: ya no sé lo que se dijo antes. Los archivos y el registro de lo hecho quedan como están.
+QueueUsage = Después de /queue, escribe qué hay que hacer cuando termine la tarea en curso.
 RetryUsage = /retry repite tu último mensaje que falló o se omitió.
 RetryRunning = Se repite: { $text }
 RetryNothing = No hay nada que repetir: ningún mensaje de este chat falló ni se omitió.
@@ -251,6 +253,11 @@ ProgressWorking = Trabajando · { $elapsed } · turno { $turn }
 ProgressParked = Esperando una decisión · { $elapsed } · turno { $turn }
 ProgressStopping = Deteniendo · { $elapsed }
 ProgressTokens = { $tokens } tokens
+ProgressAdded =
+    { $messages } { $messages ->
+        [one] mensaje añadido
+       *[other] mensajes añadidos
+    }
 Seconds = { $seconds } s
 MinutesAndSeconds = { $minutes } min { $seconds } s
 ProgressWaitsForWorker = Esperando un trabajador

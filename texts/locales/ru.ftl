@@ -18,6 +18,7 @@ SummaryStatus = Что выполняется, что ждёт, сколько �
 SummaryStop = Остановить текущую задачу; с all – все
 SummarySameAsStop = То же, что /stop
 SummaryNew = Начать новый разговор
+SummaryQueue = Сделать что-то после текущей задачи: /queue ТЕКСТ
 SummaryRetry = Повторить последнее сообщение, которое не удалось или было пропущено
 SummaryUndo = Отменить изменения файлов последней задачи
 SummaryFiles = Что лежит в рабочей папке или в её каталоге
@@ -78,6 +79,7 @@ NoAnswerFromTools = Сервер инструментов не ответил. �
 DatabaseUnavailable = База данных сейчас недоступна. Отправьте ещё раз чуть позже.
 NewUsage = /new начинает новый разговор. Отправьте его отдельно, а потом – что нужно сделать.
 NewBegun = Начинается новый разговор: что говорилось раньше, я больше не помню. Файлы и записи о сделанном остаются как есть.
+QueueUsage = После /queue напишите, что сделать, когда закончится текущая задача.
 RetryUsage = /retry повторяет последнее сообщение, которое не удалось или было пропущено.
 RetryRunning = Повторяю: { $text }
 RetryNothing = Повторять нечего: в этом чате нет неудавшихся и пропущенных сообщений.
@@ -271,6 +273,12 @@ ProgressWorking = Работаю · { $elapsed } · ход { $turn }
 ProgressParked = Жду решения · { $elapsed } · ход { $turn }
 ProgressStopping = Останавливаю · { $elapsed }
 ProgressTokens = токены: { $tokens }
+ProgressAdded =
+    { $messages ->
+        [one] добавлено { $messages } сообщение
+        [few] добавлено { $messages } сообщения
+       *[other] добавлено { $messages } сообщений
+    }
 Seconds = { $seconds } с
 MinutesAndSeconds = { $minutes } мин { $seconds } с
 ProgressWaitsForWorker = Жду исполнителя

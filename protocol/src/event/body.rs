@@ -87,6 +87,7 @@ event_types! {
     JournalAccepted = "journal.accepted",
     TaskQueued = "task.queued",
     TaskEdited = "task.edited",
+    TaskAdded = "task.added",
     TaskClaimed = "task.claimed",
     TaskParked = "task.parked",
     TaskDone = "task.done",

@@ -109,6 +109,16 @@ pub struct TaskEdited {
     pub text: String,
 }
 
+/// `task.added`: somebody has added a message to a task that runs, and its model reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskAdded {
+    /// The task that the message would have been.
+    pub message: TaskId,
+    /// The message's ID in its chat.
+    pub message_id: Option<MessageId>,
+    pub text: String,
+}
+
 /// Who queued a task again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requeued {

@@ -58,6 +58,7 @@ quota quota.exhausted: 20 tasks a day for this chat
 model model_request.completed: m
 model plan.created
 model plan.updated
+model task.added
 approval task.parked
 approval approval.requested: delete";
 

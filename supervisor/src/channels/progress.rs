@@ -442,6 +442,7 @@ mod tests {
             since_ms: 0,
             turn: 3,
             tokens: 4321,
+            additions: 0,
             plan: None,
             call: None,
             waits_for_person: false,

@@ -82,6 +82,10 @@ fn describe(activity: &Activity, elapsed: Duration, language: Language) -> Progr
         let tokens = Text::ProgressTokens { tokens: &short(activity.tokens) }.to(language);
         text.push_str(&format!(" · {tokens}"));
     }
+    if activity.additions > 0 {
+        let added = Text::ProgressAdded { messages: activity.additions.into() }.to(language);
+        text.push_str(&format!(" · {added}"));
+    }
     if let Some(plan) = &activity.plan {
         text.push('\n');
         text.push_str(&shortened(&protocol::visible::escaped(plan)));
@@ -159,6 +163,7 @@ mod tests {
             since_ms: 0,
             turn: 3,
             tokens: 4321,
+            additions: 0,
             plan: None,
             call,
             waits_for_person: false,
@@ -173,6 +178,9 @@ mod tests {
         assert_eq!(text.text, "Working · 1 min 12 s · turn 3 · 4.3k tokens\nbash cargo test --workspace");
         let code = Entity { offset: 44, length: 27, style: Style::Code };
         assert_eq!((text.entities, stop), (vec![code], Some(stop_button(&activity.task, Language::English))));
+        let steered = Activity { additions: 2, call: None, ..activity.clone() };
+        let told = describe(&steered, Duration::from_secs(9), Language::English).text.text;
+        assert_eq!(told, "Working · 9 s · turn 3 · 4.3k tokens · 2 messages added");
         let plan = Some("[2/6] in progress: build it; next: test it".to_owned());
         let planned =
             describe(&Activity { plan, ..activity.clone() }, Duration::from_secs(9), Language::English).text;

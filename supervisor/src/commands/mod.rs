@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Cancel { all: bool },
     /// Begin a new conversation.
     New,
+    /// Do this after what runs, and not as a part of it.
+    Queue { text: String },
     /// Run the newest message again that failed or was skipped.
     Retry,
     /// Take back what the last task changed in files.
@@ -85,12 +87,13 @@ pub(crate) enum Parsed {
 }
 
 /// All commands, in the order of the menu.
-pub(crate) const COMMANDS: [Described; 20] = [
+pub(crate) const COMMANDS: [Described; 21] = [
     Described { name: "help", summary: Text::SummaryHelp },
     Described { name: "status", summary: Text::SummaryStatus },
     Described { name: "stop", summary: Text::SummaryStop },
     Described { name: "cancel", summary: Text::SummarySameAsStop },
     Described { name: "new", summary: Text::SummaryNew },
+    Described { name: "queue", summary: Text::SummaryQueue },
     Described { name: "retry", summary: Text::SummaryRetry },
     Described { name: "undo", summary: Text::SummaryUndo },
     Described { name: "files", summary: Text::SummaryFiles },
@@ -152,6 +155,8 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         ("status", _) => takes_nothing("status"),
         ("new", []) => Parsed::Command(Command::New),
         ("new", _) => Parsed::Misused(Text::NewUsage),
+        ("queue", []) => Parsed::Misused(Text::QueueUsage),
+        ("queue", _) => Parsed::Command(Command::Queue { text: path() }),
         ("retry", []) => Parsed::Command(Command::Retry),
         ("retry", _) => Parsed::Misused(Text::RetryUsage),
         ("undo", []) => Parsed::Command(Command::Undo),
@@ -197,6 +202,8 @@ pub(crate) fn carry_out(
         Command::Status => status::carry_out(connection, context)?,
         Command::Cancel { all } => cancel::carry_out(connection, context, *all)?,
         Command::New => new::carry_out(connection, context)?,
+        // Its message is stored as a task.
+        Command::Queue { .. } => return Ok(None),
         Command::Retry => retry::carry_out(connection, context)?,
         Command::Model { name } => model::carry_out(connection, context, name.as_deref())?,
         Command::Language { code } => return language::carry_out(connection, context, code.as_deref()),
@@ -253,6 +260,8 @@ mod tests {
             ("/model small one", "Some(Misused("),
             ("/new", "Some(Command(New))"),
             ("/new idea", "Some(Misused("),
+            ("/queue and\nthen", "Some(Command(Queue { text: \"and\\nthen\" }))"),
+            ("/queue", "Some(Misused("),
             ("/retry", "Some(Command(Retry))"),
             ("/retry all", "Some(Misused("),
             ("/undo", "Some(Command(Undo))"),

@@ -9,6 +9,7 @@
 pub(crate) mod decide;
 mod requeue_abandoned;
 mod state;
+mod steer;
 pub(crate) mod worker;
 mod worker_messages;
 
@@ -57,7 +58,7 @@ pub(crate) struct Dispatcher {
     pub journal: Journal,
     /// This run's `process.started`.
     pub run: EventId,
-    /// Sent when a running task may have to be cancelled.
+    /// Sent when a running task may have to be cancelled, or to get what was said in its chat.
     pub cancel_signal: CancelSignal,
     /// Notified when an attempt has ended without an answer, perhaps to wait for a person.
     pub approvals_changed: Arc<Notify>,
@@ -139,7 +140,7 @@ impl Dispatcher {
         child_state: &watch::Sender<ChildState>,
     ) -> DisconnectReason {
         let mut changes = self.store.changes();
-        let mut cancel_asked = self.cancel_signal.subscribe();
+        let mut signal = self.cancel_signal.subscribe();
         let mut patience = Patience::new();
         loop {
             if state.is_idle() && state.turn.is_some() {
@@ -150,7 +151,8 @@ impl Dispatcher {
             }
             let (is_idle, has_turn) = (state.is_idle(), state.turn.is_some());
             let running = state.running.as_ref();
-            let stop_by = running.and_then(|running| running.stop_by);
+            let (stop_by, offer_at) =
+                running.map_or((None, None), |running| (running.stop_by, running.offer_at));
             let progress_by = running.map(|running| running.progress_by);
             tokio::select! {
                 read = timeout_at(patience.ends_at(), link.next()) => match heard(read, &mut patience) {
@@ -166,8 +168,8 @@ impl Dispatcher {
                 }
                 _ = changes.changed(), if has_turn => {}
                 () = until(state.due), if has_turn => {}
-                _ = cancel_asked.changed(), if !is_idle => {
-                    if let Err(error) = self.forward_cancel(state, &link).await {
+                () = signalled(&mut signal, offer_at), if !is_idle => {
+                    if let Err(error) = self.pass_on(state, &link).await {
                         return error.into();
                     }
                 }
@@ -206,14 +208,13 @@ impl Dispatcher {
                 if let Some(origin) = &mut line.origin {
                     origin.is_unattended &= !self.channels.have_approvers();
                 }
-                let (id, attempt, now) = (task.id.clone(), task.attempt, Instant::now());
-                let progress_by = now + self.progress_limit();
+                let (id, attempt) = (task.id.clone(), task.attempt);
+                let progress_by = Instant::now() + self.progress_limit();
                 let saying = self.words.begin(task.id.clone());
-                let task = *task;
-                state.running =
-                    Some(Running { task, renewed: now, stop_by: None, progress_by, saying, unfinished });
+                state.running = Some(Running::new(*task, progress_by, saying, unfinished));
                 link.send(&ToWorker::Task(Box::new(line))).await?;
                 tracing::info!(task_id = %id, attempt, "gave a task to a worker");
+                self.offer(state, link).await?;
             }
             Ok(Work::Nothing { until_ms }) => state.due = until_ms.map(instant_of),
             Err(error) => {
@@ -239,6 +240,12 @@ impl Dispatcher {
             }
         });
         claim.await
+    }
+
+    /// Passes on to the worker what people want of its task.
+    async fn pass_on(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
+        self.forward_cancel(state, link).await?;
+        self.offer(state, link).await
     }
 
     async fn forward_cancel(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
@@ -275,6 +282,7 @@ impl TaskTemplate {
             origin: task.origin.clone(),
             model: prior.model,
             images: prior.images,
+            additions: prior.additions,
             history: prior.history,
             earlier: prior.earlier,
             parked: prior.parked,
@@ -310,6 +318,14 @@ fn heard(
             patience.heard();
             Ok(Some(messages))
         }
+    }
+}
+
+/// Waits for the signal, or until a time.
+async fn signalled(signal: &mut watch::Receiver<()>, due: Option<Instant>) {
+    tokio::select! {
+        _ = signal.changed() => {}
+        () = until(due) => {}
     }
 }
 

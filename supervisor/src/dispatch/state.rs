@@ -1,5 +1,6 @@
 //! What a slot remembers between two messages of its worker.
 
+use protocol::Addition;
 use store::claim::Claimed;
 use store::conversation::PriorContext;
 use tokio::sync::OwnedMutexGuard;
@@ -42,8 +43,24 @@ pub(super) struct Running {
     pub(super) progress_by: Instant,
     /// Where its words are said; it goes before the attempt's end is stored.
     pub(super) saying: Saying,
+    /// What was said meanwhile, as the worker was told.
+    pub(super) offered: Vec<Addition>,
+    /// When something may have been said that is complete by then.
+    pub(super) offer_at: Option<Instant>,
     /// An orderly stop waits for it.
     pub(super) unfinished: TaskTrackerToken,
+}
+
+impl Running {
+    pub(super) fn new(
+        task: Claimed,
+        progress_by: Instant,
+        saying: Saying,
+        unfinished: TaskTrackerToken,
+    ) -> Self {
+        let (renewed, stop_by, offered, offer_at) = (Instant::now(), None, Vec::new(), None);
+        Self { task, renewed, stop_by, progress_by, saying, offered, offer_at, unfinished }
+    }
 }
 
 /// Decides when a worker's silence is long enough to end it.

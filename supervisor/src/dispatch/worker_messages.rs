@@ -45,6 +45,13 @@ impl Dispatcher {
                     }
                     self.renew(state).await;
                 }
+                FromWorker::Added { task_id, message } => {
+                    self.store_events(std::mem::take(&mut events)).await;
+                    let running = state.running.as_ref().filter(|running| running.task.id == task_id);
+                    if let Some(running) = running {
+                        self.added(running, &message).await;
+                    }
+                }
                 FromWorker::Words { task_id, text } => {
                     let running = state.running.as_ref().filter(|running| running.task.id == task_id);
                     running.iter().for_each(|running| running.saying.say(&text));

@@ -11,7 +11,7 @@ use rusqlite::Transaction;
 use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
 use store::inbox::{self, IncomingMessage, enqueue, store_part, store_skipped};
-use store::{StoreError, backlog, chats, edits, kv, languages, outbox, parts};
+use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts};
 use texts::Text;
 
 use super::admission::{Rules, Verdict};
@@ -55,6 +55,8 @@ pub(super) struct Stored {
     pub(super) moved: Vec<(String, String)>,
     pub(super) cancels: bool,
     pub(super) brings_files: bool,
+    /// Whether a message may belong to a task that runs.
+    pub(super) may_add: bool,
 }
 
 impl Batch {
@@ -155,10 +157,14 @@ impl Batch {
                     return self.store_answer(tx, update, typed, stored);
                 }
                 stored.brings_files |= !incoming.files.is_empty();
+                stored.may_add = true;
                 stored.tasks.extend(self.run(tx, update, incoming)?);
                 return Ok(());
             }
-            Verdict::Edited => return self.store_edited(tx, update, incoming),
+            Verdict::Command(Command::Queue { text }) => {
+                return self.store_queued(tx, update, incoming, text, stored);
+            }
+            Verdict::Edited => return self.store_edited(tx, update, incoming, stored),
             Verdict::Late => "the message waited longer than the pending window",
             Verdict::Command(_) => "a command, carried out on receipt",
             Verdict::Skip(reason) | Verdict::Answer { reason, .. } => reason,
@@ -173,6 +179,22 @@ impl Batch {
             self.tell(tx, Some(&task), &update.chat, reply)?;
         }
         stored.tasks.push(task);
+        Ok(())
+    }
+
+    /// What its sender wants as a task of its own.
+    fn store_queued(
+        &self,
+        tx: &Transaction<'_>,
+        update: &Update,
+        incoming: &Incoming,
+        text: &str,
+        stored: &mut Stored,
+    ) -> Result<(), StoreError> {
+        let task = self.run(tx, update, &Incoming { text: text.to_owned(), ..incoming.clone() })?;
+        task.iter().try_for_each(|task| additions::stand_alone(tx, task))?;
+        stored.brings_files |= !incoming.files.is_empty();
+        stored.tasks.extend(task);
         Ok(())
     }
 
@@ -326,7 +348,9 @@ impl Batch {
         tx: &Transaction<'_>,
         update: &Update,
         incoming: &Incoming,
+        stored: &mut Stored,
     ) -> Result<(), StoreError> {
+        stored.may_add = true;
         let Some(message_id) = &update.message_id else { return Ok(()) };
         let (row, run) = (row(update, Some(incoming)), &self.inbound.run);
         match edits::task_of(tx, &update.chat, message_id)? {

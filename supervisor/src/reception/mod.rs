@@ -40,7 +40,7 @@ pub(crate) struct Inbound {
     pub store: Store,
     /// This run's `process.started`.
     pub run: EventId,
-    /// Sent when a message asks to cancel what runs.
+    /// Sent when a message asks to cancel what runs, or may be a part of it.
     pub cancel_signal: CancelSignal,
     /// Notified when a chat asks for files.
     pub file_requests: Arc<Notify>,
@@ -180,7 +180,7 @@ impl Reception {
         for paired in effects().filter_map(|effect| effect.paired.as_ref()) {
             access.set_paired(&paired.id, true);
         }
-        if stored.cancels || effects().any(|effect| effect.stops) {
+        if stored.may_add || stored.cancels || effects().any(|effect| effect.stops) {
             self.inbound.cancel_signal.notify();
         }
         for decision in stored.decisions {

@@ -129,7 +129,7 @@ fn where_only_options_count_a_reply_names_one_and_other_messages_wait() {
     let system = system(&model, &telegram, &[]);
     telegram.push(ADA.text("paint it"));
     let question = asked(&telegram, &system, "Which colour?");
-    telegram.push(ADA.text("just answer"));
+    telegram.push(ADA.text("/queue just answer"));
     telegram.push(answering(ADA, ADA.id, &question, "green"));
     wait::until("its sender reads how to answer", || {
         telegram.sent().into_iter().find(|sent| sent.text.starts_with("Please press one of the buttons"))

@@ -73,7 +73,8 @@ fn killed_before_a_reply(moment: &str, mut is_reached: impl FnMut(&System, &Fake
     let (model, release) = thinking_model();
     let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
     (0..3).for_each(|_| {
-        telegram.push(ADA.text("what is here?"));
+        // Each is a task of its own, whatever runs when it comes.
+        telegram.push(ADA.text("/queue what is here?"));
     });
     wait::until_true(moment, || is_reached(&system, &telegram));
     system.kill();

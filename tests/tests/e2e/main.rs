@@ -111,6 +111,7 @@ mod check;
 mod data_dir;
 mod operation;
 mod start_up;
+mod steering;
 mod stopping;
 
 // The project itself: documents, map, and the harness.

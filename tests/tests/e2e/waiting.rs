@@ -205,7 +205,7 @@ fn a_task_that_waits_for_a_person_holds_no_worker_of_another_chat() {
     let other = system.say_in("second", "just answer");
     assert_eq!(system.reply(&other), "here I am");
     // A later message of its own chat waits behind it.
-    let behind = system.say_in("first", "just answer");
+    let behind = system.say_in("first", "/queue just answer");
     assert_says(&system.shown(&["tasks"]), &["waits for a person"]);
     let waits = |task: &Value| task["waits_for_person"].as_bool().unwrap();
     let tasks = system.shown_json(&["tasks", "--json"])["tasks"].as_array().unwrap().clone();

@@ -65,7 +65,7 @@ fn what_the_model_says_before_a_call_is_shown_while_the_call_runs() {
     let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says, text("Done.")]));
     let system = started(&telegram, &model);
     telegram.push(ADA.text("hi"));
-    assert_eq!(draft(&telegram, "I look").text, "I look at the files first.");
+    assert_eq!(draft(&telegram, "files first").text, "I look at the files first.");
     assert_eq!(model.requests().len(), 1);
     std::fs::write(system.workspace().join("go"), "").unwrap();
     assert_eq!(telegram.wait_for_sent(1)[0].text, "Done.");
