@@ -33,7 +33,7 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
 
 fn bound(table: &mut Table, name: &str, model: &ModelServer) -> anyhow::Result<()> {
     let question = [Message::User("look around".to_owned())];
-    let request = Request { system: "Be brief.", messages: &question, tools: &[], schema: None };
+    let request = Request { system: "Be brief.", messages: &question, tools: &[], schema: None, words: None };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Reply { text, calls, reasoning, .. } = runtime.block_on(model.reply(request))?;
     anyhow::ensure!(reasoning.is_some() && calls.len() == 1, "{name}: the reply has no reasoning");
