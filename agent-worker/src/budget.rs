@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use protocol::{Quota, Spent};
+use texts::{Language, Text};
 
 use crate::model::{Reply, Usage};
 
@@ -115,22 +116,18 @@ impl Limits {
     }
 
     /// A limit's value and the variable that sets it.
-    pub(crate) fn describe(&self, limit: Limit) -> String {
-        match limit {
-            Limit::Turns => format!("{} turns (AUTONOUS_CONTROL_MAX_TURNS)", self.max_turns),
-            Limit::WallTime => {
-                format!("{} seconds (AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS)", self.wall_time.as_secs())
-            }
-            Limit::Tokens => format!("{} tokens (AUTONOUS_CONTROL_MAX_TOKENS)", self.max_tokens),
-            Limit::DailyTurns => daily("turns"),
-            Limit::DailyTokens => daily("tokens"),
-            Limit::DailyMoney => daily("money"),
-        }
+    pub(crate) fn describe(&self, limit: Limit, language: Language) -> String {
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let text = match limit {
+            Limit::Turns => Text::LimitOfTurns { turns: self.max_turns.into() },
+            Limit::WallTime => Text::LimitOfSeconds { seconds: signed(self.wall_time.as_secs()) },
+            Limit::Tokens => Text::LimitOfTokens { tokens: signed(self.max_tokens) },
+            Limit::DailyTurns => Text::LimitOfDayTurns,
+            Limit::DailyTokens => Text::LimitOfDayTokens,
+            Limit::DailyMoney => Text::LimitOfDayMoney,
+        };
+        text.to(language)
     }
-}
-
-fn daily(what: &str) -> String {
-    format!("{what} a day (policy.toml), which is free again at 00:00 UTC")
 }
 
 impl Limit {
@@ -183,7 +180,7 @@ mod tests {
         check(Quota { tokens: Some(25), ..Quota::default() }, Some(Limit::DailyTokens));
         check(Quota { tokens: Some(26), ..Quota::default() }, Some(Limit::Turns));
         check(Quota { cost_micros: Some(70), ..Quota::default() }, Some(Limit::DailyMoney));
-        assert!(LIMITS.describe(Limit::DailyMoney).contains("free again at 00:00 UTC"));
+        assert!(LIMITS.describe(Limit::DailyMoney, Language::English).contains("free again at 00:00 UTC"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use protocol::Outcome;
+use texts::{Language, Text};
 
 use crate::budget::{Limit, Limits};
 use crate::repetition::EQUAL_ROUNDS;
@@ -15,42 +16,41 @@ const MAX_CALLS: usize = 20;
 /// The longest reply, in bytes. It fits into a line however it is escaped; channels split far below it.
 const MAX_REPLY_BYTES: usize = 1024 * 1024;
 
-const OPEN: &str = "\n\nOpen: there is no final answer to your message yet. ";
-
 pub(crate) fn at_limit(limits: &Limits, limit: Limit, progress: &TaskProgress) -> String {
-    let mut text = format!("I had to stop at the limit of {}.", limits.describe(limit));
+    let language = progress.language;
+    let mut text = Text::StoppedAtLimit { limit: &limits.describe(limit, language) }.to(language);
     if !progress.tools_answered {
-        text.push_str(" The tool server did not answer in that time.");
+        let silent = Text::ToolServerSilent.to(language);
+        text = Text::Sentences { first: &text, second: &silent }.to(language);
     }
-    text.push_str(&done(progress));
-    text.push_str(OPEN);
-    text.push_str(if limit.is_daily() {
-        "Ask again once the limit is free again."
-    } else {
-        "Ask again with a smaller step, or raise the limit."
-    });
-    text
+    let next = if limit.is_daily() { Text::AskAgainTomorrow } else { Text::AskAgainSmaller };
+    format!("{text}{}{}", done(progress, language), open(next, language))
 }
 
 /// The answer when the same calls kept leading to the same results.
 pub(crate) fn stalled(progress: &TaskProgress) -> String {
-    let (done, rounds) = (done(progress), EQUAL_ROUNDS);
-    format!(
-        "I had to stop: I made the same calls {rounds} times in a row with the same results.\
-         {done}{OPEN}Rephrase the request, or tell me what I am missing."
-    )
+    let (language, rounds) = (progress.language, i64::try_from(EQUAL_ROUNDS).unwrap_or(i64::MAX));
+    let text = Text::StoppedStalled { rounds }.to(language);
+    format!("{text}{}{}", done(progress, language), open(Text::AskAgainRephrased, language))
 }
 
 pub(crate) fn cancelled(progress: &TaskProgress) -> String {
-    format!("Cancelled.{}", done(progress))
+    format!("{}{}", Text::PressCancelled.to(progress.language), done(progress, progress.language))
 }
 
-pub(crate) fn failed(error: &str, progress: &TaskProgress) -> String {
+/// A failure with what was done until then; the log has it in English.
+pub(crate) fn failed(error: &str, progress: &TaskProgress, language: Language) -> String {
     let error = error.trim_end_matches('.');
     if progress.calls.is_empty() && progress.earlier.is_empty() {
         return format!("{error}.");
     }
-    format!("{error}.{}{OPEN}Ask again once the cause is fixed.", done(progress))
+    format!("{error}.{}{}", done(progress, language), open(Text::AskAgainFixed, language))
+}
+
+/// What is open, and the next step.
+fn open(next: Text<'_>, language: Language) -> String {
+    let (open, next) = (Text::NoAnswerYet.to(language), next.to(language));
+    format!("\n\n{}", Text::Sentences { first: &open, second: &next }.to(language))
 }
 
 /// An outcome that fits into a line, whatever the model or a tool wrote.
@@ -73,21 +73,21 @@ fn cut(mut reply: String) -> String {
     reply
 }
 
-fn done(progress: &TaskProgress) -> String {
+fn done(progress: &TaskProgress, language: Language) -> String {
     let calls: Vec<&CallRecord> = progress.earlier.iter().chain(&progress.calls).collect();
-    let mut text = "\n\nDone so far:".to_owned();
-    if calls.is_empty() {
-        text.push_str(" no tool was called.");
-    }
+    let head = if calls.is_empty() { Text::DoneNothing } else { Text::DoneSoFar };
+    let mut text = format!("\n\n{}", head.to(language));
     let skipped = calls.len().saturating_sub(MAX_CALLS);
     if skipped > 0 {
-        let _ = write!(text, "\n- {skipped} earlier calls");
+        let count = i64::try_from(skipped).unwrap_or(i64::MAX);
+        let _ = write!(text, "\n- {}", Text::EarlierCalls { count }.to(language));
     }
     for call in &calls[skipped..] {
-        let _ = write!(text, "\n- {call}");
+        let _ = write!(text, "\n- {}", call.told(language));
     }
     if !progress.last_note.is_empty() {
-        let _ = write!(text, "\n\nThe last thing I noted: {}", progress.last_note);
+        let noted = Text::LastNoted { note: &progress.last_note }.to(language);
+        let _ = write!(text, "\n\n{noted}");
     }
     text
 }

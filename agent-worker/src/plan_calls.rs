@@ -8,6 +8,7 @@ use std::time::Instant;
 use protocol::{Envelope, ErrorCode, EventId, Plan, ToolError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use texts::Language;
 use toolkit::{Outcome, runner};
 
 use crate::agent::{Agent, TaskRun};
@@ -110,7 +111,7 @@ impl Question<'_> {
 fn unanswered(stop: &StopReason) -> ToolError {
     let (message, retryable) = match stop {
         StopReason::Model(error) => (error.to_string(), error.class.is_transient()),
-        StopReason::Paused(paused) => (paused.class.user_message().to_owned(), true),
+        StopReason::Paused(paused) => (paused.class.user_message().to(Language::English), true),
         StopReason::Limit(_)
         | StopReason::Stalled(_)
         | StopReason::Cancelled

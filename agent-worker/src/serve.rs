@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use process::confinement::lost_resolver;
 use protocol::{FromWorker, MAX_LINE_BYTES, Outcome, Task, TaskId, TaskResult, ToWorker};
+use texts::{Language, Text};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -66,6 +67,8 @@ struct Running {
     additions: Additions,
     clock: Arc<WallClock>,
     work: JoinHandle<Outcome>,
+    /// In which its user reads how it ends.
+    language: Language,
 }
 
 /// Works on tasks from stdin until it ends.
@@ -132,6 +135,7 @@ fn start(task: Task, agents: &Agents, outgoing: &mpsc::Sender<FromWorker>) -> Ru
     let (task_id, attempt, cancel) = (task.task_id.clone(), task.attempt, CancellationToken::new());
     let (agents, cancelled) = (agents.clone(), cancel.clone());
     let events = EventSink::new(outgoing.clone(), task_id.clone());
+    let language = task.language.as_deref().and_then(Language::of_code).unwrap_or_default();
     let spent = task.parked.as_ref().map(|parked| parked.spent).unwrap_or_default();
     let clock = Arc::new(WallClock::go_on(Duration::from_millis(spent.wall_ms), Some(PATIENCE)));
     let its_clock = Arc::clone(&clock);
@@ -139,16 +143,19 @@ fn start(task: Task, agents: &Agents, outgoing: &mpsc::Sender<FromWorker>) -> Ru
     let its_own = additions.clone();
     let work =
         tokio::spawn(async move { agents.run(&task, (&events, &its_own), &its_clock, &cancelled).await });
-    Running { task_id, attempt, cancel, additions, clock, work }
+    Running { task_id, attempt, cancel, additions, clock, work, language }
 }
 
 /// The result of the running task; never resolves when there is none.
 async fn ended(running: &mut Option<Running>) -> TaskResult {
-    let Some(Running { task_id, attempt, work, .. }) = running else { return std::future::pending().await };
+    let Some(Running { task_id, attempt, work, language, .. }) = running else {
+        return std::future::pending().await;
+    };
     let outcome = work.await.unwrap_or_else(|panic| {
         tracing::error!(%panic, %task_id, "the task panicked");
-        let error = "Internal error in the worker; its log has the cause.".to_owned();
-        Outcome::Failed { error, told: None, retryable: true, retry_after_ms: None }
+        let (error, told) =
+            (Text::WorkerInternal.to(Language::English), Some(Text::WorkerInternal.to(*language)));
+        Outcome::Failed { error, told, retryable: true, retry_after_ms: None }
     });
     TaskResult { task_id: task_id.clone(), attempt: *attempt, outcome }
 }

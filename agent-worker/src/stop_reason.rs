@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use protocol::event::{AgentFailure, ControlLimitReached, ProgressStalled};
 use protocol::{EventBody, Outcome, Parked, ReplyFormat, millis};
+use texts::{Language, Text};
 
 use crate::breaker::{FAILURES_TO_OPEN, Paused};
 use crate::budget::{Limit, Limits};
@@ -46,7 +47,7 @@ impl StopReason {
     pub(crate) fn event(&self, limits: &Limits) -> Option<EventBody> {
         match self {
             Self::Limit(limit) => {
-                let (limit, value) = (limit.as_str().to_owned(), limits.describe(*limit));
+                let (limit, value) = (limit.as_str().to_owned(), limits.describe(*limit, Language::English));
                 Some(ControlLimitReached { limit, value }.into())
             }
             Self::Stalled(cycle) => {
@@ -68,24 +69,25 @@ impl StopReason {
                 outcome: Outcome::Cancelled { reply: partial_answer::cancelled(progress) },
             },
             Self::Model(error) => {
-                let text = match error.retry_after {
+                let text = |language| match error.retry_after {
                     Some(wait) if error.class.is_transient() => {
-                        format!("{error}; it asks to wait {} seconds", seconds(wait))
+                        let (error, seconds) = (&error.told(language), seconds(wait));
+                        Text::ModelAsksToWait { error, seconds }.to(language)
                     }
-                    Some(_) | None => error.to_string(),
+                    Some(_) | None => error.told(language),
                 };
                 let again = retry::is_retryable(error).then(|| error.retry_after.unwrap_or_default());
                 TaskEnd::failed(text, error.class.as_str(), again, progress)
             }
             Self::Paused(Paused { class, wait }) => {
-                let text = format!(
-                    "{} (it failed {FAILURES_TO_OPEN} times in a row and is paused for {} seconds)",
-                    class.user_message(),
-                    seconds(*wait)
-                );
+                let text = |language| {
+                    let (failures, seconds) = (FAILURES_TO_OPEN.into(), seconds(*wait));
+                    let error = &class.user_message().to(language);
+                    Text::ModelPaused { error, failures, seconds }.to(language)
+                };
                 TaskEnd::failed(text, class.as_str(), Some(*wait), progress)
             }
-            Self::Tools(error) => TaskEnd::failed(error.to_string(), "tool_server", None, progress),
+            Self::Tools(error) => TaskEnd::failed(|_| error.to_string(), "tool_server", None, progress),
             Self::Parked(parked) => TaskEnd {
                 last_event: LastEvent::Completed("parked"),
                 outcome: Outcome::Parked(parked.clone()),
@@ -107,18 +109,26 @@ impl TaskEnd {
     }
 
     /// `again` is when another attempt can help; none if it never can.
-    fn failed(error: String, error_class: &str, again: Option<Duration>, progress: &TaskProgress) -> Self {
+    fn failed(
+        error: impl Fn(Language) -> String,
+        error_class: &str,
+        again: Option<Duration>,
+        progress: &TaskProgress,
+    ) -> Self {
+        let in_words = |language| partial_answer::failed(&error(language), progress, language);
         let outcome = Outcome::Failed {
-            error: partial_answer::failed(&error, progress),
-            told: None,
+            error: in_words(Language::English),
+            told: Some(progress.language).filter(|language| *language != Language::English).map(in_words),
             retryable: again.is_some(),
             retry_after_ms: again.filter(|wait| !wait.is_zero()).map(millis),
         };
-        let failure = AgentFailure::Error { error, error_class: error_class.to_owned() };
+        let failure =
+            AgentFailure::Error { error: error(Language::English), error_class: error_class.to_owned() };
         Self { last_event: LastEvent::Failed(failure), outcome }
     }
 }
 
-fn seconds(wait: Duration) -> f64 {
-    wait.as_secs_f64().ceil()
+/// Rounded up.
+fn seconds(wait: Duration) -> i64 {
+    i64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)
 }

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use protocol::{PastCall, PastCallStatus, Task};
+use texts::{Language, Text};
 use toolkit::arguments::elide;
 
 use crate::budget::TaskUsage;
@@ -23,6 +24,8 @@ pub(crate) struct TaskProgress {
     /// The last text that the model wrote beside its calls; may be empty.
     pub(crate) last_note: String,
     pub(crate) tools_answered: bool,
+    /// In which its user reads how the task ends.
+    pub(crate) language: Language,
 }
 
 /// A tool call that began; displayed as one line.
@@ -39,13 +42,21 @@ impl TaskProgress {
     pub(crate) fn new(task: &Task) -> Self {
         let spent = task.parked.as_ref().map(|parked| parked.spent).unwrap_or_default();
         let earlier = task.earlier.calls.iter().map(CallRecord::from).collect();
-        Self { usage: spent.into(), earlier, ..Self::default() }
+        let language = task.language.as_deref().and_then(Language::of_code).unwrap_or_default();
+        Self { usage: spent.into(), earlier, language, ..Self::default() }
     }
 }
 
 impl CallRecord {
     pub(crate) fn running(name: &str, arguments: &str) -> Self {
         Self { name: name.to_owned(), arguments: arguments.to_owned(), outcome: None }
+    }
+
+    /// As one line, in a language.
+    pub(crate) fn told(&self, language: Language) -> String {
+        let shown = elide(&self.arguments, MAX_ARGUMENT_CHARS);
+        let outcome = self.outcome.clone().unwrap_or_else(|| Text::OutcomeUnknown.to(language));
+        format!("{} {shown}: {outcome}", self.name)
     }
 }
 
@@ -62,8 +73,6 @@ impl From<&PastCall> for CallRecord {
 
 impl fmt::Display for CallRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = elide(&self.arguments, MAX_ARGUMENT_CHARS);
-        let outcome = self.outcome.as_deref().unwrap_or("was running, its outcome is unknown");
-        write!(f, "{} {shown}: {outcome}", self.name)
+        f.write_str(&self.told(Language::English))
     }
 }

@@ -47,6 +47,9 @@ pub struct Task {
     /// Today, as `2026-01-31`, in UTC.
     #[serde(default)]
     pub date: String,
+    /// The language of the bot's own words in the chat, as `de`; English if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
     /// What the task may use of its chat's and user's limits of the day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<Quota>,
@@ -105,6 +108,7 @@ impl Task {
             system_prompt: None,
             roots: Vec::new(),
             date: String::new(),
+            language: None,
             quota: None,
         }
     }

@@ -376,3 +376,41 @@ LimitMoney =
         [chat] für diesen Chat
        *[user] je Person
     }
+
+## Tasks that end without an answer
+
+StoppedAtLimit = Ich musste am Limit aufhören: { $limit }.
+StoppedStalled = Ich musste aufhören: Dieselben Aufrufe brachten { $rounds }-mal hintereinander dieselben Ergebnisse.
+ToolServerSilent = Der Werkzeugserver hat in dieser Zeit nicht geantwortet.
+DoneSoFar = Bisher getan:
+DoneNothing = Bisher getan: Es wurde kein Werkzeug aufgerufen.
+EarlierCalls =
+    { $count ->
+        [one] 1 früherer Aufruf
+       *[other] { $count } frühere Aufrufe
+    }
+OutcomeUnknown = lief gerade, Ausgang unbekannt
+LastNoted = Zuletzt notiert: { $note }
+NoAnswerYet = Offen: Eine abschließende Antwort gibt es noch nicht.
+AskAgainTomorrow = Bitte noch einmal fragen, sobald das Limit wieder frei ist.
+AskAgainSmaller = Bitte mit einem kleineren Schritt noch einmal fragen oder das Limit erhöhen.
+AskAgainRephrased = Bitte anders formulieren oder sagen, was mir fehlt.
+AskAgainFixed = Bitte noch einmal fragen, sobald die Ursache behoben ist.
+LimitOfTurns = { $turns } Runden (AUTONOUS_CONTROL_MAX_TURNS)
+LimitOfSeconds = { $seconds } Sekunden (AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS)
+LimitOfTokens = { $tokens } Tokens (AUTONOUS_CONTROL_MAX_TOKENS)
+LimitOfDayTurns = Runden am Tag (policy.toml), um 00:00 UTC wieder frei
+LimitOfDayTokens = Tokens am Tag (policy.toml), um 00:00 UTC wieder frei
+LimitOfDayMoney = Geld am Tag (policy.toml), um 00:00 UTC wieder frei
+ModelRateLimit = Der Modellanbieter nimmt gerade keine weiteren Anfragen an; später noch einmal versuchen
+ModelOverloaded = Der Modellanbieter ist überlastet oder gestört; später noch einmal versuchen
+ModelRefusesKey = Der Modellanbieter lehnt den Schlüssel ab; AUTONOUS_MODEL_API_KEY berichtigen
+ModelNoCredit = Das Guthaben des Modellkontos ist aufgebraucht; der Betreiber lädt es beim Anbieter auf oder erhöht dort das Limit, oder setzt AUTONOUS_MODEL_API_KEY auf den Schlüssel eines anderen Kontos
+ModelRefusesRequest = Der Modellanbieter lehnt die Anfrage ab; AUTONOUS_MODEL_NAME und AUTONOUS_MODEL_BASE_URL prüfen, und für ein Modell ohne Funktionsaufrufe AUTONOUS_MODEL_TOOL_PROTOCOL=json setzen
+ModelContextTooLong = Das Gespräch ist für das Modell zu lang; einen kleineren Schritt verlangen oder ein Modell mit größerem Fenster wählen
+ModelUnreachable = Der Modellanbieter ist nicht erreichbar, oder die Verbindung brach ab; später noch einmal versuchen
+ModelStalled = Der Modellanbieter antwortet nicht mehr; später noch einmal versuchen
+ModelInvalidReply = Der Modellanbieter hat etwas geschickt, das keine gültige Antwort ist
+ModelAsksToWait = { $error }; er bittet, { $seconds } Sekunden zu warten
+ModelPaused = { $error } (er scheiterte { $failures }-mal hintereinander und pausiert { $seconds } Sekunden)
+WorkerInternal = Interner Fehler im Arbeiter; die Ursache steht in seinem Log.

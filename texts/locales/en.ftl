@@ -376,3 +376,41 @@ LimitMoney =
         [chat] this chat
        *[user] you
     }
+
+## Tasks that end without an answer
+
+StoppedAtLimit = I had to stop at the limit of { $limit }.
+StoppedStalled = I had to stop: I made the same calls { $rounds } times in a row with the same results.
+ToolServerSilent = The tool server did not answer in that time.
+DoneSoFar = Done so far:
+DoneNothing = Done so far: no tool was called.
+EarlierCalls =
+    { $count ->
+        [one] 1 earlier call
+       *[other] { $count } earlier calls
+    }
+OutcomeUnknown = was running, its outcome is unknown
+LastNoted = The last thing I noted: { $note }
+NoAnswerYet = Open: there is no final answer to your message yet.
+AskAgainTomorrow = Ask again once the limit is free again.
+AskAgainSmaller = Ask again with a smaller step, or raise the limit.
+AskAgainRephrased = Rephrase the request, or tell me what I am missing.
+AskAgainFixed = Ask again once the cause is fixed.
+LimitOfTurns = { $turns } turns (AUTONOUS_CONTROL_MAX_TURNS)
+LimitOfSeconds = { $seconds } seconds (AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS)
+LimitOfTokens = { $tokens } tokens (AUTONOUS_CONTROL_MAX_TOKENS)
+LimitOfDayTurns = turns a day (policy.toml), which is free again at 00:00 UTC
+LimitOfDayTokens = tokens a day (policy.toml), which is free again at 00:00 UTC
+LimitOfDayMoney = money a day (policy.toml), which is free again at 00:00 UTC
+ModelRateLimit = The model provider accepts no more requests right now; try again later
+ModelOverloaded = The model provider is overloaded or failing; try again later
+ModelRefusesKey = The model provider refuses the key; correct AUTONOUS_MODEL_API_KEY
+ModelNoCredit = The model account has no credit left; the operator adds credit or raises the limit at the provider, or sets AUTONOUS_MODEL_API_KEY to the key of another account
+ModelRefusesRequest = The model provider refuses the request; check AUTONOUS_MODEL_NAME and AUTONOUS_MODEL_BASE_URL, and set AUTONOUS_MODEL_TOOL_PROTOCOL=json for a model that cannot call functions
+ModelContextTooLong = The conversation is too long for the model; ask for a smaller step, or choose a model with a larger window
+ModelUnreachable = Cannot reach the model provider, or the connection broke; try again later
+ModelStalled = The model provider stopped responding; try again later
+ModelInvalidReply = The model provider sent something that is not a valid reply
+ModelAsksToWait = { $error }; it asks to wait { $seconds } seconds
+ModelPaused = { $error } (it failed { $failures } times in a row and is paused for { $seconds } seconds)
+WorkerInternal = Internal error in the worker; its log has the cause.

@@ -375,3 +375,41 @@ LimitMoney =
         [chat] este chat
        *[user] ti
     }
+
+## Tasks that end without an answer
+
+StoppedAtLimit = Tuve que parar en el límite de { $limit }.
+StoppedStalled = Tuve que parar: hice las mismas llamadas { $rounds } veces seguidas con los mismos resultados.
+ToolServerSilent = El servidor de herramientas no respondió en ese tiempo.
+DoneSoFar = Hecho hasta ahora:
+DoneNothing = Hecho hasta ahora: no se llamó a ninguna herramienta.
+EarlierCalls =
+    { $count ->
+        [one] 1 llamada anterior
+       *[other] { $count } llamadas anteriores
+    }
+OutcomeUnknown = estaba en marcha, resultado desconocido
+LastNoted = Lo último que anoté: { $note }
+NoAnswerYet = Pendiente: todavía no hay una respuesta final a tu mensaje.
+AskAgainTomorrow = Pregunta otra vez cuando el límite vuelva a estar libre.
+AskAgainSmaller = Pregunta otra vez con un paso más pequeño o sube el límite.
+AskAgainRephrased = Reformula la petición o dime qué me falta.
+AskAgainFixed = Pregunta otra vez cuando se haya arreglado la causa.
+LimitOfTurns = { $turns } turnos (AUTONOUS_CONTROL_MAX_TURNS)
+LimitOfSeconds = { $seconds } segundos (AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS)
+LimitOfTokens = { $tokens } tokens (AUTONOUS_CONTROL_MAX_TOKENS)
+LimitOfDayTurns = turnos al día (policy.toml), que vuelve a estar libre a las 00:00 UTC
+LimitOfDayTokens = tokens al día (policy.toml), que vuelve a estar libre a las 00:00 UTC
+LimitOfDayMoney = dinero al día (policy.toml), que vuelve a estar libre a las 00:00 UTC
+ModelRateLimit = El proveedor del modelo no acepta más peticiones ahora; inténtalo más tarde
+ModelOverloaded = El proveedor del modelo está sobrecargado o falla; inténtalo más tarde
+ModelRefusesKey = El proveedor del modelo rechaza la clave; corrige AUTONOUS_MODEL_API_KEY
+ModelNoCredit = La cuenta del modelo no tiene saldo; el operador añade saldo o sube el límite con el proveedor, o pone en AUTONOUS_MODEL_API_KEY la clave de otra cuenta
+ModelRefusesRequest = El proveedor del modelo rechaza la petición; revisa AUTONOUS_MODEL_NAME y AUTONOUS_MODEL_BASE_URL, y pon AUTONOUS_MODEL_TOOL_PROTOCOL=json para un modelo que no sabe llamar a funciones
+ModelContextTooLong = La conversación es demasiado larga para el modelo; pide un paso más pequeño o elige un modelo con una ventana mayor
+ModelUnreachable = No se puede contactar con el proveedor del modelo o se cortó la conexión; inténtalo más tarde
+ModelStalled = El proveedor del modelo dejó de responder; inténtalo más tarde
+ModelInvalidReply = El proveedor del modelo envió algo que no es una respuesta válida
+ModelAsksToWait = { $error }; pide esperar { $seconds } segundos
+ModelPaused = { $error } (falló { $failures } veces seguidas y queda en pausa { $seconds } segundos)
+WorkerInternal = Error interno en el trabajador; la causa está en su registro.

@@ -390,3 +390,42 @@ LimitMoney =
         [chat] для этого чата
        *[user] для вас
     }
+
+## Tasks that end without an answer
+
+StoppedAtLimit = Работа остановлена, достигнут лимит: { $limit }.
+StoppedStalled = Работа остановлена: одни и те же вызовы { $rounds } раза подряд дали те же результаты.
+ToolServerSilent = Сервер инструментов за это время не ответил.
+DoneSoFar = Сделано:
+DoneNothing = Сделано: инструменты не вызывались.
+EarlierCalls =
+    { $count ->
+        [one] ещё { $count } вызов раньше
+        [few] ещё { $count } вызова раньше
+       *[other] ещё { $count } вызовов раньше
+    }
+OutcomeUnknown = выполнялся, результат неизвестен
+LastNoted = Последняя запись: { $note }
+NoAnswerYet = Открыто: окончательного ответа пока нет.
+AskAgainTomorrow = Спросите ещё раз, когда лимит обновится.
+AskAgainSmaller = Спросите ещё раз, меньшим шагом, или увеличьте лимит.
+AskAgainRephrased = Сформулируйте иначе или подскажите, чего не хватает.
+AskAgainFixed = Спросите ещё раз, когда причина будет устранена.
+LimitOfTurns = ходов – { $turns } (AUTONOUS_CONTROL_MAX_TURNS)
+LimitOfSeconds = секунд – { $seconds } (AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS)
+LimitOfTokens = токенов – { $tokens } (AUTONOUS_CONTROL_MAX_TOKENS)
+LimitOfDayTurns = ходов в день (policy.toml), обновится в 00:00 UTC
+LimitOfDayTokens = токенов в день (policy.toml), обновится в 00:00 UTC
+LimitOfDayMoney = денег в день (policy.toml), обновится в 00:00 UTC
+ModelRateLimit = Поставщик модели сейчас не принимает запросов; попробуйте позже
+ModelOverloaded = Поставщик модели перегружен или работает со сбоями; попробуйте позже
+ModelRefusesKey = Поставщик модели отклоняет ключ; исправьте AUTONOUS_MODEL_API_KEY
+ModelNoCredit = На счёте модели закончились средства; оператор пополняет счёт или повышает лимит у поставщика либо указывает в AUTONOUS_MODEL_API_KEY ключ другого счёта
+ModelRefusesRequest = Поставщик модели отклоняет запрос; проверьте AUTONOUS_MODEL_NAME и AUTONOUS_MODEL_BASE_URL, а для модели без вызова функций задайте AUTONOUS_MODEL_TOOL_PROTOCOL=json
+ModelContextTooLong = Разговор слишком длинный для модели; попросите меньший шаг или выберите модель с большим окном
+ModelUnreachable = Поставщик модели недоступен, или соединение прервалось; попробуйте позже
+ModelStalled = Поставщик модели перестал отвечать; попробуйте позже
+ModelInvalidReply = Поставщик модели прислал недопустимый ответ
+ModelAsksToWait = { $error }; просит подождать { $seconds } с
+ModelPaused = { $error } (сбоев подряд: { $failures }, пауза { $seconds } с)
+WorkerInternal = Внутренняя ошибка исполнителя; причина – в его журнале.

@@ -314,3 +314,37 @@ LimitMoney =
         [chat] 本聊天
        *[user] 每人
     }每天费用 { $limit }
+
+## Tasks that end without an answer
+
+StoppedAtLimit = 已达到限额，只能停下：{ $limit }。
+StoppedStalled = 只能停下：同样的调用连续 { $rounds } 次得到同样的结果。
+ToolServerSilent = 工具服务器在此期间没有响应。
+DoneSoFar = 目前已完成：
+DoneNothing = 目前已完成：没有调用过工具。
+EarlierCalls = 更早的 { $count } 次调用
+OutcomeUnknown = 当时正在运行，结果未知
+LastNoted = 最后的记录：{ $note }
+NoAnswerYet = 未完成：还没有最终的回答。
+AskAgainTomorrow = 限额恢复后请再问一次。
+AskAgainSmaller = 请缩小步骤再问一次，或提高限额。
+AskAgainRephrased = 请换个说法，或说明缺少什么。
+AskAgainFixed = 原因解决后请再问一次。
+LimitOfTurns = { $turns } 轮（AUTONOUS_CONTROL_MAX_TURNS）
+LimitOfSeconds = { $seconds } 秒（AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS）
+LimitOfTokens = { $tokens } 个 token（AUTONOUS_CONTROL_MAX_TOKENS）
+LimitOfDayTurns = 每天的轮数（policy.toml），00:00 UTC 恢复
+LimitOfDayTokens = 每天的 token 数（policy.toml），00:00 UTC 恢复
+LimitOfDayMoney = 每天的费用（policy.toml），00:00 UTC 恢复
+ModelRateLimit = 模型服务商暂时不接受更多请求；请稍后再试
+ModelOverloaded = 模型服务商过载或出现故障；请稍后再试
+ModelRefusesKey = 模型服务商拒绝了密钥；请更正 AUTONOUS_MODEL_API_KEY
+ModelNoCredit = 模型账户余额已用完；运营者可在服务商处充值或提高限额，或把 AUTONOUS_MODEL_API_KEY 设为另一个账户的密钥
+ModelRefusesRequest = 模型服务商拒绝了请求；请检查 AUTONOUS_MODEL_NAME 和 AUTONOUS_MODEL_BASE_URL；若模型不能调用函数，请设置 AUTONOUS_MODEL_TOOL_PROTOCOL=json
+ModelContextTooLong = 对话对模型来说太长；请缩小步骤，或选择窗口更大的模型
+ModelUnreachable = 无法连接模型服务商，或连接中断；请稍后再试
+ModelStalled = 模型服务商停止响应；请稍后再试
+ModelInvalidReply = 模型服务商发来的不是有效的回复
+ModelAsksToWait = { $error }；要求等待 { $seconds } 秒
+ModelPaused = { $error }（连续失败 { $failures } 次，暂停 { $seconds } 秒）
+WorkerInternal = 工作进程内部错误；原因见其日志。

@@ -148,7 +148,8 @@ mod tests {
     /// A text that is the same as in English was probably forgotten, unless it is a name or a number.
     #[test]
     fn texts_are_translated() {
-        const ALIKE: [&str; 8] = [
+        const ALIKE: [&str; 9] = [
+            "LimitOfTokens",
             "Quoted",
             "Sentences",
             "ChatPaired",

@@ -5,9 +5,11 @@
 
 use std::time::Duration;
 
+use texts::{Language, Text};
+
 /// Why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} ({detail})", class.user_message())]
+#[error("{}", self.told(Language::English))]
 pub struct ModelError {
     /// What kind of failure it is.
     pub class: ModelErrorClass,
@@ -18,6 +20,11 @@ pub struct ModelError {
 }
 
 impl ModelError {
+    /// What the user reads, in a language.
+    pub fn told(&self, language: Language) -> String {
+        format!("{} ({})", self.class.user_message().to(language), self.detail)
+    }
+
     /// An error for which the provider asks for no wait.
     pub fn new(class: ModelErrorClass, detail: impl Into<String>) -> Self {
         Self { class, detail: detail.into(), retry_after: None }
@@ -85,27 +92,17 @@ impl ModelErrorClass {
     }
 
     /// What the user reads: what happened and what to do.
-    pub const fn user_message(self) -> &'static str {
+    pub const fn user_message(self) -> Text<'static> {
         match self {
-            Self::RateLimit => "The model provider accepts no more requests right now; try again later",
-            Self::Overloaded => "The model provider is overloaded or failing; try again later",
-            Self::Auth => "The model provider refuses the key; correct AUTONOUS_MODEL_API_KEY",
-            Self::NoCredit => {
-                "The model account has no credit left; the operator adds credit or raises the limit at the \
-                 provider, or sets AUTONOUS_MODEL_API_KEY to the key of another account"
-            }
-            Self::BadRequest => {
-                "The model provider refuses the request; check AUTONOUS_MODEL_NAME and \
-                 AUTONOUS_MODEL_BASE_URL, and set AUTONOUS_MODEL_TOOL_PROTOCOL=json for a model that cannot \
-                 call functions"
-            }
-            Self::ContextTooLong => {
-                "The conversation is too long for the model; \
-                 ask for a smaller step, or choose a model with a larger window"
-            }
-            Self::Network => "Cannot reach the model provider, or the connection broke; try again later",
-            Self::Stalled => "The model provider stopped responding; try again later",
-            Self::InvalidReply => "The model provider sent something that is not a valid reply",
+            Self::RateLimit => Text::ModelRateLimit,
+            Self::Overloaded => Text::ModelOverloaded,
+            Self::Auth => Text::ModelRefusesKey,
+            Self::NoCredit => Text::ModelNoCredit,
+            Self::BadRequest => Text::ModelRefusesRequest,
+            Self::ContextTooLong => Text::ModelContextTooLong,
+            Self::Network => Text::ModelUnreachable,
+            Self::Stalled => Text::ModelStalled,
+            Self::InvalidReply => Text::ModelInvalidReply,
         }
     }
 }

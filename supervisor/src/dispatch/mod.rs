@@ -19,6 +19,7 @@ use std::time::Duration;
 use channel::Channels;
 use protocol::{EventId, SessionId, Task, ToWorker, now_ms};
 use settings::choices::Division;
+use settings::choices::Words as _;
 use settings::quotas::Limits;
 use store::claim::{self, Claim, Claimed};
 use store::conversation::PriorContext;
@@ -290,6 +291,7 @@ impl TaskTemplate {
             roots,
             date: task.date.clone(),
             quota: task.quota,
+            language: Some(task.language.word().to_owned()),
         }
     }
 

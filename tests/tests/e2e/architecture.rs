@@ -41,7 +41,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
             "fetcher",
         ],
     ),
-    ("agent-worker", &["protocol", "process", "settings", "models", "redaction", "toolkit"]),
+    ("agent-worker", &["protocol", "process", "settings", "models", "redaction", "texts", "toolkit"]),
     ("texts", &["settings"]),
     ("channel", &["protocol", "settings", "texts"]),
     ("telegram", &["protocol", "process", "settings", "texts", "channel", "http-port"]),

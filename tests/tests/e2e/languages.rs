@@ -122,7 +122,7 @@ fn a_language_is_chosen_by_a_button() {
     write(&telegram, (chat, tag), "/language");
     let (asked, buttons) = telegram.question(chat, 0);
     assert_says(&asked.text, &["¿Qué idioma prefieres?"]);
-    assert_eq!(buttons, ["language:en", "language:de", "language:es"], "the others are in the next row");
+    assert_eq!(buttons, ["en", "de", "es", "ru", "zh"].map(|code| format!("language:{code}")));
     let answer = telegram.press_answered(chat, chat.id, asked.number, "language:zh");
     assert_says(&answer, &["使用中文"]);
     wait::until_true("the buttons are gone", || {
@@ -240,16 +240,18 @@ fn a_task_that_fails_says_so_in_the_language_of_the_chat() {
     let telegram = FakeTelegram::start();
     let no_credit = json!({"error": {"message": "no credit", "code": "insufficient_quota"}});
     let model = FakeModel::start(move |_| ModelReply::Refused(402, no_credit.clone()));
-    let _system = System::builder().telegram(&telegram, ALLOWED).model(&model).start();
+    let system = System::builder().telegram(&telegram, ALLOWED).model(&model).start();
     for (person, failed) in PEOPLE.into_iter().zip([
         "I could not do this: The model account has no credit left",
-        "Das ging nicht: ",
-        "No pude hacerlo: ",
-        "Не удалось выполнить: ",
-        "没能完成：",
+        "Das ging nicht: Das Guthaben des Modellkontos ist aufgebraucht",
+        "No pude hacerlo: La cuenta del modelo no tiene saldo",
+        "Не удалось выполнить: На счёте модели закончились средства",
+        "没能完成：模型账户余额已用完",
     ]) {
         assert_says(&ask(&telegram, person, "work"), &[failed, "/retry"]);
     }
+    let errors = system.database().texts("select error from inbox where error is not null");
+    assert!(errors.iter().all(|error| error.starts_with("The model account")), "the operator's: {errors:?}");
 }
 
 #[test]
