@@ -57,6 +57,29 @@ pub struct File {
     /// Its caption; may be empty.
     pub caption: FormattedText,
     pub body: FileBody,
+    /// What it is shown as; none for a document.
+    pub media: Option<Media>,
+}
+
+/// What a file is shown as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Media {
+    Photo,
+    Video,
+    Audio,
+}
+
+impl Media {
+    pub const ALL: [Self; 3] = [Self::Photo, Self::Video, Self::Audio];
+
+    /// Its name in the database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Photo => "photo",
+            Self::Video => "video",
+            Self::Audio => "audio",
+        }
+    }
 }
 
 /// The bytes of a file.

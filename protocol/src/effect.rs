@@ -12,8 +12,9 @@ use crate::{EventId, MessageId, SessionId, TaskId, ToolError};
 /// The longest line, in bytes with the newline.
 pub const MAX_LINE_BYTES: usize = 256 * 1024;
 
-/// The largest file that is sent: what Telegram takes of a bot, with room for what it counts otherwise.
-pub const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
+/// The largest file that is sent: what Telegram takes of a bot
+/// (<https://core.telegram.org/bots/api#senddocument>).
+pub const MAX_FILE_BYTES: u64 = 50_000_000;
 
 /// A request for a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +76,12 @@ pub enum Ask {
 #[serde(rename_all = "snake_case")]
 pub enum FileForm {
     Document,
+    /// A picture that is shown.
+    Photo,
+    /// MPEG-4.
+    Video,
+    /// MP3 or M4A.
+    Audio,
     /// OGG with Opus.
     Voice,
 }

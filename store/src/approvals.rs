@@ -131,12 +131,12 @@ pub fn ask_again(connection: &Connection, chat: &Chat, run: &EventId) -> Result<
         open(connection)?.into_iter().filter(|question| question.chat == *chat).collect();
     for question in &questions {
         let sql = "select kind, text, target_message_id, file_name, outbox.file_id, entities, is_big,
-                          size_bytes, buttons, caption_entities, message_id
+                          size_bytes, buttons, caption_entities, media, message_id
                    from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
                    where seq = ?1";
         let found = connection
             .prepare_cached(sql)?
-            .query_row([question.outbox], |row| Ok((content(row, 0)?, message_id(row, 10)?)));
+            .query_row([question.outbox], |row| Ok((content(row, 0)?, message_id(row, 11)?)));
         // One that has not left yet comes anyway.
         let Some((content, Some(message_id))) = found.optional()? else { continue };
         let text = Text::QuestionComesAgain.to(languages::of(connection, chat)?);

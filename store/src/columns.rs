@@ -4,7 +4,7 @@ use std::error::Error;
 use std::str::FromStr;
 
 use channel::Chat;
-use channel::content::{Content, File, FileBody, StoredFile};
+use channel::content::{Content, File, FileBody, Media, StoredFile};
 use channel::formatting::{Entity, FormattedText};
 use protocol::{MessageId, TaskId};
 use rusqlite::Row;
@@ -24,8 +24,8 @@ pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
     Ok(Chat { channel: parsed(row, column)?, id: row.get(column + 1)? })
 }
 
-/// Reads a content from ten columns: kind, text, target, file name, file ID, entities, is_big, size, buttons,
-/// entities of the caption.
+/// Reads a content from eleven columns: kind, text, target, file name, file ID, entities, is_big, size,
+/// buttons, entities of the caption, media.
 pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
     let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
     let file = |text| {
@@ -33,7 +33,9 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
         let size_bytes: i64 = row.get(first + 7)?;
         let size_bytes = u64::try_from(size_bytes).unwrap_or_default();
         let body = FileBody::Stored(StoredFile { id: row.get(first + 4)?, size_bytes });
-        Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, body })
+        let media: Option<String> = row.get(first + 10)?;
+        let media = media.and_then(|name| Media::ALL.into_iter().find(|media| media.name() == name));
+        Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, body, media })
     };
     let target = || row.get::<_, String>(first + 2).map(MessageId::from);
     Ok(match kind.as_str() {

@@ -64,7 +64,7 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
 pub fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
                       file_name, outbox.file_id, entities, is_big, size_bytes, buttons,
-                      caption_entities,
+                      caption_entities, media,
                       (select message_id from inbox where id = task_id and part = 1)
                from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
                where seq = ?1 and state = 'queued'";
@@ -164,14 +164,14 @@ fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<OutgoingMessage> {
         attempt: row.get(4)?,
         event: event.parse().unwrap_or_else(|_| EventId::new()),
         content: content(row, 6)?,
-        answers: message_id(row, 16)?,
+        answers: message_id(row, 17)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use channel::Delivery;
-    use channel::content::{Button, File, FileBody, StoredFile};
+    use channel::content::{Button, File, FileBody, Media, StoredFile};
     use channel::formatting::{Entity, FormattedText, Style};
 
     use super::*;
@@ -286,7 +286,7 @@ mod tests {
         let database = TestDatabase::new();
         let file = |caption| {
             let (name, body) = ("a.bin".to_owned(), FileBody::Bytes(vec![0, 255, 10]));
-            File { name, caption, body }
+            File { name, caption, body, media: None }
         };
         let link = Style::TextLink { url: "https://example.org/".to_owned() };
         let pre = Style::Pre { language: Some("rust".to_owned()) };
@@ -298,6 +298,8 @@ mod tests {
             Content::Question { text: formatted(), buttons: vec![vec![Button::new("Yes", "y".to_owned())]] },
             Content::Edit { message_id: 7.into(), text: "better".to_owned() },
             Content::Document(file(formatted())),
+            Content::Document(File { media: Some(Media::Photo), ..file(formatted()) }),
+            Content::Document(File { media: Some(Media::Audio), ..file(FormattedText::plain("")) }),
             Content::Voice(file(FormattedText::plain("hello"))),
             Content::Voice(file(FormattedText::plain(""))),
             Content::Reaction { message_id: 7.into(), emoji: "👀".to_owned(), is_big: true },

@@ -2,6 +2,7 @@
 //!
 //! A row is added in the transaction of its cause; [`super::delivery`] sends it afterwards.
 
+use channel::content::Media;
 use channel::{Channels, Chat, Content, Delivery};
 use protocol::event::{ReplyQueued, ReplySent};
 use protocol::{Event, EventId, MessageId, ReplyFormat, TaskId, now_ms};
@@ -182,9 +183,9 @@ fn insert(
     let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id,
                                    file_name, file_id, entities, is_big, state, available_at_ms, event_id,
                                    created_at_ms, updated_at_ms, finished_at_ms, buttons,
-                                   caption_entities)
+                                   caption_entities, media)
                values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7,
-                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13, ?16, ?17)";
+                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13, ?16, ?17, ?18)";
     connection.prepare_cached(sql)?.execute(params![
         task.map(TaskId::as_str),
         part,
@@ -203,6 +204,7 @@ fn insert(
         matches!(content, Content::Reaction { is_big: true, .. }),
         buttons,
         caption_entities,
+        file.and_then(|file| file.media).map(Media::name),
     ])?;
     Ok(queued.id)
 }

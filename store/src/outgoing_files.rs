@@ -97,8 +97,12 @@ mod tests {
         let abandoned = begin(&database).unwrap();
         add_part(&database, &abandoned, 0, b"x").unwrap();
 
-        let file =
-            File { name: "a".to_owned(), caption: FormattedText::plain(""), body: FileBody::Stored(stored) };
+        let file = File {
+            name: "a".to_owned(),
+            caption: FormattedText::plain(""),
+            body: FileBody::Stored(stored),
+            media: None,
+        };
         let (chat, content) = (test_chat(1), vec![Content::Document(file)]);
         outbox::queue(&database, None, &chat, content, Delivery::Push, Some(&database.run)).unwrap();
         delete(&database, &id).unwrap();

@@ -74,10 +74,10 @@ pub(crate) fn empty() -> ToolError {
 }
 
 pub(crate) fn too_large(size: u64) -> ToolError {
-    let most = MAX_FILE_BYTES >> 20;
+    let most = MAX_FILE_BYTES / 1_000_000;
     let message =
-        format!("The file has {size} bytes or more, which is larger than the {most} MiB that can be sent.");
-    ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Compress it, or split it: `split -b 19M`.")
+        format!("The file has {size} bytes or more, which is larger than the {most} MB that can be sent.");
+    ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Compress it, or split it: `split -b 47M`.")
 }
 
 pub(crate) fn not_stored(error: StoreError) -> ToolError {

@@ -143,7 +143,8 @@ async fn fetch(tools: &ToolFiles, store: &Store, request: &FileRequest) -> Resul
     let call = tools.request(Method::GET, path, &session).timeout(PATIENCE);
     let stored = copy(call, store).await.map_err(|error| format!("{} {}", error.message, error.hint));
     let name = path.rsplit('/').next().unwrap_or("file").to_owned();
-    Ok(Content::Document(File { name, caption: FormattedText::plain(""), body: FileBody::Stored(stored?) }))
+    let (caption, body) = (FormattedText::plain(""), FileBody::Stored(stored?));
+    Ok(Content::Document(File { name, caption, body, media: None }))
 }
 
 /// Undoes the changes of a task that hold; the answer, or in words why there is none.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use channel::content::{Button, Content, File, FileBody, StoredFile, StoredFiles};
+use channel::content::{Button, Content, File, FileBody, Media, StoredFile, StoredFiles};
 use channel::formatting::{Entity, FormattedText};
 use channel::{Outgoing, SendOutcome};
 use futures_util::{Stream, stream};
@@ -79,8 +79,8 @@ fn after_failure(policy: RetryPolicy, error: String, attempt: u32) -> SendOutcom
     }
 }
 
-/// A file may take longer: 20 MB at 170 kB a second.
-const UPLOAD_PATIENCE: Duration = Duration::from_secs(120);
+/// A file may take longer: 50 MB at 170 kB a second.
+const UPLOAD_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The fields that are read of a sent message.
 #[derive(Deserialize)]
@@ -107,6 +107,12 @@ async fn send_formatted(
 ) -> Result<Option<i64>, CallError> {
     match send_as_it_is(api, files, to, content).await {
         Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. }))
+            if let Some(document) = as_document(content) =>
+        {
+            tracing::warn!(description, "Telegram refused to show a file; sending it as a document");
+            Box::pin(send_formatted(api, files, to, &document)).await
+        }
+        Err(CallError::Refused(Refusal { code: 400, description, migrated_to: None, .. }))
             if content.is_formatted() =>
         {
             tracing::warn!(description, "Telegram refused a formatted message; sending it as plain text");
@@ -114,6 +120,12 @@ async fn send_formatted(
         }
         sent => sent,
     }
+}
+
+/// A file that would be shown as a photo, video or audio, as a document.
+fn as_document(content: &Content) -> Option<Content> {
+    let file = content.file().filter(|file| file.media.is_some())?;
+    Some(Content::Document(File { media: None, ..file.clone() }))
 }
 
 /// The same message as plain text, with the addresses of its links.
@@ -144,7 +156,15 @@ async fn send_as_it_is(
             send_message(api, to, text, entities, markup).await.map(Some)
         }
         Content::Edit { message_id, text } => edit(api, to.place.chat, message_id, text).await,
-        Content::Document(file) => upload(api, "SendDocument", form(files, to.place, "document", file)).await,
+        Content::Document(file) => {
+            let (method, field) = match file.media {
+                None => ("SendDocument", "document"),
+                Some(Media::Photo) => ("SendPhoto", "photo"),
+                Some(Media::Video) => ("SendVideo", "video"),
+                Some(Media::Audio) => ("SendAudio", "audio"),
+            };
+            upload(api, method, form(files, to.place, field, file)).await
+        }
         Content::Voice(file) => upload(api, "SendVoice", form(files, to.place, "voice", file)).await,
         Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
@@ -257,6 +277,9 @@ fn form(files: &Arc<dyn StoredFiles>, place: Place, field: &'static str, file: &
     }
     if !file.caption.entities.is_empty() {
         form = form.text("caption_entities", json!(file.caption.entities).to_string());
+    }
+    if file.media == Some(Media::Video) {
+        form = form.text("supports_streaming", "true");
     }
     form.part(field, part.file_name(file.name.clone()))
 }

@@ -38,6 +38,7 @@ pub(super) fn reply(text: &str, format: ReplyFormat, language: Language) -> Vec<
         name: "answer.md".to_owned(),
         caption: FormattedText::plain(whole.to(language)),
         body: FileBody::Bytes(text.as_bytes().to_vec()),
+        media: None,
     };
     vec![content(messages.swap_remove(0)), Content::Document(file)]
 }

@@ -12,6 +12,7 @@ mod entry_type;
 pub mod guard_check;
 pub mod http;
 pub mod journal;
+mod media;
 mod outgoing;
 mod private_key_lines;
 mod raw_files;

@@ -6,11 +6,13 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use protocol::effect::{Answer, Ask, FileForm, MAX_FILE_BYTES};
 use protocol::{ErrorCode, SessionId, ToolError};
 use rustix::fs::fstat;
+use rustix::io::pread;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, NamedFiles};
 
+use crate::media::{HEAD_BYTES, form_of};
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
 use files::change::{hash_file, io_error, size_bytes};
@@ -43,6 +45,22 @@ pub(crate) fn id_of(address: &str) -> &str {
 
 fn own_chat(session: &SessionId) -> Option<&str> {
     session.as_str().strip_prefix(TELEGRAM)?.strip_prefix(':')
+}
+
+impl OutgoingFile {
+    /// How a chat sees it, by its bytes.
+    pub(crate) fn form(&self, path: &str) -> Result<FileForm, ToolError> {
+        let mut head = vec![0; HEAD_BYTES];
+        let mut read = 0;
+        while read < head.len() {
+            match pread(&self.handle, &mut head[read..], u64::try_from(read).unwrap_or(u64::MAX)) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(errno) => return Err(io_error(path, "read", &errno.into())),
+            }
+        }
+        Ok(form_of(&head[..read], self.size_bytes))
+    }
 }
 
 impl ToolContext {
@@ -140,9 +158,9 @@ pub(crate) fn with_archive(error: ToolError, path: &str) -> ToolError {
 }
 
 fn too_large(size: u64) -> ToolError {
-    let most = MAX_FILE_BYTES >> 20;
-    let message = format!("The file has {size} bytes, which is larger than the {most} MiB that can be sent.");
-    ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Compress it, or split it: `split -b 19M`.")
+    let most = MAX_FILE_BYTES / 1_000_000;
+    let message = format!("The file has {size} bytes, which is larger than the {most} MB that can be sent.");
+    ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Compress it, or split it: `split -b 47M`.")
 }
 
 #[cfg(test)]

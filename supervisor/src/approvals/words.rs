@@ -100,6 +100,7 @@ pub(crate) fn question(approval: &Approval, language: Language) -> Vec<Content> 
         name: format!("{}.txt", approval.tool),
         caption: FormattedText::plain(Text::ApprovalFile { tool: &approval.tool }.to(language)),
         body: FileBody::Bytes(format!("{head}\n{whole}").into_bytes()),
+        media: None,
     };
     let bytes = i64::try_from(whole.len()).unwrap_or(i64::MAX);
     let beginning: String = whole.chars().take(MAX_UNITS / 4).collect();

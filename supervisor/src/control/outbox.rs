@@ -149,7 +149,7 @@ fn file(name: String, content_base64: &str, caption: String) -> Result<File, Con
         let rule = format!("a file has 1 to {MAX_FILE_BYTES} bytes; this one has {}", bytes.len());
         return Err(invalid(rule, HINT));
     }
-    Ok(File { name, caption: FormattedText::plain(caption), body: FileBody::Bytes(bytes) })
+    Ok(File { name, caption: FormattedText::plain(caption), body: FileBody::Bytes(bytes), media: None })
 }
 
 fn filled(name: &str, text: String) -> Result<String, ControlError> {

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use channel::content::{File, FileBody};
+use channel::content::{File, FileBody, Media};
 use channel::{Chat, Content, Delivery};
 use protocol::effect::{Answer, EffectAnswer, EffectRequest, FileForm};
 use protocol::{EventId, MessageId, ToolError};
@@ -60,11 +60,14 @@ impl Effects {
         let target = self.target(&own, chat)?;
         let caption = self.channel(&target)?.caption(&caption);
         let content = |body| {
-            let file = File { name, caption, body };
-            match form {
-                FileForm::Document => Content::Document(file),
-                FileForm::Voice => Content::Voice(file),
-            }
+            let media = match form {
+                FileForm::Document | FileForm::Voice => None,
+                FileForm::Photo => Some(Media::Photo),
+                FileForm::Video => Some(Media::Video),
+                FileForm::Audio => Some(Media::Audio),
+            };
+            let file = File { name, caption, body, media };
+            if form == FileForm::Voice { Content::Voice(file) } else { Content::Document(file) }
         };
         if let Some(answer) = self.admit(request, &own, &target).await? {
             return Ok(answer);

@@ -201,7 +201,7 @@ async fn a_file_is_a_regular_one_with_the_bytes_that_were_named() {
         assert_eq!(attacker.refused(&asking(file_of(named)), given).await, code);
     }
     let huge = tempfile::tempfile().unwrap();
-    huge.set_len(20 * 1024 * 1024 + 1).unwrap();
+    huge.set_len(50_000_001).unwrap();
     assert_eq!(attacker.refused(&asking(file_of(named)), Some(huge.into())).await, ErrorCode::FileTooLarge);
     let left: Vec<i64> = attacker.fixture.column("select count(*) from outgoing_files").await;
     assert_eq!((attacker.queued().await, left), (0, vec![0]));

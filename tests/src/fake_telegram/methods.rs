@@ -15,6 +15,7 @@ use super::answers::{refusal, result};
 use super::drafts;
 use super::files;
 use super::form::Form;
+use super::media;
 use super::signs::is_progress;
 use super::state::{Fault, Shared};
 use super::update::HALF_A_CHARACTER;
@@ -115,6 +116,7 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
         | "senddocument"
         | "sendvoice"
         | "setmessagereaction" => answer_or_refusal(shared.lock().take(method, form)),
+        shown if media::shows(shown) => answer_or_refusal(shared.lock().take(method, form)),
         "sendmessagedraft" => drafts::take(&mut shared.lock().drafts, &form.parameters),
         "sendchataction" => answer_or_refusal(shared.lock().signs.act(&form.parameters)),
         "answercallbackquery" => answer_or_refusal(shared.lock().signs.answer(&form.parameters)),

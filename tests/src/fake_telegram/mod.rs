@@ -10,6 +10,7 @@ mod drafts;
 pub mod entities;
 mod files;
 mod form;
+mod media;
 mod methods;
 mod signs;
 mod state;

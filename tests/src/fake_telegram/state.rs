@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use super::drafts::Draft;
 use super::entities;
 use super::form::Form;
+use super::media;
 use super::signs::{Signs, check_markup, is_progress};
 use super::webhook::Webhook;
 
@@ -180,6 +181,11 @@ impl State {
         let (text, file) = match method {
             "senddocument" => (caption(parameters)?, Some(form.file("document").ok_or(NO_FILE)?)),
             "sendvoice" => (caption(parameters)?, Some(form.file("voice").ok_or(NO_FILE)?)),
+            shown if media::shows(shown) => {
+                let file = form.file(&method["send".len()..]).ok_or(NO_FILE)?;
+                media::check(method, &file.1)?;
+                (caption(parameters)?, Some(file))
+            }
             "setmessagereaction" => (emoji(parameters)?, None),
             "editmessagereplymarkup" => (self.text_of(parameters["message_id"].as_i64()), None),
             _ => (text(parameters)?, None),
@@ -244,6 +250,7 @@ impl State {
         match sent.method.as_str() {
             "senddocument" => message["document"] = file,
             "sendvoice" => message["voice"] = file,
+            shown if media::shows(shown) => {}
             _ => message["text"] = json!(sent.text),
         }
         message

@@ -127,6 +127,46 @@ fn a_caption_whose_formatting_is_refused_comes_as_plain_text_with_the_whole_file
     assert_eq!(telegram.calls("sendDocument").len(), 2);
 }
 
+/// A file of PNG with these edges, of which Telegram reads the beginning and the end.
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let head = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".as_slice();
+    let end = b"\x08\x02\0\0\0\0\0\0\0\0\0\0\0IEND\xae\x42\x60\x82".as_slice();
+    [head, &width.to_be_bytes(), &height.to_be_bytes(), end].concat()
+}
+
+#[test]
+fn a_file_is_shown_as_what_it_is_by_its_bytes_and_else_comes_as_a_document() {
+    let (telegram, system) = with_telegram();
+    let mp4 = [b"\0\0\0\x18ftypisom\0\0\x02\0".as_slice(), &[0; 64]].concat();
+    let torn = png(100, 50)[..30].to_vec();
+    let large = [png(100, 50)[..24].to_vec(), vec![0; 10_000_000]].concat();
+    for (number, (name, bytes, more, method)) in [
+        ("chart.txt", png(100, 50), json!({}), "sendphoto"),
+        ("chart.png", png(100, 50), json!({"as_document": true}), "senddocument"),
+        ("long.png", png(6000, 100), json!({}), "senddocument"),
+        ("large.png", large, json!({}), "senddocument"),
+        ("a.mp4", mp4, json!({}), "sendvideo"),
+        ("a.mp3", b"ID3\x04\0\0".to_vec(), json!({}), "sendaudio"),
+        ("text.png", b"no picture".to_vec(), json!({}), "senddocument"),
+        // Telegram finds that it is none.
+        ("torn.png", torn, json!({}), "senddocument"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        fs::write(system.workspace().join(name), &bytes).unwrap();
+        let mut arguments = json!({"path": name, "caption": "**see**"});
+        more.as_object().unwrap().iter().for_each(|(key, value)| arguments[key] = value.clone());
+        call(&system, "telegram_send_file", "telegram:4711", &arguments);
+        let sent = telegram.wait_for_sent(number + 1).remove(number);
+        assert_eq!((sent.method.as_str(), sent.text.as_str()), (method, "see"), "{name}");
+        assert_eq!(sent.file, Some((name.to_owned(), bytes)), "{name}");
+        assert_eq!(sent.entities, json!([{"type": "bold", "offset": 0, "length": 3}]));
+    }
+    let photos = system.database().texts("select media from outbox where media is not null");
+    assert_eq!(photos, ["photo", "video", "audio", "photo"]);
+}
+
 #[test]
 fn a_file_that_cannot_be_sent_is_refused_with_what_to_do() {
     let (telegram, system) = with_telegram();
@@ -134,8 +174,8 @@ fn a_file_that_cannot_be_sent_is_refused_with_what_to_do() {
     fs::create_dir(workspace.join("it's")).unwrap();
     fs::write(workspace.join("empty"), "").unwrap();
     fs::write(workspace.join("a.txt"), "a").unwrap();
-    fs::File::create(workspace.join("huge")).unwrap().set_len(20 * 1024 * 1024 + 1).unwrap();
-    fs::File::create(workspace.join("large")).unwrap().set_len(20 * 1024 * 1024).unwrap();
+    fs::File::create(workspace.join("huge")).unwrap().set_len(50_000_001).unwrap();
+    fs::File::create(workspace.join("large")).unwrap().set_len(50_000_000).unwrap();
     let send = |arguments: &Value| call(&system, "telegram_send_file", "telegram:4711", arguments).1;
     let long = "x".repeat(1025);
     for (arguments, code, part) in [
@@ -143,7 +183,7 @@ fn a_file_that_cannot_be_sent_is_refused_with_what_to_do() {
         (json!({"path": "gone"}), "NOT_FOUND", "gone"),
         (json!({"path": "/etc/hostname"}), "PATH_OUTSIDE_ROOTS", "/etc/hostname"),
         (json!({"path": "empty"}), "INVALID_ARGUMENT", "empty"),
-        (json!({"path": "huge"}), "FILE_TOO_LARGE", "20971521 bytes"),
+        (json!({"path": "huge"}), "FILE_TOO_LARGE", "50000001 bytes"),
         (json!({"path": "a.txt", "caption": long}), "INVALID_ARGUMENT", "1025"),
         (json!({"path": "a.txt", "filename": "a/b"}), "INVALID_ARGUMENT", "filename"),
         (json!({"path": "a.txt", "chat_id": 666}), "TOOL_NOT_ALLOWED", "AUTONOUS_TELEGRAM_ALLOWED_CHATS"),
@@ -155,10 +195,10 @@ fn a_file_that_cannot_be_sent_is_refused_with_what_to_do() {
     }
     assert_eq!(system.database().count("select count(*) from outbox"), 0);
     let largest = send(&json!({"path": "large", "filename": "as asked.bin"}));
-    assert_eq!(largest["meta"]["data"]["size_bytes"], 20 * 1024 * 1024, "{largest}");
+    assert_eq!(largest["meta"]["data"]["size_bytes"], 50_000_000, "{largest}");
     let sent = telegram.wait_for_sent(1);
     assert_eq!(
         sent[0].file.as_ref().map(|(name, bytes)| (name.as_str(), bytes.len())),
-        Some(("as asked.bin", 20_971_520))
+        Some(("as asked.bin", 50_000_000))
     );
 }

@@ -1,4 +1,4 @@
-//! `telegram_send_file`: a file of the roots as a document.
+//! `telegram_send_file`: a file of the roots, shown as what it is.
 //!
 //! The supervisor copies the bytes with the call, so the chat gets the file as it was then, whatever happens
 //! to it.
@@ -14,12 +14,15 @@ use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
 use crate::outgoing::{TELEGRAM, chat_of, id_of, valid_name, with_archive};
 use crate::tool_context::ToolContext;
 
-/// Sends a file to the chat, as a document. Use it when the user should get the file itself.
+/// Sends a file to the chat: pictures, videos and music as such, all else as a document.
 ///
 /// # Details
 ///
-/// A regular file beneath the roots, at most 20 MiB. The chat gets it as it is at the time of the call.
-/// It is sent in order with the other messages, and again after a failure.
+/// A regular file beneath the roots, at most 50 MB. Its bytes say what it is, not its name: JPEG, PNG and
+/// WebP are photos (of at most 10 MB, width and height together at most 10000, and at most 20 to 1), MPEG-4
+/// is a video, MP3 and M4A are audio, and all else is a document; so is what Telegram refuses to show. The
+/// chat gets it as it is at the time of the call. It is sent in order with the other messages, and again
+/// after a failure.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SendFileArguments {
@@ -31,6 +34,9 @@ pub(crate) struct SendFileArguments {
     /// A text below the file in Markdown, at most 1024 characters.
     #[serde(default)]
     caption: String,
+    /// Send it as a document, byte by byte: Telegram makes photos smaller.
+    #[serde(default)]
+    as_document: bool,
     /// Another chat that the bot works for; this one by default.
     #[serde(default)]
     chat_id: Option<i64>,
@@ -47,6 +53,8 @@ pub(crate) struct SendFileData {
     filename: String,
     /// Its size.
     size_bytes: u64,
+    /// What the chat sees: a `photo`, `video`, `audio` or `document`.
+    sent_as: String,
 }
 
 pub(crate) struct TelegramSendFile(pub(super) ToolContext);
@@ -82,7 +90,7 @@ impl Tool for TelegramSendFile {
     }
 
     fn run(&self, arguments: SendFileArguments, call: &Call) -> Outcome<SendFileData> {
-        let SendFileArguments { path, filename, caption, chat_id } = arguments;
+        let SendFileArguments { path, filename, caption, as_document, chat_id } = arguments;
         let chat = chat_of(&call.session, chat_id)?;
         let filename = match filename {
             Some(name) => valid_name(name)?,
@@ -90,9 +98,17 @@ impl Tool for TelegramSendFile {
         };
         let file = self.0.outgoing_file(&path, call).map_err(|error| with_archive(error, &path))?;
         let size_bytes = file.size_bytes;
-        let outbox_id = self.0.send_file(call, &chat, &file, (FileForm::Document, &filename, &caption))?;
-        let stdout = format!("{filename} ({size_bytes} bytes) is on its way to the chat.\n");
-        let data = SendFileData { outbox_id, chat_id: id_of(&chat).to_owned(), filename, size_bytes };
+        let form = if as_document { FileForm::Document } else { file.form(&path)? };
+        let outbox_id = self.0.send_file(call, &chat, &file, (form, &filename, &caption))?;
+        let sent_as = match form {
+            FileForm::Document | FileForm::Voice => "document",
+            FileForm::Photo => "photo",
+            FileForm::Video => "video",
+            FileForm::Audio => "audio",
+        };
+        let stdout = format!("{filename} ({size_bytes} bytes) is on its way to the chat, as {sent_as}.\n");
+        let (chat_id, sent_as) = (id_of(&chat).to_owned(), sent_as.to_owned());
+        let data = SendFileData { outbox_id, chat_id, filename, size_bytes, sent_as };
         Ok(Success { stdout, data, ..Success::default() })
     }
 }
