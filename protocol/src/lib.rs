@@ -38,8 +38,8 @@ pub use journal::JournalRecord;
 pub use parked::{CallState, Parked, ParkedCall, Spent};
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use task::{
-    Addition, EarlierAttempts, HistoryMessage, Origin, PassedOn, PastCall, PastCallStatus, Quota, Role,
-    Sender, Task,
+    Addition, EarlierAttempts, HistoryMessage, Origin, Overheard, PassedOn, PastCall, PastCallStatus, Quota,
+    Role, Sender, Task,
 };
 pub use tool_spec::{Annotations, Risk, ToolSpec};
 pub use worker_message::{FromWorker, Outcome, ReplyFormat, TaskResult, ToWorker};

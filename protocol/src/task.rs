@@ -26,6 +26,9 @@ pub struct Task {
     /// The model that the chat has chosen, by its name in `models.toml`; the first one if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What the group wrote before the message, oldest first. It is no request of the sender.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overheard: Vec<Overheard>,
     /// Images that came with the message, as paths that `read` opens.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
@@ -101,6 +104,7 @@ impl Task {
             origin: None,
             additions: Vec::new(),
             model: None,
+            overheard: Vec::new(),
             images: Vec::new(),
             history: Vec::new(),
             earlier: EarlierAttempts::default(),
@@ -148,6 +152,14 @@ pub struct Origin {
     /// Whether there is no person who could be asked about a call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unattended: bool,
+}
+
+/// A message of a group that did not speak to the bot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overheard {
+    /// What its sender calls themselves.
+    pub from: String,
+    pub text: String,
 }
 
 /// A part of a message's text, in bytes, that its sender only passed on.

@@ -29,6 +29,7 @@ mod housekeeping;
 mod journal;
 mod long_tasks;
 mod monitor;
+mod overheard;
 mod ports;
 mod reception;
 mod retention;

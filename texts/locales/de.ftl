@@ -25,6 +25,7 @@ SummaryFiles = Was im Arbeitsbereich oder in einem Verzeichnis davon liegt
 SummaryGet = Eine Datei schicken: /get PFAD
 SummaryModel = Welches Modell hier antwortet, und wie man wechselt
 SummaryLanguage = Die Sprache, in der ich hier schreibe
+SummaryContext = Ob ich lese, was die Gruppe vorher schrieb
 SummaryApprovals = Die Aufrufe, die auf eine Entscheidung warten, mit Knöpfen
 SummaryPairings = Wer diesen Bot nutzen will; für den Besitzer
 SummaryChats = Wer diesen Bot nutzen darf; für den Besitzer
@@ -108,6 +109,11 @@ LanguageList = In diesem Chat schreibe ich Deutsch. Wechseln mit /language und e
 LanguageUnknown = „{ $code }“ schreibe ich nicht.
 LanguageChosen = Ab jetzt schreibe ich in diesem Chat Deutsch.
 LanguageByDefault = Für diesen Chat ist keine Sprache mehr gewählt. Ich schreibe jetzt Deutsch.
+ContextUsage = /context sagt, ob ich lese, was diese Gruppe schrieb, bevor mich jemand anspricht; /context on und /context off ändern es.
+ContextOn = Spricht mich hier jemand an, liest das Modell die { $count } neuesten Nachrichten dieser Gruppe davor. Sie bleiben nur im Arbeitsspeicher und sind beim Beenden vergessen. Dafür muss Telegram sie mir zeigen: den Privatsphäre-Modus in BotFather ausschalten oder mich zum Administrator machen. /context off beendet es.
+ContextOff = Hier lese ich nur, was mich anspricht. Ändern kann das ein Administrator mit /context on.
+ContextGroupsAlone = /context ist für Gruppen: Hier lese ich ohnehin alles.
+ContextAdministratorsAlone = Was ich hier lese, ändert nur ein Administrator dieser Gruppe.
 
 ## /status
 

@@ -25,6 +25,7 @@ SummaryFiles = What is in the workspace, or in a directory of it
 SummaryGet = Send a file: /get PATH
 SummaryModel = Which model answers here, and how to switch
 SummaryLanguage = The language in which I write here
+SummaryContext = Whether I read what this group wrote before
 SummaryApprovals = The calls that wait for a decision, with their buttons
 SummaryPairings = Who wants to use this bot; for its owner
 SummaryChats = Who may use this bot; for its owner
@@ -108,6 +109,11 @@ LanguageList = I write English in this chat. Switch with /language and one of th
 LanguageUnknown = I do not write “{ $code }”.
 LanguageChosen = From now on I write English in this chat.
 LanguageByDefault = No language is chosen for this chat any more. I write English now.
+ContextUsage = /context says whether I read what this group wrote before somebody speaks to me; /context on and /context off change it.
+ContextOn = When somebody speaks to me here, the model reads the { $count } newest messages of this group before that. I keep them in memory alone and forget them when I stop. For this, Telegram must show them to me: turn my privacy mode off in BotFather, or make me an administrator. /context off ends it.
+ContextOff = I read only what speaks to me here. An administrator can change that with /context on.
+ContextGroupsAlone = /context is for groups: here I read everything you write.
+ContextAdministratorsAlone = Only an administrator of this group changes what I read here.
 
 ## /status
 

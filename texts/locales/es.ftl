@@ -24,6 +24,7 @@ SummaryFiles = Qué hay en el espacio de trabajo o en una carpeta suya
 SummaryGet = Enviar un archivo: /get RUTA
 SummaryModel = Qué modelo responde aquí y cómo cambiarlo
 SummaryLanguage = El idioma en que escribo aquí
+SummaryContext = Si leo lo que el grupo escribió antes
 SummaryApprovals = Las llamadas que esperan una decisión, con sus botones
 SummaryPairings = Quién quiere usar este bot; para su dueño
 SummaryChats = Quién puede usar este bot; para su dueño
@@ -107,6 +108,11 @@ LanguageList = En este chat escribo en español. Cambia con /language y uno de e
 LanguageUnknown = No escribo en «{ $code }».
 LanguageChosen = Desde ahora escribo en español en este chat.
 LanguageByDefault = Ya no hay ningún idioma elegido para este chat. Ahora escribo en español.
+ContextUsage = /context dice si leo lo que este grupo escribió antes de que alguien me hable; /context on y /context off lo cambian.
+ContextOn = Cuando alguien me habla aquí, el modelo lee los { $count } mensajes más recientes de este grupo. Los guardo solo en memoria y los olvido al detenerme. Para eso, Telegram debe mostrármelos: desactiva el modo de privacidad en BotFather o hazme administrador. /context off lo termina.
+ContextOff = Aquí solo leo lo que se dirige a mí. Un administrador puede cambiarlo con /context on.
+ContextGroupsAlone = /context es para grupos: aquí leo todo lo que escribes.
+ContextAdministratorsAlone = Solo un administrador de este grupo cambia lo que leo aquí.
 
 ## /status
 

@@ -25,6 +25,7 @@ SummaryFiles = 工作区或其中某个目录的内容
 SummaryGet = 发送文件：/get 路径
 SummaryModel = 这里由哪个模型回答，以及如何切换
 SummaryLanguage = 我在这里使用的语言
+SummaryContext = 我是否阅读本群之前的消息
 SummaryApprovals = 等待决定的调用，附带按钮
 SummaryPairings = 谁想使用这个机器人；仅限所有者
 SummaryChats = 谁可以使用这个机器人；仅限所有者
@@ -96,6 +97,11 @@ LanguageList = 我在本聊天中使用中文。用 /language 加以下代码之
 LanguageUnknown = 我不会使用“{ $code }”。
 LanguageChosen = 从现在起，我在本聊天中使用中文。
 LanguageByDefault = 本聊天不再指定语言。我现在使用中文。
+ContextUsage = /context 说明我是否阅读有人叫我之前本群的消息；/context on 和 /context off 可以更改。
+ContextOn = 有人在这里叫我时，模型会阅读此前本群最新的 { $count } 条消息。它们只保存在内存里，我停止后就会忘记。为此 Telegram 必须让我看到这些消息：请在 BotFather 关闭隐私模式，或把我设为管理员。/context off 可以结束。
+ContextOff = 在这里我只阅读对我说的话。管理员可以用 /context on 更改。
+ContextGroupsAlone = /context 用于群组：在这里我会阅读你写的全部内容。
+ContextAdministratorsAlone = 只有本群的管理员能更改我在这里阅读什么。
 
 ## /status
 

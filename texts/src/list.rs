@@ -60,6 +60,7 @@ texts! {
     SummaryGet,
     SummaryModel,
     SummaryLanguage,
+    SummaryContext,
     SummaryApprovals,
     SummaryPairings,
     SummaryChats,
@@ -122,6 +123,11 @@ texts! {
     LanguageUnknown { code: &'a str },
     LanguageChosen,
     LanguageByDefault,
+    ContextUsage,
+    ContextOn { count: i64 },
+    ContextOff,
+    ContextGroupsAlone,
+    ContextAdministratorsAlone,
 
     // /status.
     NothingRuns,

@@ -7,6 +7,7 @@
 
 mod approvals;
 mod cancel;
+pub(crate) mod context;
 mod files;
 mod help;
 pub(crate) mod language;
@@ -30,6 +31,7 @@ use texts::{Language, Text};
 use tokio::sync::Notify;
 
 use crate::health::Board;
+use crate::overheard::Overheard;
 use models::Models;
 
 /// The most characters of a message that an answer quotes.
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Model { name: Option<String> },
     /// Ask for the language of this chat, or choose it.
     Language { code: Option<String> },
+    /// Say whether the model reads what a group wrote before, or change it.
+    Context { change: Option<bool> },
     /// List a directory.
     Files { path: String },
     /// Send a file.
@@ -87,7 +91,7 @@ pub(crate) enum Parsed {
 }
 
 /// All commands, in the order of the menu.
-pub(crate) const COMMANDS: [Described; 21] = [
+pub(crate) const COMMANDS: [Described; 22] = [
     Described { name: "help", summary: Text::SummaryHelp },
     Described { name: "status", summary: Text::SummaryStatus },
     Described { name: "stop", summary: Text::SummaryStop },
@@ -100,6 +104,7 @@ pub(crate) const COMMANDS: [Described; 21] = [
     Described { name: "get", summary: Text::SummaryGet },
     Described { name: "model", summary: Text::SummaryModel },
     Described { name: "language", summary: Text::SummaryLanguage },
+    Described { name: "context", summary: Text::SummaryContext },
     Described { name: "approvals", summary: Text::SummaryApprovals },
     Described { name: "pairings", summary: Text::SummaryPairings },
     Described { name: "chats", summary: Text::SummaryChats },
@@ -134,11 +139,15 @@ pub(crate) struct Context<'a> {
     pub board: &'a Board,
     /// Whether the owner of the bot gave it.
     pub is_owner: bool,
+    /// Whether its sender administers the group, or is the owner of the bot.
+    pub administers: bool,
+    /// What groups wrote that have allowed it.
+    pub overheard: &'a Overheard,
     /// That of its chat.
     pub language: Language,
 }
 
-/// The command that a text is; none if it is not one of ours.
+/// The command that a text is; none if it is not one of ours. A link to the bot may add a word to `/start`.
 pub(crate) fn parse(text: &str) -> Option<Parsed> {
     let text = text.trim();
     let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -146,7 +155,6 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
     let arguments: Vec<&str> = rest.split_whitespace().collect();
     let path = || rest.trim().to_owned();
     Some(match (name.as_str(), arguments.as_slice()) {
-        // A link to the bot may add a word to /start.
         ("start" | "help", _) => Parsed::Command(Command::Help),
         ("stop" | "cancel", []) => Parsed::Command(Command::Cancel { all: false }),
         ("stop" | "cancel", ["all"]) => Parsed::Command(Command::Cancel { all: true }),
@@ -166,6 +174,9 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         ("model", _) => Parsed::Misused(Text::ModelUsage),
         ("language", []) => Parsed::Command(Command::Language { code: None }),
         ("language", _) => Parsed::Command(Command::Language { code: Some(path()) }),
+        ("context", []) => Parsed::Command(Command::Context { change: None }),
+        ("context", ["on" | "off"]) => Parsed::Command(Command::Context { change: Some(path() == "on") }),
+        ("context", _) => Parsed::Misused(Text::ContextUsage),
         ("files", []) => Parsed::Command(Command::Files { path: ".".to_owned() }),
         ("files", _) => Parsed::Command(Command::Files { path: path() }),
         ("get", []) => Parsed::Misused(Text::GetUsage),
@@ -207,6 +218,7 @@ pub(crate) fn carry_out(
         Command::Retry => retry::carry_out(connection, context)?,
         Command::Model { name } => model::carry_out(connection, context, name.as_deref())?,
         Command::Language { code } => return language::carry_out(connection, context, code.as_deref()),
+        Command::Context { change } => context::carry_out(connection, context, *change)?,
         Command::Undo => return undo::note(connection, context),
         Command::Files { path } => {
             return files::note(connection, context, Kind::List, path).map(|()| None);
@@ -258,6 +270,8 @@ mod tests {
             ("/model", "Some(Command(Model { name: None }))"),
             ("/model small", "Some(Command(Model { name: Some(\"small\") }))"),
             ("/model small one", "Some(Misused("),
+            ("/context on", "Some(Command(Context { change: Some(true) }))"),
+            ("/context maybe", "Some(Misused("),
             ("/new", "Some(Command(New))"),
             ("/new idea", "Some(Misused("),
             ("/queue and\nthen", "Some(Command(Queue { text: \"and\\nthen\" }))"),

@@ -37,6 +37,7 @@ use crate::commands::models::Models;
 use crate::config::TaskSettings;
 use crate::health::Board;
 use crate::journal::Journal;
+use crate::overheard::Overheard;
 use crate::words::Words;
 use state::{DispatchState, Patience, Running, Work};
 
@@ -71,6 +72,8 @@ pub(crate) struct Dispatcher {
     pub queue: Queue,
     /// What a chat can choose from.
     pub models: Models,
+    /// What groups wrote before their tasks.
+    pub overheard: Overheard,
     /// Where the model's health is reported.
     pub board: Board,
     /// Where the words of the running tasks are kept.
@@ -203,6 +206,7 @@ impl Dispatcher {
             Ok(Work::Task(task, past)) => {
                 state.turn = None;
                 let mut line = self.task_template.task(&task, *past, &self.run);
+                line.overheard = self.overheard.of(&task.id);
                 if let Some(fixed) = self.models.fixed(&task.chat) {
                     line.model = Some(fixed.to_owned());
                 }
@@ -282,6 +286,7 @@ impl TaskTemplate {
             text: task.text.clone(),
             origin: task.origin.clone(),
             model: prior.model,
+            overheard: Vec::new(),
             images: prior.images,
             additions: prior.additions,
             history: prior.history,

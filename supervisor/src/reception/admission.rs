@@ -22,6 +22,8 @@ pub(crate) enum Verdict {
     Command(Command),
     /// Store a row, do not run it, and do not answer.
     Skip(&'static str),
+    /// It does not speak to the bot: do as for [`Self::Skip`], but a group may let the model read it later.
+    Overheard,
     /// Store a row, do not run it, and tell the chat why.
     Answer {
         reason: &'static str,
@@ -86,8 +88,12 @@ pub(crate) fn obeyed(person: Option<&Sender>, chat: &Chat, rules: &Rules<'_>) ->
 /// Whether the verdict depends on who administers the message's group.
 pub(super) fn needs_administrators(chat: &Chat, incoming: &Incoming, access: &Access) -> bool {
     let rules = Rules { access, administrators: None, not_before: None };
-    speaks(chat, incoming, &rules).is_none()
-        && obeyed(incoming.sender(), chat, &rules) == Obeyed::DependsOnAdministrators
+    let is_theirs = matches!(
+        incoming.command.as_deref().and_then(commands::parse),
+        Some(Parsed::Command(Command::Context { change: Some(_) }))
+    );
+    let depends = obeyed(incoming.sender(), chat, &rules) == Obeyed::DependsOnAdministrators;
+    access.is_group(&chat.id) && speaks(chat, incoming, &rules).is_none() && (is_theirs || depends)
 }
 
 fn is_late(incoming: &Incoming, rules: &Rules<'_>) -> bool {
@@ -125,7 +131,7 @@ fn speaks(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Option<Verdict
         (false, true) => Some(Verdict::UnknownChat),
         (false, false) => Some(Verdict::Skip("the chat may not use the bot")),
         (true, false) if rules.access.rules().group_trigger == GroupTrigger::Mention => {
-            Some(Verdict::Skip("the message does not speak to the bot"))
+            Some(Verdict::Overheard)
         }
         (true, _) => None,
     }

@@ -158,13 +158,14 @@ impl Batch {
                 }
                 stored.brings_files |= !incoming.files.is_empty();
                 stored.may_add = true;
-                stored.tasks.extend(self.run(tx, update, incoming)?);
+                stored.tasks.extend(self.run_with_context(tx, update, incoming)?);
                 return Ok(());
             }
             Verdict::Command(Command::Queue { text }) => {
                 return self.store_queued(tx, update, incoming, text, stored);
             }
             Verdict::Edited => return self.store_edited(tx, update, incoming, stored),
+            Verdict::Overheard => self.overhear(tx, update, incoming)?,
             Verdict::Late => "the message waited longer than the pending window",
             Verdict::Command(_) => "a command, carried out on receipt",
             Verdict::Skip(reason) | Verdict::Answer { reason, .. } => reason,
@@ -191,7 +192,8 @@ impl Batch {
         text: &str,
         stored: &mut Stored,
     ) -> Result<(), StoreError> {
-        let task = self.run(tx, update, &Incoming { text: text.to_owned(), ..incoming.clone() })?;
+        let task =
+            self.run_with_context(tx, update, &Incoming { text: text.to_owned(), ..incoming.clone() })?;
         task.iter().try_for_each(|task| additions::stand_alone(tx, task))?;
         stored.brings_files |= !incoming.files.is_empty();
         stored.tasks.extend(task);
@@ -230,7 +232,7 @@ impl Batch {
         incoming: &Incoming,
         verdict: &Verdict,
     ) -> Result<Option<String>, StoreError> {
-        let Inbound { models, file_requests, limits, board, run, .. } = &self.inbound;
+        let Inbound { models, file_requests, limits, board, run, overheard, .. } = &self.inbound;
         let language = languages::of(tx, chat)?;
         Ok(match verdict {
             Verdict::Command(command) => {
@@ -249,6 +251,8 @@ impl Batch {
                     access,
                     board,
                     is_owner,
+                    administers: self.administers(chat, incoming),
+                    overheard,
                     language,
                 };
                 commands::carry_out(tx, command, &context)?
@@ -265,13 +269,20 @@ impl Batch {
                 }
                 None
             }
-            Verdict::Run | Verdict::Edited | Verdict::Skip(_) => None,
+            Verdict::Run | Verdict::Edited | Verdict::Overheard | Verdict::Skip(_) => None,
         })
+    }
+
+    /// Whether the sender of a message administers its group, or is the owner of the bot.
+    fn administers(&self, chat: &Chat, incoming: &Incoming) -> bool {
+        let people = self.rules(chat).administrators;
+        let is_one = people.zip(incoming.sender()).is_some_and(|(people, one)| people.contains(&one.id));
+        is_one || self.is_owner(incoming)
     }
 
     /// Stores a message as a task, which waits for the message's files. What comes shortly after it from the
     /// same sender, and further parts of an album, belong to that task until it begins.
-    fn run(
+    pub(super) fn run(
         &self,
         tx: &Transaction<'_>,
         update: &Update,

@@ -8,6 +8,7 @@
 mod admission;
 mod answers;
 mod batch;
+mod group_context;
 pub(crate) mod press;
 #[cfg(test)]
 mod telegram_updates;
@@ -30,6 +31,7 @@ use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
 use crate::commands::models::Models;
 use crate::health::{Board, PartName, Reading};
+use crate::overheard::Overheard;
 use crate::tool_files::ToolFiles;
 use admission::Verdict;
 use batch::{Batch, Stored, position_key};
@@ -56,6 +58,8 @@ pub(crate) struct Inbound {
     pub files: Option<ToolFiles>,
     /// Sent when such files wait.
     pub files_came: Arc<Notify>,
+    /// What groups wrote that have allowed it.
+    pub overheard: Overheard,
 }
 
 /// The messages that waited at start; none once they are through.

@@ -40,6 +40,7 @@ use crate::housekeeping::Housekeeping;
 use crate::journal::{self, Journal};
 use crate::long_tasks::LongTasks;
 use crate::monitor::Monitor;
+use crate::overheard::Overheard;
 use crate::ports::Port;
 use crate::reception::{Inbound, Reception};
 use crate::schedules::{self, Schedules};
@@ -87,6 +88,7 @@ impl Foundation {
             approvals: Some(approvals.clone()),
             files: Some(files.clone()),
             files_came: Arc::default(),
+            overheard: Overheard::default(),
         }
     }
 }
@@ -242,6 +244,7 @@ impl System {
             approvals_changed: Arc::clone(&self.approvals.changed),
             queue: self.queue.clone(),
             board: self.board.clone(),
+            overheard: self.inbound.overheard.clone(),
             models: self.inbound.models.clone(),
             words: self.words.clone(),
             task_template: Arc::new(TaskTemplate {

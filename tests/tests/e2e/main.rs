@@ -10,6 +10,7 @@ mod columns;
 mod contacts;
 mod floods;
 mod formatted;
+mod group_context;
 mod incoming;
 mod languages;
 mod local;

@@ -85,6 +85,7 @@ impl<S: Service> Day<S> {
             approvals: None,
             files: None,
             files_came: Default::default(),
+            overheard: Default::default(),
         };
         let channel = service.channel(OWNER, Arc::new(fixture.store.clone()));
         let (stop, pace) = (CancellationToken::new(), SharedPace::new(SendLimits::NONE));
