@@ -86,7 +86,7 @@ const SELDOM: [&str; 4] = ["expected_sha256", "max_steps", "model", "style"];
 const SELF_EXPLANATORY: [&str; 8] = ["action", "args", "name", "path", "pattern", "skill", "steps", "task"];
 
 /// Tools that a model with a small window is not offered: their arguments cost more than they earn.
-const NOT_IN_COMPACT: [&str; 1] = ["todo_update"];
+const NOT_IN_COMPACT: [&str; 2] = ["ask_user", "todo_update"];
 
 /// The catalogue in this form.
 pub(crate) fn shown(tools: &[ToolSpec], form: PromptForm) -> Vec<ToolSpec> {

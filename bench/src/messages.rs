@@ -65,7 +65,7 @@ pub(crate) fn many_chats(table: &mut Table) -> anyhow::Result<()> {
     }
     let system = start(4);
     for _ in 0..BACKLOG {
-        system.say_in("busy", "look around");
+        system.say_in("busy", "/queue look around");
     }
     let waits = (0..3).map(|_| reply(&system, "other")).collect();
     let what = format!("a reply beside {BACKLOG} messages of another chat");

@@ -33,6 +33,11 @@ impl Written {
     pub(super) fn text(&self) -> String {
         model::request_for(&self.word, &self.file())
     }
+
+    /// What the chat sends: each message is a task of its own, also while another one runs.
+    fn sent(&self) -> String {
+        format!("/queue {}", self.text())
+    }
 }
 
 impl Chats {
@@ -58,12 +63,12 @@ impl Chats {
         for _ in 0..(self.ids.len() + answered).saturating_sub(self.written.len()) {
             let chat = self.ids[random.below(self.ids.len())];
             let mut written = Written { chat, word: self.words.word(), update_id: 0 };
-            written.update_id = telegram.push(Chat { id: chat }.text(&written.text()));
+            written.update_id = telegram.push(Chat { id: chat }.text(&written.sent()));
             self.written.push(written);
         }
         let again = &self.written[random.below(self.written.len())];
         if telegram.confirmed().contains(&again.update_id) {
-            telegram.redeliver(again.update_id, Chat { id: again.chat }.text(&again.text()));
+            telegram.redeliver(again.update_id, Chat { id: again.chat }.text(&again.sent()));
         }
     }
 

@@ -3,13 +3,13 @@
 use harness::{FakeModel, ModelReply, System};
 use serde_json::Value;
 
-/// Leaves out the web, which comes on top.
-const NO_WEB: (&str, &str) = ("AUTONOUS_TOOL_DISABLED", "url_fetch,web_search");
+/// Leaves out the web and questions to the user, which come on top.
+const BARE: (&str, &str) = ("AUTONOUS_TOOL_DISABLED", "url_fetch,web_search,ask_user");
 
 /// The first request of a system with all tools for files and commands, for the message "hello".
 fn hello(variables: &[(&str, &str)]) -> Value {
     let model = FakeModel::answering(vec![ModelReply::Text("Hello.".to_owned())]);
-    let builder = System::builder().model(&model).allowing_all().variable(NO_WEB.0, NO_WEB.1);
+    let builder = System::builder().model(&model).allowing_all().variable(BARE.0, BARE.1);
     builder.dir().write_skill("reviewing", "description: How to review.");
     let system = builder.variables(variables).start();
     assert_eq!(system.reply(&system.say("hello")), "Hello.");
@@ -65,11 +65,21 @@ fn in_the_compact_form_a_greeting_takes_at_most_1100_tokens() {
 #[test]
 fn the_web_adds_at_most_360_tokens_and_180_in_the_compact_form() {
     for (form, most) in [(("AUTONOUS_MODEL_PROMPT", "full"), 360), (COMPACT, 180)] {
-        let (with, without) = (hello(&[form, (NO_WEB.0, "")]), hello(&[form]));
+        let (with, without) = (hello(&[form, (BARE.0, "ask_user")]), hello(&[form]));
         assert!(tool_names(&with).contains(&"url_fetch") && tool_names(&with).contains(&"web_search"));
         let more = tokens(&with) - tokens(&without);
         assert!(more <= most, "{form:?}: {more} tokens");
     }
+}
+
+#[test]
+fn a_question_to_the_user_adds_at_most_120_tokens_and_is_not_in_the_compact_form() {
+    const WITH: (&str, &str) = (BARE.0, "url_fetch,web_search");
+    let (with, without) = (hello(&[WITH]), hello(&[]));
+    assert!(tool_names(&with).contains(&"ask_user"));
+    let more = tokens(&with) - tokens(&without);
+    assert!(more <= 120, "{more} tokens");
+    assert!(!tool_names(&hello(&[WITH, COMPACT])).contains(&"ask_user"));
 }
 
 #[test]

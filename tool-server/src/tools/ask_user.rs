@@ -21,23 +21,22 @@ const MAX_OPTION_CHARS: usize = 60;
 
 /// Asks the user a question; the answer is the result.
 ///
-/// Use it when you cannot continue without a choice that only the user can make, not for what you can find
-/// out. Give `options` wherever the answer is one of a few: they are shown as buttons.
+/// Use it only for a choice that the user alone can make; `options` are shown as buttons.
 ///
 /// # Details
 ///
-/// The question comes in the chat of the task, or else to each approver. The task waits without a worker, for
-/// as long as `AUTONOUS_QUESTION_TIMEOUT_SECONDS` says; then the result says that nobody has answered. In a
-/// group, the sender of the task or an approver answers. A caller of the tool server sends the call again,
-/// with the same `Idempotency-Key`, until there is an answer; `Prefer: wait=N` waits for it.
+/// Options differ and have at most 60 characters. The question comes in the chat of the task, or else to each
+/// approver. The task waits without a worker, for as long as `AUTONOUS_QUESTION_TIMEOUT_SECONDS` says; then
+/// the result says that nobody has answered. In a group, the sender of the task or an approver answers. A
+/// caller of the tool server sends the call again, with the same `Idempotency-Key`, until there is an answer;
+/// `Prefer: wait=N` waits for it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskUserArguments {
     /// One question.
     #[schemars(length(min = 1, max = 2000))]
     question: String,
-    /// 2 to 8 different answers to choose from, of at most 60 characters; none for an answer in the user's
-    /// own words.
+    /// 2 to 8 answers to choose from; none for the user's own words.
     #[serde(default)]
     #[schemars(length(max = 8))]
     options: Vec<String>,
