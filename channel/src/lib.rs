@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{MessageId, PersonId, ReplyFormat};
+use settings::choices::Reactions;
 use texts::{Language, Text};
 use tokio_util::sync::CancellationToken;
 
@@ -111,9 +112,9 @@ pub trait Channel: Send + Sync {
         Box::pin(std::future::ready(Shown::Never))
     }
 
-    /// Whether it shows in this chat how far the task of a message is.
-    fn shows_stages(&self, _chat_id: &str) -> bool {
-        false
+    /// Where it shows how far the task of a message is.
+    fn reactions(&self) -> Reactions {
+        Reactions::Off
     }
 
     /// Shows on a message how far its task is, or tries to.

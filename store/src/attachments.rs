@@ -166,19 +166,16 @@ pub fn due(
 
 /// When the next file of these channels is to be tried again, or is late.
 pub fn next_due(connection: &Connection, channels: &[ChannelName]) -> Result<Option<i64>, StoreError> {
-    let sql = "select min(due_ms) from (
-                   select case when available_at_ms > ?2 then available_at_ms end as due_ms from files
-                   union all select case when steps_aside = 0 then created_at_ms + ?3 end from files)";
-    let sql = format!(
-        "with files as (
-             select attachments.available_at_ms, attachments.created_at_ms, steps_aside
-             from attachments join inbox on inbox.id = task_id
-             where attachments.state = 'waiting' and inbox.state = 'queued'
-                   and inbox.channel in (select value from json_each(?1)))
-         {sql}"
-    );
+    let sql = "with files as (
+                   select attachments.available_at_ms, attachments.created_at_ms, steps_aside
+                   from attachments join inbox on inbox.id = task_id
+                   where attachments.state = 'waiting' and inbox.state = 'queued'
+                         and inbox.channel in (select value from json_each(?1)))
+               select min(due_ms) from (
+                   select available_at_ms as due_ms from files where available_at_ms > ?2
+                   union all select created_at_ms + ?3 from files where steps_aside = 0)";
     let values = params![names(channels), now_ms(), LATE_MS];
-    Ok(connection.prepare_cached(&sql)?.query_row(values, |row| row.get(0))?)
+    Ok(connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
 }
 
 /// Makes the files of a channel due that wait for another attempt.

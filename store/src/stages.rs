@@ -11,6 +11,9 @@ use super::columns::task_id;
 /// A task that runs no longer than this is not shown as one that runs.
 const SHORT_MS: i64 = 1000;
 
+/// So many of the tasks that wait are looked at, the oldest: those behind them wait long.
+const MOST_OPEN: u32 = 500;
+
 /// A task with the message that asked for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staged {
@@ -20,7 +23,8 @@ pub struct Staged {
     pub stage: Stage,
 }
 
-/// The tasks of a channel that have not ended, and those of `known` whether they have or not.
+/// The tasks of a channel that run or wait, of the latter [`MOST_OPEN`] at most, and those of `known` whether
+/// they have ended or not.
 pub fn of_channel(
     connection: &Connection,
     channel: &ChannelName,
@@ -32,8 +36,12 @@ pub fn of_channel(
                              where message_task_id = inbox.id), state),
                    attempt > 0 and updated_at_ms <= ?3";
     let sql = format!(
-        "select {columns} from inbox where channel = ?1 and state in ('queued', 'in_progress')
-             and message_id is not null
+        "select * from (
+             select {columns} from inbox indexed by inbox_queued
+             where state = 'queued' and channel = ?1 and message_id is not null
+             order by seq limit {MOST_OPEN})
+         union select {columns} from inbox indexed by inbox_in_progress
+             where state = 'in_progress' and channel = ?1 and message_id is not null
          union select {columns} from inbox where channel = ?1 and id in (select value from json_each(?2))"
     );
     let known: Vec<&str> = known.iter().map(|task| task.as_str()).collect();

@@ -226,12 +226,8 @@ impl Channel for Telegram {
         })
     }
 
-    fn shows_stages(&self, chat_id: &str) -> bool {
-        match self.bot.as_ref().map(|bot| bot.settings.reactions) {
-            Some(Reactions::All) => true,
-            Some(Reactions::Private) => !self.access.is_group(chat_id),
-            Some(Reactions::Off) | None => false,
-        }
+    fn reactions(&self) -> Reactions {
+        self.bot.as_ref().map_or(Reactions::Off, |bot| bot.settings.reactions)
     }
 
     fn show_stage<'a>(

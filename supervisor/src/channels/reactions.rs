@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 use super::pace::SharedPace;
 
 /// The least time between two looks at the tasks.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 /// How often they are looked at while one has not ended.
 const TICK: Duration = Duration::from_millis(500);
 /// Calls under way at once, in all chats.
 const MOST_AT_ONCE: usize = 8;
 
-/// Shows stages until `stop`.
+/// Shows stages until `stop`, in a channel that has them.
 pub(crate) async fn show(channel: Arc<dyn Channel>, store: Store, pace: SharedPace, stop: CancellationToken) {
     let mut changes = store.changes();
     let mut reactions = Reactions {
@@ -75,11 +75,16 @@ impl Reactions {
             self.store.write(move |tx| stages::of_channel(tx, &name, &known.iter().collect::<Vec<_>>()));
         for staged in read.await? {
             let is_new = self.shown.get(&staged.task) != Some(&staged.stage);
-            if is_new && self.channel.shows_stages(&staged.chat_id) && !self.busy.contains(&staged.task) {
+            if is_new && self.is_wanted_in(&staged.chat_id) && !self.busy.contains(&staged.task) {
                 self.begin(staged, now);
             }
         }
         Ok(())
+    }
+
+    fn is_wanted_in(&self, chat_id: &str) -> bool {
+        self.channel.reactions() == settings::choices::Reactions::All
+            || !self.channel.access().is_group(chat_id)
     }
 
     fn begin(&mut self, staged: Staged, now: Instant) {

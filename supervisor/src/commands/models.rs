@@ -28,10 +28,8 @@ impl Models {
 
     /// The model that the operator has fixed for a chat: for itself, or for the group of a topic.
     pub(crate) fn fixed(&self, chat: &Chat) -> Option<&str> {
-        let session = chat.session();
-        let group = session.as_str().rsplit_once(':').map(|(group, _)| group);
-        let found = self.fixed.get(session.as_str()).or_else(|| self.fixed.get(group?));
-        found.map(String::as_str)
+        let of = |chat: &Chat| self.fixed.get(chat.session().as_str());
+        of(chat).or_else(|| of(&chat.whole())).map(String::as_str)
     }
 
     /// A worker has said which model it asks.

@@ -6,6 +6,7 @@ use channel::{Channels, Delivery};
 use http_port::Access;
 use process::Secret;
 use protocol::EventId;
+use settings::choices::Reactions;
 use store::{Store, held, tool_calls};
 use telegram::Webhook;
 use tokio::sync::watch;
@@ -276,9 +277,11 @@ impl System {
                     let showing =
                         progress::show(channel.clone(), kept, pace.clone(), words.clone(), stop.clone());
                     self.tasks.spawn(format!("progress in {}", channel.name()), showing);
-                    let reacting =
-                        reactions::show(channel.clone(), store.clone(), pace.clone(), stop.clone());
-                    self.tasks.spawn(format!("reactions in {}", channel.name()), reacting);
+                    if channel.reactions() != Reactions::Off {
+                        let reacting =
+                            reactions::show(channel.clone(), store.clone(), pace.clone(), stop.clone());
+                        self.tasks.spawn(format!("reactions in {}", channel.name()), reacting);
+                    }
                     let sending = sender::send_queued(channel.clone(), store, pace, words, stop);
                     self.tasks.spawn(format!("sender of {}", channel.name()), sending);
                 }
