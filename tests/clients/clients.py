@@ -88,7 +88,11 @@ def check_all(tools, scratch, url):
     (scratch / "generated").mkdir()
     fuzz = [tools / "py/bin/schemathesis", "run", f"{url}/openapi.json", "--max-time", FUZZING_SECONDS,
             "--checks", "all", "--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
-    tsc = [bin / "tsc", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "calls.ts"]
+    tsc = [bin / "tsc", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "calls.ts",
+           "every_tool.ts"]
+    every_tool = subprocess.run([python, HERE / "every_tool.py", document], check=True, env=environment, text=True,
+                                stdout=subprocess.PIPE)
+    (scratch / "every_tool.ts").write_text(every_tool.stdout)
     # The generator's own client.py is not for us to check.
     mypy = [python, "-m", "mypy", "--no-incremental", "--follow-imports", "silent", "-p", "tool_server_client.models",
             "-p", "tool_server_client.api"]
@@ -102,6 +106,7 @@ def check_all(tools, scratch, url):
         run("openapi-typescript", [bin / "openapi-typescript", document, "-o", "schema.ts"], scratch),
         run("tsc --strict", tsc, scratch),
         run("its calls", ["node", "calls.js", url], scratch),
+        run("every tool's data", ["node", "every_tool.js", url], scratch),
         run("fastmcp", [python, HERE / "mcp_server.py", url], scratch, environment),
         run("the vendors' SDKs", [python, HERE / "vendors.py", url], scratch, environment),
         run("schemathesis", fuzz, scratch),

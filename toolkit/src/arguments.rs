@@ -9,6 +9,7 @@ use protocol::{ErrorCode, ToolError};
 use serde_json::{Map, Value};
 
 use crate::output::head_chars;
+use crate::path_text;
 use crate::strict_json;
 
 /// The most problems that one error names.
@@ -99,10 +100,18 @@ fn problem(pointer: &str, instance: &Value, kind: &ValidationErrorKind, schema: 
         ValidationErrorKind::Enum { options } => format!("{place} must be one of {options}."),
         ValidationErrorKind::MinItems { limit } => format!("{place} needs at least {limit} items."),
         ValidationErrorKind::MaxItems { limit } => format!("{place} may have at most {limit} items."),
+        ValidationErrorKind::MinLength { limit: 1 } => format!("{place} must not be empty."),
         ValidationErrorKind::MinLength { limit } => format!("{place} needs at least {limit} characters."),
         ValidationErrorKind::MaxLength { limit } => format!("{place} may have at most {limit} characters."),
-        ValidationErrorKind::Pattern { pattern } => format!("{place} must match the pattern `{pattern}`."),
+        ValidationErrorKind::Pattern { pattern } => mismatch(&place, pattern, instance),
         other => format!("{place} does not match the schema (`{}`).", other.keyword()),
+    }
+}
+
+fn mismatch(place: &str, pattern: &str, instance: &Value) -> String {
+    match path_text::complaint(pattern, instance.as_str().unwrap_or_default()) {
+        Some(complaint) => format!("{place} {complaint}."),
+        None => format!("{place} must match the pattern `{pattern}`."),
     }
 }
 

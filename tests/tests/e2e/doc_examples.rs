@@ -53,6 +53,7 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/operations.md", "[profiles.", Test("the_fetch_profiles_that_are_shown_can_be_loaded")),
     ("docs/operations.md", "[limits.", RULES),
     ("docs/operations.md", "\"ready\": false", Test("a_token_that_telegram_rejects_makes_it_unready")),
+    ("docs/skills/autonous-tools/SKILL.md", "", Test("the_skill_for_other_agents_works_as_written")),
     ("docs/telegram.md", "make run", SETTINGS),
     (
         "docs/telegram.md",
@@ -70,10 +71,12 @@ struct Block {
 
 /// All blocks of code in the documents.
 fn blocks() -> Vec<Block> {
-    let mut files = vec!["README.md".to_owned(), "CONTRIBUTING.md".to_owned()];
-    let pages = fs::read_dir(workspace().join("docs")).unwrap().flatten();
-    files.extend(pages.map(|page| format!("docs/{}", page.file_name().to_str().unwrap())));
-    files.into_iter().flat_map(|file| blocks_of(&file)).collect()
+    let files = harness::project_copy::tracked_files(&workspace());
+    let files = files.iter().filter_map(|file| file.to_str());
+    let is_page = |file: &str| {
+        ["README.md", "CONTRIBUTING.md"].contains(&file) || file.starts_with("docs/") && file.ends_with(".md")
+    };
+    files.filter(|file| is_page(file)).flat_map(blocks_of).collect()
 }
 
 fn blocks_of(file: &str) -> Vec<Block> {
@@ -119,7 +122,7 @@ fn run(dir: &TestDir, prelude: &str, script: &str) -> String {
     let target = dir.path().join("target");
     if !target.exists() {
         fs::create_dir(&target).unwrap();
-        std::os::unix::fs::symlink(path_of("supervisor").parent().unwrap(), target.join("debug")).unwrap();
+        std::os::unix::fs::symlink(path_of("tool-server").parent().unwrap(), target.join("debug")).unwrap();
     }
     let mut shell = Command::new("bash");
     shell.args(["-ec", &format!("exec 2>&1\n{prelude}\n{script}")]).current_dir(dir.path());
@@ -244,6 +247,24 @@ fn files_are_stored_fetched_and_reverted_as_shown() {
     let said = run(dir, &prelude, &typed(undo));
     assert!(said.contains("\"ok\":true"), "{said}");
     assert!(!system.workspace().join("a.txt").exists());
+}
+
+#[test]
+fn the_skill_for_other_agents_works_as_written() {
+    let server = ToolServer::builder().allowing_all().token("FAKE-token-1").start();
+    let blocks = shown("docs/skills/autonous-tools/SKILL.md", "");
+    let [manual, function, calls] = &blocks[..] else { panic!("three blocks: {blocks:?}") };
+    let prelude =
+        format!("export TOOLS_URL=http://{} TOOLS_TOKEN=FAKE-token-1 no_proxy=127.0.0.1", server.address());
+    let said = run(server.dir(), &prelude, manual);
+    for part in
+        ["# Autonous tool server", "- `ls` (low risk): Lists a directory", "`path` (string, optional)"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let said = run(server.dir(), &prelude, &format!("{function}{calls}"));
+    assert_eq!(said.lines().filter(|line| line.starts_with("exit 0")).count(), 5, "{said}");
+    assert!(said.contains("13 notes/hello.txt"), "{said}");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn a_server_with_a_token_refuses_whoever_does_not_bring_it() {
     assert_error(&without, ErrorCode::Unauthorized);
     assert_error(&Request::get("/tools").send(server.address()), ErrorCode::Unauthorized);
     assert_whole(&server.send(ls(".")));
-    for open in ["/livez", "/readyz", "/openapi.json", "/docs/"] {
+    for open in ["/livez", "/readyz", "/openapi.json", "/docs/", "/llms.txt"] {
         assert_eq!(Request::get(open).send(server.address()).status, 200, "{open}");
     }
 }

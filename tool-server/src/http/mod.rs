@@ -13,6 +13,7 @@ mod changes;
 mod docs;
 mod file_document;
 mod files;
+mod llms_txt;
 mod response;
 mod service;
 mod state;
@@ -61,6 +62,7 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/livez", get(service::livez))
         .route("/readyz", get(service::readyz))
         .route("/openapi.json", get(service::openapi))
+        .route("/llms.txt", get(llms_txt::llms_txt))
         .route("/docs", get(docs::redirect))
         .route("/docs/", get(docs::index))
         .route("/docs/{*file}", get(docs::file));
@@ -149,7 +151,8 @@ fn refusal(refused: &Refused, request: &Request) -> Response {
 async fn no_route(request: Request) -> Response {
     let path = elide(request.uri().path(), 100);
     let error = ToolError::new(ErrorCode::UnknownTool, format!("No such route: {path}.")).with_hint(
-        "Call a tool with POST /tools/{name}. GET /tools lists the tools, GET /docs/ describes them.",
+        "Call a tool with POST /tools/{name}. GET /tools lists the tools; GET /docs/ and GET /llms.txt \
+         describe them.",
     );
     response::error_response("", error)
 }

@@ -13,9 +13,8 @@ use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
 
 use crate::bound_files::{self, BoundFiles};
 use crate::tool_context::ToolContext;
@@ -37,11 +36,11 @@ use crate::tool_context::ToolContext;
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashArguments {
     /// The command line.
-    #[schemars(length(min = 1, max = 65_536))]
+    #[schemars(length(min = 1, max = 65_536), regex(pattern = r"^[^\u0000]*$"))]
     cmd: String,
     /// The working directory, absolute or relative to the first root; the first root by default.
     #[serde(default)]
-    workdir: Option<String>,
+    workdir: Option<PathText>,
     /// Default 30, at most 600; then all its processes are killed.
     #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
@@ -133,9 +132,6 @@ impl Tool for Bash {
     }
 
     fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {
-        if arguments.cmd.contains('\0') {
-            return Err(invalid("`cmd` contains a NUL byte.").into());
-        }
         let roots = self.0.workspaces.of(&call.session)?;
         let cmd = expanded(&arguments.cmd, &roots)?;
         self.0.policy.within(&roots.to_paths()).judge(&cmd, arguments.workdir.as_deref())?;

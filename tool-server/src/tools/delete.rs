@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -23,7 +23,7 @@ use crate::tool_context::ToolContext;
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeleteArguments {
     /// The file, link or empty directory, absolute or relative to the first root.
-    path: String,
+    path: PathText,
     /// Whether to delete nothing and only show what would be lost.
     #[serde(default)]
     dry_run: bool,

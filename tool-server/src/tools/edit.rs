@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
 
 use super::multi_edit::make_edits;
 use crate::tool_context::ToolContext;
@@ -24,8 +24,9 @@ use crate::tool_context::ToolContext;
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditArguments {
     /// The file, absolute or relative to the first root.
-    path: String,
+    path: PathText,
     /// The text to replace.
+    #[schemars(length(min = 1))]
     find: String,
     /// The new text.
     replace: String,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Page, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Page, PathText, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
@@ -34,7 +34,7 @@ use crate::tool_context::ToolContext;
 pub(crate) struct FindArguments {
     /// The directory to search, absolute or relative to the first root.
     #[serde(default = "super::first_root")]
-    path: String,
+    path: PathText,
     /// A glob such as `*.rs`, or `src/**/*.rs` below `path`.
     #[serde(default)]
     #[schemars(length(max = 1000))]

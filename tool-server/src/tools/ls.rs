@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::{TouchedPath, Touches};
-use toolkit::{Call, NamedFiles, Outcome, Page, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Page, PathText, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
@@ -44,7 +44,7 @@ const ENTRIES_PER_CHECK: usize = 4096;
 pub(crate) struct LsArguments {
     /// The directory, absolute or relative to the first root.
     #[serde(default = "super::first_root")]
-    path: String,
+    path: PathText,
     /// The whole tree.
     #[serde(default)]
     recursive: bool,

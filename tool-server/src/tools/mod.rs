@@ -23,7 +23,7 @@ mod url_fetch;
 mod web_search;
 mod write;
 
-use toolkit::{Registry, RegistryError};
+use toolkit::{PathText, Registry, RegistryError};
 
 use crate::tool_context::ToolContext;
 use crate::transfers::{FileDownload, FileUpload, Undo};
@@ -60,8 +60,8 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
 }
 
 /// The default of `path`: the first root.
-fn first_root() -> String {
-    ".".to_owned()
+fn first_root() -> PathText {
+    PathText::from(".")
 }
 
 /// The default of a flag that is on.

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -28,7 +28,7 @@ use crate::tool_context::ToolContext;
 #[serde(deny_unknown_fields)]
 pub(crate) struct MultiEditArguments {
     /// The file, absolute or relative to the first root.
-    path: String,
+    path: PathText,
     /// As `edit` makes them.
     #[schemars(length(min = 1, max = 1000))]
     edits: Vec<OneEdit>,
@@ -45,6 +45,7 @@ pub(crate) struct MultiEditArguments {
 #[serde(deny_unknown_fields)]
 struct OneEdit {
     /// The text to replace, literally.
+    #[schemars(length(min = 1))]
     find: String,
     /// The text to put in its place.
     replace: String,

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -34,7 +34,7 @@ const APPEND: &str = "repeat it with {\"mode\":\"append\"}, which needs no readi
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteArguments {
     /// The file, absolute or relative to the first root.
-    path: String,
+    path: PathText,
     /// The whole new content, or the text to append.
     content: String,
     /// Default overwrite.

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Success, Tool};
 
 use self::files::{Files, Tree};
 use self::page::Position;
@@ -43,7 +43,7 @@ pub(crate) struct GrepArguments {
     pattern: String,
     /// The directory or file to search, absolute or relative to the first root.
     #[serde(default = "super::first_root")]
-    path: String,
+    path: PathText,
     /// Which files, such as `*.rs`, or `src/**/*.rs` below `path`.
     #[serde(default)]
     #[schemars(length(max = 1000))]

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
-use toolkit::{Call, Fingerprint, NamedFiles, Outcome, Seen, Slot, Success, Tool};
+use toolkit::{Call, Fingerprint, NamedFiles, Outcome, PathText, Seen, Slot, Success, Tool};
 
 use crate::text::{Kind, kind_of};
 use crate::tool_context::ToolContext;
@@ -41,7 +41,7 @@ const MAX_IMAGE_BYTES: usize = 4 * 1024 * 1024;
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadArguments {
     /// The file, absolute or relative to the first root.
-    path: String,
+    path: PathText,
     /// The first line, from 1.
     #[serde(default)]
     #[schemars(range(min = 1))]

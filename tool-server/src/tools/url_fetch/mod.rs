@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, NamedFiles, Outcome, PartialReason, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PartialReason, PathText, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 use crate::web::{self, MAX_TIMEOUT, Web};
@@ -71,7 +71,7 @@ pub(crate) struct UrlFetchArguments {
     auth_profile: Option<String>,
     /// Where to store the body as it is, instead of showing it.
     #[serde(default)]
-    download_path: Option<String>,
+    download_path: Option<PathText>,
     /// Default 30, at most 300.
     #[serde(default)]
     #[schemars(range(min = 1, max = 300))]
@@ -237,7 +237,7 @@ impl Tool for UrlFetch {
         let mut shown = format!("asks {host}:\n{method} {url}\n");
         shown.extend(headers.iter().map(|(name, value)| format!("{name}: {value}\n")));
         shown.extend(profile.map(|name| format!("with the credential {name:?}\n")));
-        shown.extend(arguments.download_path.map(|path| format!("and stores the answer in {path}\n")));
+        shown.extend(arguments.download_path.map(|path| format!("and stores the answer in {}\n", &*path)));
         shown.extend(body.map(|body| format!("\n{}\n", String::from_utf8_lossy(&body))));
         Ok(shown)
     }
