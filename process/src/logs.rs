@@ -19,6 +19,9 @@ use crate::log_queue::{self, LogSink};
 /// How long a panic that ends the program waits for the log.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// Libraries that tell more than ours do of the same; a filter that names one overrides this.
+const LIBRARIES: &str = "rmcp=warn";
+
 /// How a program logs.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
@@ -58,7 +61,7 @@ pub fn start_to<W>(settings: &LogSettings, writer: W)
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::new(&settings.filter.0);
+    let filter = EnvFilter::new(format!("{LIBRARIES},{}", settings.filter.0));
     // Otherwise a record that cannot be written is reported to stderr, and a panic follows if that fails.
     let lines = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
     let has_colours = io::stderr().is_terminal();

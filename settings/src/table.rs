@@ -196,6 +196,9 @@ table! {
         secret(checks::is_any, "another token than `AUTONOUS_TOOL_TOKEN`"),
         "the token of those who [decide about the calls of others](approvals.md#deciding), and may undo \
          them; no caller may have it, and the supervisor generates one at each start");
+    TOOL_MCP_USERS_DECIDE: Setting<bool> = ("AUTONOUS_TOOL_MCP_USERS_DECIDE", TOOLS, "false", flag(),
+        "whether the user of an MCP client [decides about the calls of that client](mcp.md#approvals) that \
+         need a person; needs a token for the port");
     FETCH_ALLOWED_HOSTS: Setting<Vec<String>> = ("AUTONOUS_FETCH_ALLOWED_HOSTS", TOOLS, "",
         list("hosts separated by commas: example.com, *.example.com, example.com:8443, 192.0.2.1, or * for \
               all public ones"),

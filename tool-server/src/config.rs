@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use cage::control_files::ControlFiles;
 use files::roots::DeniedPaths;
 use process::Secret;
@@ -16,13 +17,14 @@ use settings::table::{
     TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST, TOOL_BASH_NETWORK,
     TOOL_DENY_PATHS, TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL, TOOL_JOURNAL_MAX_BYTES,
     TOOL_LISTEN, TOOL_MAX_COMMANDS, TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB, TOOL_MAX_OUTPUT_BYTES,
-    TOOL_MAX_OUTPUT_LINES, TOOL_MAX_UPLOAD_BYTES, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED,
-    TOOL_RAW_FILES, TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS,
-    TOOL_TOKEN, UNDO_MAX_MB, WORKSPACES,
+    TOOL_MAX_OUTPUT_LINES, TOOL_MAX_UPLOAD_BYTES, TOOL_MCP_USERS_DECIDE, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR,
+    TOOL_PROTECTED, TOOL_RAW_FILES, TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES,
+    TOOL_TIMEOUT_SECONDS, TOOL_TOKEN, UNDO_MAX_MB, WORKSPACES,
 };
 use settings::{Optional, Program, Row, SettingError, Source};
 use toolkit::Bounds;
 
+use crate::client_data::ClientData;
 use crate::raw_files::RawFiles;
 
 /// The variables with secrets; they are removed from the environment first of all.
@@ -76,13 +78,16 @@ pub struct CommandSettings {
 /// Where the server listens, and who may call it.
 #[derive(Debug)]
 pub struct Listen {
-    pub(crate) address: SocketAddr,
+    /// None for the client on stdin, which needs no port.
+    pub(crate) address: Option<SocketAddr>,
     /// Further names in a Host header, with or without a port.
     pub(crate) allowed_hosts: Vec<String>,
     /// What callers must send.
     pub token: Option<Secret>,
     /// What those send who decide about the calls of others. Callers never have it.
     pub approver_token: Option<Secret>,
+    /// Whether the user of a client of MCP decides about the calls of that client.
+    pub(crate) asks_clients: bool,
 }
 
 /// What the tools may reach.
@@ -150,10 +155,36 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads all settings of a server that its client starts, with the roots that the command line names.
+    /// Without AUTONOUS_DATA_DIR it has a directory of its own, which it holds as long as the second result
+    /// exists.
+    pub fn for_client(
+        source: &Source,
+        current_dir: &Path,
+        roots: &[PathBuf],
+    ) -> anyhow::Result<(Self, Option<ClientData>)> {
+        let named: Vec<PathBuf> = roots.iter().map(|root| current_dir.join(root)).collect();
+        let roots = if named.is_empty() { allowed_roots(source)? } else { named };
+        if roots.is_empty() {
+            anyhow::bail!(BadSetting("name a directory that tools may use: tool-server mcp --root DIR"));
+        }
+        let data = match DATA_DIR.given(source)? {
+            Some(_) => None,
+            None => Some(ClientData::take(&states(source)?, &roots).context("cannot make a data directory")?),
+        };
+        let mut config = Self::read_all(source, current_dir, data.as_ref().map(ClientData::path))?;
+        config.files.roots = roots;
+        Ok((config, data))
+    }
+
     /// Reads all settings for a check, which may have no roots.
     pub fn for_check(source: &Source, current_dir: &Path) -> anyhow::Result<Self> {
+        Self::read_all(source, current_dir, None)
+    }
+
+    fn read_all(source: &Source, current_dir: &Path, data_dir: Option<&Path>) -> anyhow::Result<Self> {
         settings::check(source, Program::ToolServer)?;
-        let files = Files::read(source, current_dir)?;
+        let files = Files::read(source, current_dir, data_dir)?;
         let commands = CommandSettings::read(source, current_dir)?;
         if files.division == Division::PerChat && commands.sandbox == Mode::Landlock {
             let expected = "shared, or AUTONOUS_TOOL_SANDBOX=auto or full: only with namespaces (tier A) can \
@@ -262,6 +293,22 @@ fn command_variable(source: &Source, entry: &str) -> Result<(String, String), Se
 }
 
 impl Listen {
+    /// The client on stdin alone. Its user has started the server, so this user decides about its calls.
+    pub fn to_stdin() -> Self {
+        Self {
+            address: None,
+            allowed_hosts: Vec::new(),
+            token: None,
+            approver_token: None,
+            asks_clients: true,
+        }
+    }
+
+    /// Whether somebody can be asked about a call.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.asks_clients || self.approver_token.is_some()
+    }
+
     /// Reads the address and the token, required with `network`: otherwise a command could call the server.
     pub fn read(source: &Source, network: Network) -> anyhow::Result<Self> {
         let address = TOOL_LISTEN.read(source)?;
@@ -282,25 +329,40 @@ impl Listen {
             let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
             return Err(TOOL_APPROVER_TOKEN.refuse("", expected).into());
         }
+        let asks_clients = TOOL_MCP_USERS_DECIDE.read(source)?;
+        if asks_clients && token.is_none() {
+            let expected = "false, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
+            return Err(TOOL_MCP_USERS_DECIDE.refuse("true", expected).into());
+        }
         let allowed_hosts = TOOL_ALLOWED_HOSTS.read(source)?;
-        Ok(Self { address, token, approver_token, allowed_hosts })
+        Ok(Self { address: Some(address), token, approver_token, allowed_hosts, asks_clients })
     }
 }
 
+/// Where programs keep their states, by the rules of freedesktop.org.
+fn states(source: &Source) -> anyhow::Result<PathBuf> {
+    let named = source.text("XDG_STATE_HOME").map(PathBuf::from);
+    let below_home = || source.text("HOME").map(|home| Path::new(home).join(".local/state"));
+    named
+        .or_else(below_home)
+        .filter(|path| path.is_absolute())
+        .context(BadSetting("there is no HOME: set AUTONOUS_DATA_DIR to a directory outside of the roots"))
+}
+
+fn allowed_roots(source: &Source) -> Result<Vec<PathBuf>, SettingError> {
+    Ok(TOOL_ALLOWED_ROOTS.read(source)?.unwrap_or_default().into_iter().map(PathBuf::from).collect())
+}
+
 impl Files {
-    fn read(source: &Source, current_dir: &Path) -> anyhow::Result<Self> {
+    fn read(source: &Source, current_dir: &Path, data_dir: Option<&Path>) -> anyhow::Result<Self> {
+        let data_dir = data_dir.map_or_else(|| DATA_DIR.read(source), |own| Ok(own.to_owned()))?;
         // Components leave out the `.` of the default.
-        let data_dir: PathBuf = current_dir.join(DATA_DIR.read(source)?).components().collect();
+        let data_dir: PathBuf = current_dir.join(data_dir).components().collect();
         let place = |setting: Optional<PathBuf>, default: &str| -> Result<PathBuf, SettingError> {
             Ok(setting.read(source)?.map_or_else(|| data_dir.join(default), |path| current_dir.join(path)))
         };
         Ok(Self {
-            roots: TOOL_ALLOWED_ROOTS
-                .read(source)?
-                .unwrap_or_default()
-                .into_iter()
-                .map(PathBuf::from)
-                .collect(),
+            roots: allowed_roots(source)?,
             division: WORKSPACES.read(source)?,
             denied: denied(source)?,
             protected: ControlFiles::new(TOOL_PROTECTED.read(source)?.iter().map(String::as_str)),

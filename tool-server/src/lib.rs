@@ -6,8 +6,10 @@
 
 mod bound_files;
 pub mod call_rules;
+pub mod client_data;
 pub mod config;
 mod cursor;
+mod entry;
 mod entry_type;
 pub mod guard_check;
 pub mod http;

@@ -23,9 +23,10 @@ use process::{Secret, hardening, logs, secrets, shutdown};
 use protocol::SessionId;
 use redaction::{RedactingWriter, Redactor};
 use sandbox::Depth;
-use settings::table::{DATA_DIR, TOOL_APPROVER_TOKEN, TOOL_JOURNAL};
+use settings::table::{DATA_DIR, TOOL_APPROVER_TOKEN, TOOL_JOURNAL, TOOL_MCP_USERS_DECIDE};
 use settings::{FILE_ENDING, Source, is_bad_setting};
 use tool_server::call_rules;
+use tool_server::client_data::ClientData;
 use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::guard_check;
 use tool_server::http::api_document;
@@ -59,6 +60,14 @@ enum Command {
         /// Exit when stdin reports end of file, because the parent process is gone.
         #[arg(long)]
         lifeline: bool,
+    },
+    /// Serve the tools over MCP to the client that starts this program, on stdin and stdout.
+    Mcp {
+        /// A directory that tools may use; can be given several times.
+        ///
+        /// Without one, those in AUTONOUS_TOOL_ALLOWED_ROOTS.
+        #[arg(long = "root", value_name = "DIR")]
+        roots: Vec<PathBuf>,
     },
     /// Try every known way out of the sandbox, and report what holds. Needs no settings.
     Check {
@@ -129,7 +138,8 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Serve { lifeline } => serve(lifeline),
+        Command::Serve { lifeline } => serve(&Callers::OnPort { lifeline }),
+        Command::Mcp { roots } => serve(&Callers::OnStdin { roots }),
         Command::Check { json } => check(json),
         Command::Openapi => print_openapi(),
         Command::Policy { command } => policy(command),
@@ -139,17 +149,53 @@ fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-fn serve(lifeline: bool) -> anyhow::Result<()> {
+/// Who is served.
+enum Callers {
+    OnPort { lifeline: bool },
+    OnStdin { roots: Vec<PathBuf> },
+}
+
+impl Callers {
+    fn config(&self, source: &Source, current_dir: &Path) -> anyhow::Result<(Config, Option<ClientData>)> {
+        match self {
+            Self::OnPort { .. } => Ok((Config::read(source, current_dir)?, None)),
+            Self::OnStdin { roots } => Config::for_client(source, current_dir, roots),
+        }
+    }
+
+    fn listen(&self, source: &Source, config: &Config) -> anyhow::Result<Listen> {
+        match self {
+            Self::OnPort { .. } => Listen::read(source, config.commands.network),
+            Self::OnStdin { .. } => Ok(Listen::to_stdin()),
+        }
+    }
+
+    /// Whether the users of clients are asked about their calls.
+    fn users_decide(&self, source: &Source) -> anyhow::Result<bool> {
+        match self {
+            Self::OnPort { .. } => Ok(TOOL_MCP_USERS_DECIDE.read(source)?),
+            Self::OnStdin { .. } => Ok(true),
+        }
+    }
+
+    /// Whether the parent holds stdin open as long as it lives, and says nothing else there.
+    fn have_lifeline(&self) -> bool {
+        matches!(self, Self::OnPort { lifeline: true })
+    }
+}
+
+fn serve(callers: &Callers) -> anyhow::Result<()> {
     let current_dir = std::env::current_dir()?;
     let of_fetcher = fetcher::secret_variables(&Source::without_secrets(), &current_dir);
     let own = SECRET_VARIABLES.iter().map(|name| (*name).to_owned());
     secrets::leave_environment(&own.chain(of_fetcher.iter().cloned()).collect::<Vec<_>>())?;
     process::open_files::raise_limit()?;
     let source = Source::without_secrets();
-    let config = Config::read(&source, &current_dir)?;
+    let (config, _held) = callers.config(&source, &current_dir)?;
     // Its secrets are taken out of the pipe before this process reads the others.
     let divided = secrets::divide(&of_fetcher)?;
-    let can_ask = is_set(TOOL_APPROVER_TOKEN.name(), &source, divided.as_ref());
+    let has_approver = is_set(TOOL_APPROVER_TOKEN.name(), &source, divided.as_ref());
+    let can_ask = has_approver || callers.users_decide(&source)?;
     let secrets_of_fetcher = divided.map(|divided| divided.theirs);
     let fetcher = if config.needs_the_web(can_ask) {
         Some(Fetcher::start(&config.web, &source, secrets_of_fetcher)?)
@@ -164,7 +210,7 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     resources.fetcher = fetcher.map(Arc::new);
     // From here on this process has secrets; the spawner has none.
     let source = source.receive_secrets()?.with_secret_files(SECRET_VARIABLES)?;
-    let listen = Listen::read(&source, config.commands.network)?;
+    let listen = callers.listen(&source, &config)?;
     let redactor =
         Arc::new(Redactor::new(listen.token.iter().chain(&listen.approver_token).map(Secret::expose)));
     let log_redactor = Arc::clone(&redactor);
@@ -177,7 +223,7 @@ fn serve(lifeline: bool) -> anyhow::Result<()> {
     let served = runtime.block_on(async {
         // Before the server announces that it listens: a request to end could follow at once.
         let requests = shutdown::Requests::catch().context("could not catch signals")?;
-        server.serve(end(requests, lifeline)).await
+        server.serve(end(requests, callers.have_lifeline())).await
     });
     runtime.shutdown_background();
     served

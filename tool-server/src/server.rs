@@ -21,7 +21,7 @@ use fetcher::Fetcher;
 use files::change::{Changer, Durability};
 use files::output_store::OutputStore;
 use files::roots::{Roots, Workspaces};
-use http_port::{Access, Bounds, End};
+use http_port::Access;
 use listenfd::ListenFd;
 use process::confinement::{Powers, confine};
 use process::sign_of_life::Loss;
@@ -41,7 +41,8 @@ use toolkit::{Recorder, Registry, Runner, RunnerSettings, WORKER_FUNCTIONS};
 
 use crate::call_rules;
 use crate::config::{CommandSettings, Config, Listen};
-use crate::http::{self, AppState, Catalogues, api_document};
+use crate::entry::{Entry, url};
+use crate::http::{AppState, Catalogues, api_document};
 use crate::journal::Journal;
 use crate::search::SearchLimits;
 use crate::self_check;
@@ -81,8 +82,10 @@ impl Stores {
 
 /// A server that is ready to listen.
 pub struct Server {
-    app: Arc<AppState>,
-    listener: TcpListener,
+    entry: Entry,
+    runner: Arc<Runner>,
+    approvals: Option<Arc<Approvals>>,
+    vitals: Arc<Vitals>,
     journal: Arc<Journal>,
     output: Arc<OutputStore>,
     changer: Arc<Changer>,
@@ -100,8 +103,8 @@ impl Server {
         redactor: Arc<Redactor>,
     ) -> anyhow::Result<Self> {
         let mut inherited = ListenFd::from_env();
-        let listener = bind(&listen, &mut inherited)?;
-        let address = listener.local_addr()?;
+        let listener = listen.address.map(|address| bind(address, &mut inherited)).transpose()?;
+        let url = listener.as_ref().map(url).transpose()?.unwrap_or_default();
         let StartupResources { workspaces, readonly_roots, spawner, capabilities, fetcher } = resources;
         let stores = Stores::open(config)?;
         let mut context = tool_context(config, workspaces, readonly_roots, &spawner, &stores)
@@ -115,45 +118,47 @@ impl Server {
         let report = confine_and_report(config, &context, capabilities)?;
         let Stores { journal, output } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
-        let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), address);
+        let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), url);
         let (changer, commands) = (Arc::clone(&context.changer), Arc::clone(&context.commands));
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
-        let access = Access::new(listen.token, address, &listen.allowed_hosts);
-        let access = Arc::new(access.with_approver(listen.approver_token));
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
-        let app = Arc::new(AppState {
-            openapi: openapi(&runner)?,
-            catalogue: Catalogues::new(&runner)?,
-            runner,
-            access,
-            approvals,
-            report,
-            vitals,
-            obstacle: Arc::new(move || commands.obstacle()),
-        });
+        let handler = handler(&runner, approvals.as_ref().filter(|_| listen.asks_clients));
+        let entry = match listener {
+            None => Entry::Stdin(Box::new(handler.for_only(mcp::Caller::only()))),
+            Some(listener) => {
+                let access = access(listen, listener.local_addr()?);
+                let app = Arc::new(AppState {
+                    openapi: openapi(&runner)?,
+                    catalogue: Catalogues::new(&runner)?,
+                    mcp: Arc::new(mcp::HttpFace::new(handler)),
+                    runner: Arc::clone(&runner),
+                    access,
+                    approvals: approvals.clone(),
+                    report,
+                    vitals: Arc::clone(&vitals),
+                    obstacle: Arc::new(move || commands.obstacle()),
+                });
+                Entry::Port(listener, app)
+            }
+        };
         let (spawner, division) = (spawner.ok(), config.files.division);
-        Ok(Self { app, listener, journal, output, changer, spawner, fetcher, division })
+        Ok(Self { entry, runner, approvals, vitals, journal, output, changer, spawner, fetcher, division })
     }
 
     /// Serves until `end` resolves, then waits for running calls as long as it says.
     pub async fn serve(self, end: impl Future<Output = Duration> + Send + 'static) -> anyhow::Result<()> {
-        let address = self.listener.local_addr()?;
-        let token = if self.app.access.has_token() { "with a token" } else { "without a token" };
-        let listener = tokio::net::TcpListener::from_std(self.listener)?;
         tracing::info!("{}", self.division.meaning());
-        tracing::info!("listening on http://{address} ({token}), docs at http://{address}/docs/");
         let note = |part| {
-            let vitals = Arc::clone(&self.app.vitals);
+            let vitals = Arc::clone(&self.vitals);
             move |is_quiet| vitals.note(part, is_quiet)
         };
         let (spawner_note, fetcher_note) = (note(Part::Spawner), note(Part::Fetcher));
         let spawner_lost = watch(self.spawner.map(|spawner| move || spawner.watch(spawner_note)));
         let fetcher_lost = watch(self.fetcher.map(|fetcher| move || fetcher.watch(fetcher_note)));
-        let approvals = self.app.approvals.clone();
-        let closing = approvals.clone();
+        let (approvals, port) = (self.approvals, self.entry.port());
+        let closing = (approvals.clone(), port.map(|app| Arc::clone(&app.mcp)));
         let expiry = tokio::spawn(expire_approvals(approvals));
-        let routes = http::routes(&self.app);
-        let sweep = tokio::spawn(sweep_hourly(self.app, self.output, self.changer));
+        let sweep = tokio::spawn(sweep_hourly(self.runner, self.output, self.changer));
         let (lose, lost) = oneshot::channel();
         let stop = async move {
             let loss = tokio::select! {
@@ -167,24 +172,25 @@ impl Server {
             let _ = lose.send(loss);
             close(closing, LAST_CALLS)
         };
-        let bounds = Bounds::for_open_files(process::open_files::limit());
-        if http_port::serve(listener, routes, bounds, stop).await == End::CutOff {
-            tracing::warn!("exiting while calls are still running");
-        }
+        self.entry.serve(stop).await?;
         self.journal.sync()?;
         lost.await.map_or(Ok(()), |loss| anyhow::bail!("{loss}"))
     }
 }
 
-/// Ends the waits for decisions, and hands on how long the calls may take.
-fn close(approvals: Option<Arc<Approvals>>, patience: Duration) -> Duration {
+/// Ends the waits for decisions and the streams that only listen, and hands on how long the calls may take.
+fn close(
+    (approvals, mcp): (Option<Arc<Approvals>>, Option<Arc<mcp::HttpFace>>),
+    patience: Duration,
+) -> Duration {
     approvals.iter().for_each(|approvals| approvals.close());
+    mcp.iter().for_each(|mcp| mcp.close());
     patience
 }
 
-/// Without an approver's token there is no one to ask.
+/// None where there is no one to ask.
 fn approvals(config: &Config, listen: &Listen, journal: &Arc<Journal>) -> io::Result<Option<Arc<Approvals>>> {
-    if listen.approver_token.is_none() {
+    if !listen.can_ask() {
         return Ok(None);
     }
     let directory = config.files.journal_dir().join("approvals");
@@ -203,12 +209,26 @@ fn working_directory(workspaces: &Workspaces) -> WorkingDirectory {
     }
 }
 
+/// The server as clients of MCP see it; with approvals, their users decide.
+fn handler(runner: &Arc<Runner>, approvals: Option<&Arc<Approvals>>) -> mcp::Handler {
+    let handler = mcp::Handler::new(Arc::clone(runner));
+    match approvals {
+        Some(approvals) => handler.asking_users(Arc::clone(approvals)),
+        None => handler,
+    }
+}
+
+fn access(listen: Listen, address: SocketAddr) -> Arc<Access> {
+    let access = Access::new(listen.token, address, &listen.allowed_hosts);
+    Arc::new(access.with_approver(listen.approver_token))
+}
+
 /// The socket that the parent passed on (`LISTEN_FDS`), or a new one.
-fn bind(listen: &Listen, inherited: &mut ListenFd) -> anyhow::Result<TcpListener> {
+fn bind(address: SocketAddr, inherited: &mut ListenFd) -> anyhow::Result<TcpListener> {
     let listener = match inherited.take_tcp_listener(0).context("LISTEN_FDS has no TCP socket")? {
         Some(listener) => listener,
-        None => TcpListener::bind(listen.address)
-            .with_context(|| format!("AUTONOUS_TOOL_LISTEN: cannot bind {}", listen.address))?,
+        None => TcpListener::bind(address)
+            .with_context(|| format!("AUTONOUS_TOOL_LISTEN: cannot bind {address}"))?,
     };
     listener.set_nonblocking(true)?;
     http_port::prepare(&listener)?;
@@ -331,7 +351,7 @@ fn web(
 ) -> Arc<Web> {
     let own_secrets = listen.token.iter().chain(&listen.approver_token);
     let web = Web::new(config.web.clone(), Arc::clone(&stores.output), Arc::clone(workspaces));
-    Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.approver_token.is_some()))
+    Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.can_ask()))
 }
 
 fn runner_settings(
@@ -339,7 +359,7 @@ fn runner_settings(
     workspaces: &Workspaces,
     policy: toolkit::policy::Policy,
     approvals: Option<Arc<Approvals>>,
-    address: SocketAddr,
+    url: String,
 ) -> RunnerSettings {
     RunnerSettings {
         disabled: config.disabled.clone(),
@@ -349,7 +369,7 @@ fn runner_settings(
         cwd: working_directory(workspaces),
         policy: Arc::new(policy),
         approvals,
-        url: format!("http://{address}"),
+        url,
         token_variable: "AUTONOUS_TOOL_TOKEN",
         state_dir: Some(config.files.journal_dir().to_owned()),
     }
@@ -433,10 +453,10 @@ async fn expire_approvals(approvals: Option<Arc<Approvals>>) {
     }
 }
 
-async fn sweep_hourly(app: Arc<AppState>, output: Arc<OutputStore>, changer: Arc<Changer>) {
+async fn sweep_hourly(runner: Arc<Runner>, output: Arc<OutputStore>, changer: Arc<Changer>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
-        let swept = app.runner.sweep().and_then(|()| output.sweep(SystemTime::now()));
+        let swept = runner.sweep().and_then(|()| output.sweep(SystemTime::now()));
         if let Err(error) = swept.and(changer.sweep()) {
             tracing::error!(%error, "could not delete expired files");
         }

@@ -4,6 +4,7 @@
 //! plain `type` per value, an `enum` where the type has a fixed set of values, and nothing that refers or
 //! composes. Optional fields are not in `required`; they are never declared to be `null`.
 
+use protocol::Envelope;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -41,6 +42,30 @@ pub(crate) fn input_schema<T: JsonSchema>() -> Value {
 /// The schema of what a type is written as.
 pub(crate) fn output_schema<T: JsonSchema>() -> Value {
     generated::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+/// The schema of an envelope with data of this schema, without descriptions. Where a call failed, the data is
+/// what the code of its error adds.
+pub fn envelope_of(data: &Value) -> Value {
+    let mut envelope = output_schema::<Envelope>();
+    without_descriptions(&mut envelope);
+    let of_failure = json!({"type": "object"});
+    envelope["properties"]["meta"]["properties"]["data"] = json!({"anyOf": [data, of_failure]});
+    envelope
+}
+
+/// A property that has this name is none.
+fn without_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("description").is_some_and(Value::is_string) {
+                fields.remove("description");
+            }
+            fields.values_mut().for_each(without_descriptions);
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_descriptions),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn generated<T: JsonSchema>(settings: SchemaSettings) -> Value {

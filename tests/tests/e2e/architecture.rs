@@ -12,7 +12,7 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 20] = [
+const ALLOWED: [(&str, &[&str]); 21] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
@@ -21,6 +21,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("settings", &["process"]),
     ("models", &["process", "settings"]),
     ("toolkit", &["protocol", "settings", "redaction"]),
+    ("mcp", &["protocol", "toolkit"]),
     ("command-policy", &["protocol", "toolkit"]),
     ("files", &["protocol", "settings", "redaction", "sandbox", "toolkit"]),
     ("cage", &["protocol", "settings", "files", "sandbox", "toolkit"]),
@@ -34,6 +35,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
             "http-port",
             "redaction",
             "toolkit",
+            "mcp",
             "command-policy",
             "files",
             "cage",

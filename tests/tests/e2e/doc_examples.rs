@@ -20,6 +20,7 @@ use How::{Not, Test};
 const RULES: How = Test("every_rule_that_is_shown_can_be_loaded");
 const SETTINGS: How = Test("every_line_with_settings_starts_the_programs");
 const ENGINE: How = Not("needs a container engine: image/test.py starts the images");
+const CLIENT: How = Not("sets up a program of others");
 const ELSEWHERE: How = Not("installs programs of others");
 const PRINTED: How = Not("shows what a program of others prints");
 const DRAWING: How = Not("is a drawing");
@@ -39,6 +40,10 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/containers.md", "docker run", ENGINE),
     ("docs/containers.md", "tier-a.j", ENGINE),
     ("docs/containers.md", "FROM autonous:full", ENGINE),
+    ("docs/mcp.md", "claude mcp add", CLIENT),
+    ("docs/mcp.md", "[mcp_servers.", CLIENT),
+    ("docs/mcp.md", "mcpServers", CLIENT),
+    ("docs/mcp.md", "debug/tool-server", Not("names a directory of the reader")),
     ("docs/model-servers.md", "install", ELSEWHERE),
     ("docs/model-servers.md", "make mocks", ELSEWHERE),
     ("docs/model-servers.md", "llmock, anthropic", PRINTED),

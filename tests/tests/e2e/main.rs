@@ -64,6 +64,7 @@ mod http_errors;
 mod idempotency;
 mod links;
 mod malformed;
+mod mcp;
 mod one_gate;
 mod openapi_valid;
 mod quotas;

@@ -14,6 +14,7 @@ mod docs;
 mod file_document;
 mod files;
 mod llms_txt;
+mod mcp;
 mod response;
 mod service;
 mod state;
@@ -47,6 +48,7 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
     let with_token = Router::new()
         .route("/tools/{name}", post(call::call))
         .route("/tools", get(service::catalogue))
+        .route("/mcp", post(mcp::answer).get(mcp::answer).delete(mcp::answer))
         .route("/files", get(files::download).put(files::upload))
         .route("/capabilities", get(service::capabilities))
         .route_layer(from_fn_with_state(Arc::clone(&app.access), require_token));

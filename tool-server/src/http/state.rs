@@ -28,6 +28,8 @@ pub struct AppState {
     pub obstacle: Arc<dyn Fn() -> Option<Obstacle> + Send + Sync>,
     /// The OpenAPI document, made at the start.
     pub openapi: Bytes,
+    /// The calls that come over MCP.
+    pub mcp: Arc<mcp::HttpFace>,
     /// The catalogues, made at the start.
     pub catalogue: Catalogues,
 }

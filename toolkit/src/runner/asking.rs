@@ -158,8 +158,10 @@ impl Asking {
         let mut data = json!({
             "reason": verdict.reason,
             "rule": verdict.rule,
-            "replay": replay,
         });
+        if let Some(replay) = replay.sendable() {
+            data["replay"] = json!(replay);
+        }
         if let Some(approval) = approval {
             data["approval_id"] = json!(approval.id);
             data["expires_at_ms"] = json!(approval.expires_at_ms);

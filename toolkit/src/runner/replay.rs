@@ -13,6 +13,9 @@ const MAX_HINT_BYTES: usize = 2000;
 pub(super) struct Replay {
     curl: String,
     request: Request,
+    /// Whether it can be sent anywhere.
+    #[serde(skip)]
+    has_address: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,13 +44,18 @@ impl Replay {
             quoted(&body.to_string())
         );
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-        Self { curl, request: Request { path, headers, body } }
+        Self { curl, request: Request { path, headers, body }, has_address: !url.is_empty() }
+    }
+
+    /// Itself, if it can be sent anywhere.
+    pub(super) fn sendable(&self) -> Option<&Self> {
+        Some(self).filter(|replay| replay.has_address)
     }
 
     /// What a caller can do about a call that no person can be asked about.
     pub(super) fn hint(&self) -> String {
         let line = &self.curl;
-        if line.len() > MAX_HINT_BYTES {
+        if line.len() > MAX_HINT_BYTES || !self.has_address {
             return "Do not repeat the call; tell the user, who can change policy.toml.".to_owned();
         }
         format!(

@@ -125,6 +125,7 @@ impl TestServer {
         let app = AppState {
             openapi,
             catalogue: Catalogues::new(&runner).unwrap(),
+            mcp: Arc::new(mcp::HttpFace::new(mcp::Handler::new(Arc::clone(&runner)))),
             runner,
             access: Arc::new(Access::new(None, address, &[])),
             approvals: None,
