@@ -6,7 +6,7 @@ use harness::ToolServer;
 use redaction::Redactor;
 
 use crate::bare::Bare;
-use crate::http::rates_in_turns;
+use crate::http::{Connection, rates_in_turns};
 use crate::measure::{Durations, Work};
 use crate::program::{call, fill, served, source};
 use crate::table::Table;
@@ -16,6 +16,8 @@ const ENTRIES: usize = 20;
 
 const READ: &str = r#"{"path":"source.rs"}"#;
 const READ_BYTES: usize = 5_000;
+
+const MCP_REVISION: &str = "2026-07-28";
 
 /// A larger file at once; with line numbers it would not fit into one answer.
 const READ_WHOLE: &str = r#"{"path":"source.rs","limit":2000,"line_numbers":false}"#;
@@ -45,6 +47,37 @@ pub(crate) fn read(table: &mut Table) -> anyhow::Result<()> {
     table.within("of which redaction", redaction(Redactor::new([]))?.p50(), 1.0);
     let with_token = redaction(Redactor::new(["a-token-of-the-server-itself"]))?;
     table.within("redaction where the server has a token", with_token.p50(), 1.0);
+    Ok(())
+}
+
+/// The same call over MCP, which sends the envelope, its text, and what the protocol adds.
+pub(crate) fn mcp(table: &mut Table) -> anyhow::Result<()> {
+    let server = served(|root| fs::write(root.join("source.rs"), source(READ_BYTES)))?;
+    let message = serde_json::json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {
+            "name": "read",
+            "arguments": serde_json::from_str::<serde_json::Value>(READ)?,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": MCP_REVISION,
+                "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    let headers = [
+        ("Accept", "application/json, text/event-stream"),
+        ("MCP-Protocol-Version", MCP_REVISION),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "read"),
+    ];
+    let mut over_mcp = Connection::open(server.address(), ("POST", "/mcp"), &headers, &message.to_string())?;
+    let answer: serde_json::Value = over_mcp.json()?;
+    anyhow::ensure!(answer["result"]["structuredContent"]["ok"] == true, "{answer}");
+    let mut over_http = call(&server, "read", READ)?;
+    let sides: [(&str, Work<'_>); 2] =
+        [("POST /tools/read", &mut || over_http.call()), ("POST /mcp", &mut || over_mcp.call())];
+    table.compare(CALLS, sides, ("ratio of the p50s", 1.6))?;
     Ok(())
 }
 

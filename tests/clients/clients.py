@@ -28,6 +28,11 @@ def install(directory):
         subprocess.run([sys.executable, "-m", "venv", directory / "py"], check=True)
         pip = [directory / "py/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
+    if not (directory / "py1").exists():
+        # The first version of the MCP SDK, which many agents still have.
+        subprocess.run([sys.executable, "-m", "venv", directory / "py1"], check=True)
+        pip = [directory / "py1/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "mcp<2"], check=True)
     if not (directory / "js").exists():
         (directory / "js").mkdir()
         shutil.copy(HERE / "package.json", directory / "js")
@@ -65,7 +70,7 @@ def main():
         install(tools)
         server, url = start(programs, scratch)
         try:
-            passed = check_all(tools, scratch, url)
+            passed = check_all(tools, scratch, url) + check_mcp(tools, scratch, url, programs)
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(timeout=30)
@@ -110,6 +115,21 @@ def check_all(tools, scratch, url):
         run("fastmcp", [python, HERE / "mcp_server.py", url], scratch, environment),
         run("the vendors' SDKs", [python, HERE / "vendors.py", url], scratch, environment),
         run("schemathesis", fuzz, scratch),
+    ]
+
+
+def check_mcp(tools, scratch, url, programs):
+    """The Model Context Protocol: other people's clients over HTTP and over stdio, and the conformance suite."""
+    modules = tools / "js/node_modules"
+    shutil.copy(HERE / "mcp_clients.mjs", scratch)
+    arguments = [url, programs / "tool-server", scratch / "root"]
+    # The suite needs a newer Node.js than many systems have.
+    suite = [modules / ".bin/node", modules / "@modelcontextprotocol/conformance/dist/index.js"]
+    return [
+        run("MCP, Python SDK 2 and fastmcp", [tools / "py/bin/python", HERE / "mcp_clients.py", *arguments], scratch),
+        run("MCP, Python SDK 1", [tools / "py1/bin/python", HERE / "mcp_clients.py", *arguments], scratch),
+        run("MCP, TypeScript SDK", ["node", "mcp_clients.mjs", *arguments], scratch),
+        run("MCP, conformance", [sys.executable, HERE / "conformance.py", url, *suite], scratch),
     ]
 
 
