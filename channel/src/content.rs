@@ -25,6 +25,9 @@ pub enum Content {
         text: String,
     },
     Document(File),
+    /// Files that are shown together; each is a message. Only a channel that makes some gets some
+    /// ([`crate::Channel::together`]).
+    Album(Vec<File>),
     /// A voice message, a file in OGG with Opus.
     Voice(File),
     Reaction {
@@ -118,7 +121,7 @@ impl Content {
         match self {
             Self::Text(_) | Self::Formatted(_) | Self::Question { .. } => "text",
             Self::Edit { .. } => "edit",
-            Self::Document(_) => "document",
+            Self::Document(_) | Self::Album(_) => "document",
             Self::Voice(_) => "voice",
             Self::Reaction { .. } => "reaction",
         }
@@ -131,6 +134,7 @@ impl Content {
             | Self::Question { text: FormattedText { text, .. }, .. }
             | Self::Edit { text, .. } => text,
             Self::Document(file) | Self::Voice(file) => &file.caption.text,
+            Self::Album(files) => files.first().map_or("", |first| &first.caption.text),
             Self::Reaction { emoji, .. } => emoji,
         }
     }
@@ -143,6 +147,7 @@ impl Content {
             | Self::Formatted(_)
             | Self::Question { .. }
             | Self::Document(_)
+            | Self::Album(_)
             | Self::Voice(_) => None,
         }
     }
@@ -154,6 +159,7 @@ impl Content {
             | Self::Formatted(_)
             | Self::Question { .. }
             | Self::Edit { .. }
+            | Self::Album(_)
             | Self::Reaction { .. } => None,
         }
     }
@@ -165,6 +171,7 @@ impl Content {
             | Self::Formatted(_)
             | Self::Edit { .. }
             | Self::Document(_)
+            | Self::Album(_)
             | Self::Voice(_)
             | Self::Reaction { .. } => None,
         }
@@ -188,6 +195,7 @@ impl Content {
             Self::Text(_)
             | Self::Edit { .. }
             | Self::Document(_)
+            | Self::Album(_)
             | Self::Voice(_)
             | Self::Reaction { .. } => None,
         }

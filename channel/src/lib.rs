@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub use access::{Access, Audience};
 pub use chat::{ChannelName, Chat};
 pub use content::Content;
+use content::File;
 use download::{Download, NoDownload};
 use reach::Reach;
 use sign::{Shown, Sign, Stage};
@@ -84,7 +85,12 @@ pub trait Channel: Send + Sync {
         FormattedText::plain(markdown)
     }
 
-    /// Sends one message.
+    /// The messages that files are sent as which belong together, in order: here, one after the other.
+    fn together(&self, files: Vec<File>) -> Vec<Content> {
+        files.into_iter().map(Content::Document).collect()
+    }
+
+    /// Sends one message, or those of an album.
     fn send<'a>(&'a self, outgoing: Outgoing<'a>) -> BoxFuture<'a, SendOutcome>;
 
     /// How fast it takes messages.
@@ -198,8 +204,8 @@ impl SendLimits {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendOutcome {
     Sent {
-        /// Its ID in the chat, if the channel gives one.
-        message_id: Option<MessageId>,
+        /// Its ID in the chat, or those of an album; none where the channel gives none.
+        message_ids: Vec<MessageId>,
     },
     /// Try again after a pause.
     Retry {
@@ -208,6 +214,8 @@ pub enum SendOutcome {
         /// There was no answer: it is tried again as soon as the service can be reached.
         is_unanswered: bool,
     },
+    /// The service does not take these files as one album: send them one after the other.
+    Apart { error: String },
     /// The chat has another ID: send it there.
     Moved { chat_id: String },
     /// It will never be sent.

@@ -11,8 +11,8 @@ use rustix::net::{
     SendFlags, recvmsg, sendmsg,
 };
 
-/// The most descriptors of a message.
-pub const MOST: usize = 8;
+/// The most descriptors of a message: a stream and the files of an album.
+pub const MOST: usize = 11;
 
 /// Sends a message over a stream socket.
 pub fn send(socket: impl AsFd, byte: u8, descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {

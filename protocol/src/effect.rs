@@ -2,7 +2,7 @@
 //! add to the supervisor's tables.
 //!
 //! Each request has a stream of its own, which the tool server passes over the socket that it inherited: one
-//! line of JSON there, one line back. A file goes beside the stream as an open descriptor.
+//! line of JSON there, one line back. Files go beside the stream as open descriptors.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,13 @@ pub const MAX_LINE_BYTES: usize = 256 * 1024;
 /// The largest file that is sent: what Telegram takes of a bot
 /// (<https://core.telegram.org/bots/api#senddocument>).
 pub const MAX_FILE_BYTES: u64 = 50_000_000;
+
+/// The most files of one call: what Telegram shows as one album
+/// (<https://core.telegram.org/bots/api#sendmediagroup>).
+pub const MAX_FILES: usize = 10;
+
+/// The most bytes of all files of one call: an album of the largest photos.
+pub const MAX_FILES_BYTES: u64 = 100_000_000;
 
 /// A request for a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,15 +60,12 @@ pub enum Ask {
         emoji: String,
         is_big: bool,
     },
-    /// Effect: the file that comes with the request. [`Answer::Queued`].
-    SendFile {
+    /// Effect: the files that come with the request, 1 to [`MAX_FILES`], in this order. [`Answer::Queued`].
+    SendFiles {
         chat: String,
-        form: FileForm,
-        name: String,
-        /// In Markdown.
+        /// In Markdown, below the first.
         caption: String,
-        size_bytes: u64,
-        sha256: String,
+        files: Vec<OutgoingFile>,
     },
     /// Effect: a text to a contact. [`Answer::Queued`].
     WriteToContact { contact_id: String, chat: String, text: String },
@@ -69,6 +73,16 @@ pub enum Ask {
     CreateSchedule(NewSchedule),
     /// Effect: the end of a schedule of the session's chat. [`Answer::Schedule`].
     CancelSchedule { schedule_id: String },
+}
+
+/// A file that is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutgoingFile {
+    pub form: FileForm,
+    pub name: String,
+    pub size_bytes: u64,
+    pub sha256: String,
 }
 
 /// How the chat sees a file.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use channel::{ChannelName, Chat, Content};
 use protocol::event::{AttemptFailed, ReplySent, RetryExhausted, RetryScheduled};
 use protocol::{Event, EventBody, EventId, MessageId, TaskId, millis, now_ms};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::claim::after;
 use super::columns::{chat, content, message_id};
@@ -17,6 +17,8 @@ use super::{StoreError, events, kv};
 #[derive(Debug, Clone)]
 pub struct OutgoingMessage {
     pub seq: i64,
+    /// The rows of an album's further files, each with its `reply.queued`.
+    pub further: Vec<(i64, EventId)>,
     /// The task whose reply it is; none if somebody sent it through the control port.
     pub task: Option<TaskId>,
     pub chat: Chat,
@@ -60,33 +62,59 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// A queued message with all its content.
+impl OutgoingMessage {
+    /// Its row, or those of an album, each with its `reply.queued`.
+    fn rows(&self) -> impl Iterator<Item = (i64, &EventId)> {
+        let further = self.further.iter().map(|(seq, event)| (*seq, event));
+        std::iter::once((self.seq, &self.event)).chain(further)
+    }
+
+    /// An album of these, if there is more than one.
+    fn with(mut self, further: Vec<Self>) -> Self {
+        if further.is_empty() {
+            return self;
+        }
+        let contents = std::iter::once(&self).chain(&further).map(|message| &message.content);
+        self.content = Content::Album(contents.filter_map(|content| content.file().cloned()).collect());
+        self.further = further.into_iter().map(|message| (message.seq, message.event)).collect();
+        self
+    }
+}
+
+/// A queued message with all its content. The first row of an album is the whole album.
 pub fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
                       file_name, outbox.file_id, entities, is_big, size_bytes, buttons,
                       caption_entities, media,
                       (select message_id from inbox where id = task_id and part = 1)
                from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
-               where seq = ?1 and state = 'queued'";
-    Ok(connection.prepare_cached(sql)?.query_row([seq], outgoing).optional()?)
+               where seq in (select ?1 union all
+                             select seq from outbox where album = ?1 and state = 'queued')
+                   and state = 'queued'
+               order by seq";
+    let mut query = connection.prepare_cached(sql)?;
+    let mut rows = query.query_map([seq], outgoing)?;
+    let first = rows.next().transpose()?.filter(|first| first.seq == seq);
+    let further = rows.collect::<Result<Vec<_>, _>>()?;
+    Ok(first.map(|first| first.with(further)))
 }
 
-/// Marks a message as sent, with the ID that the channel gave it; a file's bytes are not needed any more.
+/// Marks a message as sent, or those of an album, with the IDs that the channel gave; the bytes of files are
+/// not needed any more.
 pub fn mark_sent(
     connection: &Connection,
     message: &OutgoingMessage,
-    message_id: Option<&MessageId>,
+    message_ids: &[MessageId],
 ) -> Result<(), StoreError> {
     let sql = "update outbox set state = 'sent', message_id = ?3, file_id = null, updated_at_ms = ?2,
                                  finished_at_ms = ?2
                where seq = ?1 and state = 'queued'";
-    if connection.prepare_cached(sql)?.execute(params![
-        message.seq,
-        now_ms(),
-        message_id.map(MessageId::as_str)
-    ])? == 1
-    {
-        record(connection, ReplySent { message_id: message_id.cloned() }, message)?;
+    let ids = message_ids.iter().map(Some).chain(std::iter::repeat(None));
+    for ((seq, event), id) in message.rows().zip(ids) {
+        let marked = params![seq, now_ms(), id.map(MessageId::as_str)];
+        if connection.prepare_cached(sql)?.execute(marked)? == 1 {
+            record(connection, ReplySent { message_id: id.cloned() }, message, event)?;
+        }
     }
     Ok(())
 }
@@ -108,10 +136,17 @@ pub fn put_off(
     let sql = "update outbox set attempt = attempt + 1, available_at_ms = ?2, error = ?3, updated_at_ms = ?4
                where seq = ?1 and state = 'queued'";
     if connection.prepare_cached(sql)?.execute(params![message.seq, after(now, pause), error, now])? == 1 {
-        let failed = failed(message, error);
-        record(connection, RetryScheduled::Attempt { failed, delay_ms: millis(pause) }, message)?;
+        let scheduled = RetryScheduled::Attempt { failed: failed(message, error), delay_ms: millis(pause) };
+        record(connection, scheduled, message, &message.event)?;
     }
     Ok(())
+}
+
+/// Makes each file of an album a message of its own, because the channel did not take them together.
+pub fn take_apart(connection: &Connection, message: &OutgoingMessage, error: &str) -> Result<(), StoreError> {
+    let sql = "update outbox set album = null where album = ?1 and state = 'queued'";
+    connection.prepare_cached(sql)?.execute([message.seq])?;
+    put_off(connection, message, error, Duration::ZERO, false)
 }
 
 /// Makes the messages due that are only put off because the channel did not answer.
@@ -132,13 +167,15 @@ fn unanswered(channel: &ChannelName) -> String {
     format!("unanswered.{channel}.")
 }
 
-/// Gives up on a message that cannot be delivered.
+/// Gives up on a message that cannot be delivered, with all files of an album.
 pub fn give_up(connection: &Connection, message: &OutgoingMessage, error: &str) -> Result<(), StoreError> {
     let sql = "update outbox set state = 'dead', attempt = attempt + 1, error = ?2, updated_at_ms = ?3,
                                  finished_at_ms = ?3
                where seq = ?1 and state = 'queued'";
-    if connection.prepare_cached(sql)?.execute(params![message.seq, error, now_ms()])? == 1 {
-        record(connection, RetryExhausted::Attempt(failed(message, error)), message)?;
+    for (seq, event) in message.rows() {
+        if connection.prepare_cached(sql)?.execute(params![seq, error, now_ms()])? == 1 {
+            record(connection, RetryExhausted::Attempt(failed(message, error)), message, event)?;
+        }
     }
     Ok(())
 }
@@ -151,14 +188,16 @@ fn record(
     connection: &Connection,
     body: impl Into<EventBody>,
     message: &OutgoingMessage,
+    parent: &EventId,
 ) -> Result<(), StoreError> {
-    events::append(connection, &Event::now(body, Some(&message.event), message.task.as_ref()))
+    events::append(connection, &Event::now(body, Some(parent), message.task.as_ref()))
 }
 
 fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<OutgoingMessage> {
     let (task, event): (Option<String>, String) = (row.get(1)?, row.get(5)?);
     Ok(OutgoingMessage {
         seq: row.get(0)?,
+        further: Vec::new(),
         task: task.and_then(|task| task.parse().ok()),
         chat: chat(row, 2)?,
         attempt: row.get(4)?,
@@ -176,7 +215,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{CHANNEL, TestDatabase, test_chat};
-    use crate::{outbox, outgoing_files};
+    use crate::{outbox, outgoing_files, resend};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -209,7 +248,7 @@ mod tests {
         put_off(&database, &first, "flood", MINUTE, false).unwrap();
         let other = next_message(&database).unwrap();
         assert_eq!(other.content.text(), "other");
-        mark_sent(&database, &other, Some(&1.into())).unwrap();
+        mark_sent(&database, &other, &[1.into()]).unwrap();
         assert!(next_message(&database).is_none());
     }
 
@@ -253,7 +292,7 @@ mod tests {
         for expected in ["first", "second"] {
             let next = next_message(&database).unwrap();
             assert_eq!(next.content.text(), expected);
-            mark_sent(&database, &next, None).unwrap();
+            mark_sent(&database, &next, &[]).unwrap();
         }
         assert!(next_message(&database).is_none());
         assert_eq!(database.column::<i64>("select count(*) from kv where key like 'unanswered.%'"), [0]);
@@ -264,10 +303,71 @@ mod tests {
         let database = with_texts(&[(1, "hello")]);
         let message = next_message(&database).unwrap();
         for number in [41, 42] {
-            mark_sent(&database, &message, Some(&number.into())).unwrap();
+            mark_sent(&database, &message, &[number.into()]).unwrap();
         }
         let sent = "select payload ->> 'message_id' from events where type = 'reply.sent'";
         assert_eq!(database.column::<i64>(sent), [41]);
+    }
+
+    fn album(names: &[&str]) -> Content {
+        let file = |name: &&str| File {
+            name: (*name).to_owned(),
+            caption: FormattedText::plain(""),
+            body: FileBody::Bytes(vec![1, 2, 3]),
+            media: Some(Media::Photo),
+        };
+        Content::Album(names.iter().map(file).collect())
+    }
+
+    /// The names of the files of the next message.
+    fn next_files(database: &TestDatabase) -> Vec<String> {
+        let content = next_message(database).unwrap().content;
+        match content {
+            Content::Album(files) => files.into_iter().map(|file| file.name).collect(),
+            other => other.file().into_iter().map(|file| file.name.clone()).collect(),
+        }
+    }
+
+    #[test]
+    fn an_album_is_one_message_whose_rows_are_marked_with_their_own_numbers() {
+        let database = with_texts(&[(1, "first")]);
+        queue(&database, 1, album(&["a", "b", "c"]));
+        queue(&database, 1, album(&["d", "e"]));
+        mark_sent(&database, &next_message(&database).unwrap(), &[]).unwrap();
+        let message = next_message(&database).unwrap();
+        assert_eq!(next_files(&database), ["a", "b", "c"]);
+        put_off(&database, &message, "flood", MINUTE, false).unwrap();
+        assert!(next_message(&database).is_none(), "the rest of the album waits, too");
+        // One number is missing.
+        mark_sent(&database, &message, &[41.into(), 42.into()]).unwrap();
+        let sent =
+            "select coalesce(sent.payload ->> 'message_id', '-') || ' ' || (row.payload ->> 'file_name')
+                    from events as sent join events as row on row.id = sent.parent_id
+                    where sent.type = 'reply.sent' and row.payload ->> 'kind' = 'document'";
+        assert_eq!(database.texts(sent), ["41 a", "42 b", "- c"]);
+        assert_eq!(next_files(&database), ["d", "e"]);
+        give_up(&database, &next_message(&database).unwrap(), "blocked").unwrap();
+        assert!(next_message(&database).is_none());
+        let dead = "select file_name from outbox where state = 'dead' order by seq";
+        assert_eq!(database.texts(dead), ["d", "e"]);
+        resend::resend(&database, &resend::Which::AllDead(true), "cli", &database.run).unwrap();
+        assert_eq!(next_files(&database), ["d", "e"], "they are an album again");
+    }
+
+    #[test]
+    fn an_album_that_is_taken_apart_leaves_one_by_one_and_one_file_alone_is_no_album() {
+        let database = TestDatabase::new();
+        queue(&database, 1, album(&["a", "b"]));
+        take_apart(&database, &next_message(&database).unwrap(), "it is mixed").unwrap();
+        for name in ["a", "b"] {
+            assert_eq!(next_files(&database), [name]);
+            mark_sent(&database, &next_message(&database).unwrap(), &[7.into()]).unwrap();
+        }
+        queue(&database, 1, album(&["a", "b"]));
+        let first = "update outbox set state = 'dead', error = 'no', finished_at_ms = 1
+                     where file_name = 'a' and state = 'queued'";
+        database.execute(first, []).unwrap();
+        assert!(matches!(next_message(&database).unwrap().content, Content::Document(_)));
     }
 
     /// A content with the bytes of its file.
@@ -307,7 +407,7 @@ mod tests {
             queue(&database, 1, content.clone());
             let message = next_message(&database).unwrap();
             assert_eq!(as_it_came(&database, message.content.clone()), content);
-            mark_sent(&database, &message, None).unwrap();
+            mark_sent(&database, &message, &[]).unwrap();
         }
         let left = "select (select count(*) from outgoing_files) + (select count(*) from outgoing_parts)";
         assert_eq!(database.column::<i64>(left), [0]);

@@ -75,7 +75,7 @@ impl Channel for Local {
     }
 
     fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
-        Box::pin(std::future::ready(SendOutcome::Sent { message_id: None }))
+        Box::pin(std::future::ready(SendOutcome::Sent { message_ids: Vec::new() }))
     }
 }
 

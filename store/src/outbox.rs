@@ -61,8 +61,9 @@ pub(crate) fn queue_reply(
     queue(connection, Some(task), chat, contents, delivery, parent).map(|_| ())
 }
 
-/// Queues messages that belong together, and returns the numbers of their rows. A pulled channel takes only
-/// the texts of a task's reply, because clients fetch nothing else; they count as sent at once.
+/// Queues messages that belong together, and returns the numbers of their rows: each file of an album has
+/// one. A pulled channel takes only the texts of a task's reply, because clients fetch nothing else; they
+/// count as sent at once.
 pub fn queue(
     connection: &Connection,
     task: Option<&TaskId>,
@@ -71,20 +72,31 @@ pub fn queue(
     delivery: Delivery,
     parent: Option<&EventId>,
 ) -> Result<Vec<i64>, StoreError> {
-    let of = contents.len();
-    let queue_row = |(part, content): (u32, Content)| {
-        let row = NewRow { task, chat, content, part, of, is_sent: delivery == Delivery::Pull };
+    let rows: Vec<(usize, Content)> = contents.into_iter().flat_map(rows_of).collect();
+    let (of, mut first) = (rows.len(), None);
+    let queue_row = |(part, (place, content)): (u32, (usize, Content))| {
+        let album = first.filter(|_| place > 0);
+        let row = NewRow { task, chat, content, part, of, album, is_sent: delivery == Delivery::Pull };
         if row.is_sent && !matches!((task, &row.content), (Some(_), Content::Text(_))) {
             return Err(StoreError::NotAReply(chat.channel.clone()));
         }
         let queued = insert(connection, &row, parent)?;
         let seq = connection.last_insert_rowid();
+        first = first.filter(|_| place > 0).or(Some(seq));
         if let (true, Some(task)) = (row.is_sent, task) {
             events::record(connection, ReplySent { message_id: None }, Some(&queued), task)?;
         }
         Ok(seq)
     };
-    (1..).zip(contents).map(queue_row).collect()
+    (1..).zip(rows).map(queue_row).collect()
+}
+
+/// The rows of a content, each with its place in its album.
+fn rows_of(content: Content) -> Vec<(usize, Content)> {
+    match content {
+        Content::Album(files) => files.into_iter().map(Content::Document).enumerate().collect(),
+        other => vec![(0, other)],
+    }
 }
 
 /// Queues a message that leaves behind all others of its chat, and not before so many milliseconds; returns
@@ -143,6 +155,8 @@ struct NewRow<'a> {
     content: Content,
     part: u32,
     of: usize,
+    /// The first row of its album, if that is another one.
+    album: Option<i64>,
     is_sent: bool,
 }
 
@@ -183,9 +197,9 @@ fn insert(
     let sql = "insert into outbox (task_id, round, part, channel, chat_id, kind, text, target_message_id,
                                    file_name, file_id, entities, is_big, state, available_at_ms, event_id,
                                    created_at_ms, updated_at_ms, finished_at_ms, buttons,
-                                   caption_entities, media)
+                                   caption_entities, media, album)
                values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7,
-                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13, ?16, ?17, ?18)";
+                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13, ?16, ?17, ?18, ?19)";
     connection.prepare_cached(sql)?.execute(params![
         task.map(TaskId::as_str),
         part,
@@ -205,6 +219,7 @@ fn insert(
         buttons,
         caption_entities,
         file.and_then(|file| file.media).map(Media::name),
+        row.album,
     ])?;
     Ok(queued.id)
 }
@@ -265,6 +280,7 @@ mod tests {
             "update outbox set text = ''",
             "update outbox set channel = ''",
             "update outbox set entities = '[]'",
+            "update outbox set album = 0",
             "update outbox set kind = 'text', target_message_id = null, entities = '{}'",
             "update outbox set caption_entities = '[]'",
             "update outbox set message_id = 8",

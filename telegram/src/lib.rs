@@ -4,6 +4,7 @@
 //! message is marked as sent only after Telegram has accepted it. Nothing here runs a task.
 
 mod administrators;
+mod album;
 mod api;
 mod bot;
 mod config;
@@ -17,6 +18,7 @@ mod send;
 mod signs;
 mod split;
 mod translate;
+mod upload;
 mod webhook;
 
 use std::collections::{BTreeSet, HashSet};
@@ -24,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use channel::access::{Access, AccessRules, GroupMembers, GroupTrigger};
-use channel::content::StoredFiles;
+use channel::content::{File, StoredFiles};
 use channel::download::{Download, NoDownload};
 use channel::formatting::{FormattedText, units};
 use channel::reach::Reach;
@@ -192,12 +194,17 @@ impl Channel for Telegram {
             | Content::Edit { .. }
             | Content::Reaction { .. }
             | Content::Document(_)
+            | Content::Album(_)
             | Content::Voice(_)) => vec![other],
         })
     }
 
     fn caption(&self, markdown: &str) -> FormattedText {
         split::caption(markdown)
+    }
+
+    fn together(&self, files: Vec<File>) -> Vec<Content> {
+        album::together(files)
     }
 
     fn limits(&self) -> SendLimits {
@@ -294,7 +301,7 @@ impl Channel for Telegram {
 fn check_length(content: &Content) -> Result<(), Rejection> {
     let (field, most) = match content {
         Content::Edit { .. } | Content::Formatted(_) | Content::Question { .. } => ("text", split::MAX_UNITS),
-        Content::Document(_) | Content::Voice(_) => ("caption", MAX_CAPTION_UNITS),
+        Content::Document(_) | Content::Album(_) | Content::Voice(_) => ("caption", MAX_CAPTION_UNITS),
         Content::Text(_) | Content::Reaction { .. } => return Ok(()),
     };
     match units(content.text()) {

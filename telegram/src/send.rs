@@ -1,18 +1,14 @@
-//! Sends one message with one call of Telegram's API, and decides what follows from a failure.
+//! Sends one message, or an album, with one call of Telegram's API, and decides what follows from a failure.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use channel::content::{Button, Content, File, FileBody, Media, StoredFile, StoredFiles};
+use channel::content::{Button, Content, File, Media, StoredFiles};
 use channel::formatting::{Entity, FormattedText};
 use channel::{Outgoing, SendOutcome};
-use futures_util::{Stream, stream};
 use protocol::{MessageId, PersonId};
-use reqwest::Body;
-use reqwest::multipart::{Form, Part};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use teloxide::ApiError;
 use teloxide::payloads::{
     EditMessageText, EditMessageTextSetters, GetChatMember, SetMessageReaction, SetMessageReactionSetters,
@@ -24,10 +20,12 @@ use teloxide::types::{
 };
 
 use super::MAX_CAPTION_UNITS;
+use super::album;
 use super::api::{Api, CallError, PATIENCE, Refusal};
 use super::bot::{RetryPolicy, pause, retry_policy};
 use super::split::MAX_UNITS;
 use super::translate::Place;
+use super::upload::{self, SentMessage};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -46,8 +44,17 @@ pub(super) async fn send(
     };
     // In a private chat there is no doubt about what a message answers.
     let to = To { place, answers: answers.filter(|_| place.chat.0 < 0).map(target) };
-    let error = match send_formatted(api, files, to, content).await {
-        Ok(message_id) => return SendOutcome::Sent { message_id: message_id.map(MessageId::from) },
+    let sent = match content {
+        Content::Album(album) => album::send(api, files, place, album).await,
+        one => send_formatted(api, files, to, one).await.map(|sent| sent.into_iter().collect()),
+    };
+    let error = match sent {
+        Ok(sent) => {
+            return SendOutcome::Sent { message_ids: sent.into_iter().map(MessageId::from).collect() };
+        }
+        Err(error) if album::is_refused(content, &error) => {
+            return SendOutcome::Apart { error: error.to_string() };
+        }
         Err(error) => error,
     };
     let policy = retry_policy(&error);
@@ -77,15 +84,6 @@ fn after_failure(policy: RetryPolicy, error: String, attempt: u32) -> SendOutcom
     } else {
         SendOutcome::GiveUp { error }
     }
-}
-
-/// A file may take longer: 50 MB at 170 kB a second.
-const UPLOAD_PATIENCE: Duration = Duration::from_secs(300);
-
-/// The fields that are read of a sent message.
-#[derive(Deserialize)]
-pub(super) struct SentMessage {
-    pub(super) message_id: i64,
 }
 
 /// Where a message goes, and which one it answers there.
@@ -134,7 +132,9 @@ fn without_formatting(content: &Content) -> Content {
     let (text, max_units) = match &mut plain {
         Content::Formatted(text) | Content::Question { text, .. } => (text, MAX_UNITS),
         Content::Document(file) | Content::Voice(file) => (&mut file.caption, MAX_CAPTION_UNITS),
-        Content::Text(_) | Content::Edit { .. } | Content::Reaction { .. } => return plain,
+        Content::Text(_) | Content::Edit { .. } | Content::Album(_) | Content::Reaction { .. } => {
+            return plain;
+        }
     };
     *text = FormattedText::plain(text.without_formatting(max_units));
     plain
@@ -163,9 +163,14 @@ async fn send_as_it_is(
                 Some(Media::Video) => ("SendVideo", "video"),
                 Some(Media::Audio) => ("SendAudio", "audio"),
             };
-            upload(api, method, form(files, to.place, field, file)).await
+            upload::one(api, method, upload::form(files, to.place, field, file)).await.map(Some)
         }
-        Content::Voice(file) => upload(api, "SendVoice", form(files, to.place, "voice", file)).await,
+        Content::Voice(file) => {
+            let form = upload::form(files, to.place, "voice", file);
+            upload::one(api, "SendVoice", form).await.map(Some)
+        }
+        // It has a call of its own, which falls back to its single files.
+        Content::Album(_) => Ok(None),
         Content::Reaction { message_id, emoji, is_big } => {
             let reaction = ReactionType::Emoji { emoji: emoji.clone() };
             let request = SetMessageReaction::new(to.place.chat, target(message_id))
@@ -252,48 +257,6 @@ async fn edit(api: &Api, chat: ChatId, message_id: &MessageId, text: &str) -> Re
 pub(super) fn changes_nothing(description: &str) -> bool {
     let known = serde_json::from_value(Value::String(description.to_owned()));
     known.is_ok_and(|error: ApiError| error == ApiError::MessageNotModified)
-}
-
-async fn upload(api: &Api, method: &'static str, form: Form) -> Result<Option<i64>, CallError> {
-    let sent: SentMessage = api.upload(method, form, UPLOAD_PATIENCE).await?;
-    Ok(Some(sent.message_id))
-}
-
-/// A file and its caption.
-fn form(files: &Arc<dyn StoredFiles>, place: Place, field: &'static str, file: &File) -> Form {
-    let part = match &file.body {
-        FileBody::Bytes(bytes) => Part::bytes(bytes.clone()),
-        FileBody::Stored(stored) => {
-            let bytes = Body::wrap_stream(parts(Arc::clone(files), stored));
-            Part::stream_with_length(bytes, stored.size_bytes)
-        }
-    };
-    let mut form = Form::new().text("chat_id", place.chat.to_string());
-    if let Some(topic) = place.topic {
-        form = form.text("message_thread_id", topic.to_string());
-    }
-    if !file.caption.text.is_empty() {
-        form = form.text("caption", file.caption.text.clone());
-    }
-    if !file.caption.entities.is_empty() {
-        form = form.text("caption_entities", json!(file.caption.entities).to_string());
-    }
-    if file.media == Some(Media::Video) {
-        form = form.text("supports_streaming", "true");
-    }
-    form.part(field, part.file_name(file.name.clone()))
-}
-
-/// The bytes of a stored file, read from the database as they are asked for.
-fn parts(files: Arc<dyn StoredFiles>, file: &StoredFile) -> impl Stream<Item = io::Result<Vec<u8>>> + use<> {
-    let id = file.id.clone();
-    stream::try_unfold(0, move |number| {
-        let (files, id) = (Arc::clone(&files), id.clone());
-        async move {
-            let part = files.part(&id, number).await?;
-            Ok(part.map(|part| (part, number + 1)))
-        }
-    })
 }
 
 /// Whether a person is in a group; not if Telegram does not say.

@@ -18,8 +18,9 @@ use teloxide::types::{
 };
 
 use super::api::{Api, CallError, Refusal};
-use super::send::{NO_PREVIEW, SentMessage, changes_nothing, keyboard, target};
+use super::send::{NO_PREVIEW, changes_nothing, keyboard, target};
 use super::translate::Place;
+use super::upload::SentMessage;
 
 /// A sign that takes longer comes too late.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,9 +1,9 @@
 //! What the tools share that send into a chat: where a message goes, what rules and people see of that, and
-//! the file that goes with it.
+//! the files that go with it.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use protocol::effect::{Answer, Ask, FileForm, MAX_FILE_BYTES};
+use protocol::effect::{Answer, Ask, FileForm, MAX_FILE_BYTES, MAX_FILES_BYTES, OutgoingFile};
 use protocol::{ErrorCode, SessionId, ToolError};
 use rustix::fs::fstat;
 use rustix::io::pread;
@@ -22,8 +22,8 @@ pub(crate) const TELEGRAM: &str = "telegram";
 
 const MAX_NAME_BYTES: usize = 255;
 
-/// A file that is sent: as it was when it was hashed, or the supervisor refuses it.
-pub(crate) struct OutgoingFile {
+/// A file that can be sent: as it was when it was hashed, or the supervisor refuses it.
+pub(crate) struct OpenedFile {
     pub(crate) handle: OwnedFd,
     pub(crate) size_bytes: u64,
     pub(crate) sha256: String,
@@ -43,11 +43,17 @@ pub(crate) fn id_of(address: &str) -> &str {
     address.split_once(':').map_or(address, |(_, id)| id)
 }
 
+/// The files that a call names, in order.
+fn paths_in(arguments: &Value) -> impl Iterator<Item = &str> {
+    let more = arguments["more_paths"].as_array().into_iter().flatten();
+    [&arguments["path"]].into_iter().chain(more).filter_map(Value::as_str)
+}
+
 fn own_chat(session: &SessionId) -> Option<&str> {
     session.as_str().strip_prefix(TELEGRAM)?.strip_prefix(':')
 }
 
-impl OutgoingFile {
+impl OpenedFile {
     /// How a chat sees it, by its bytes.
     pub(crate) fn form(&self, path: &str) -> Result<FileForm, ToolError> {
         let mut head = vec![0; HEAD_BYTES];
@@ -64,11 +70,10 @@ impl OutgoingFile {
 }
 
 impl ToolContext {
-    /// What a call touches that may name another chat and a file. A topic is a part of its chat: the same
+    /// What a call touches that may name another chat and files. A topic is a part of its chat: the same
     /// people read it.
     pub(crate) fn touches_outgoing(&self, arguments: &Value, session: &SessionId) -> Touches {
-        let path = arguments["path"].as_str();
-        let paths = path.map(|path| self.paths_touched(path, session)).unwrap_or_default();
+        let paths = paths_in(arguments).flat_map(|path| self.paths_touched(path, session)).collect();
         let own = own_chat(session).and_then(|own| own.split(':').next()?.parse::<i64>().ok());
         match arguments["chat_id"].as_i64() {
             Some(named) if Some(named) != own => Touches {
@@ -81,27 +86,37 @@ impl ToolContext {
         }
     }
 
-    /// Where it goes, and the file; an error if either would be refused.
+    /// Where it goes, and the files; an error if any of it would be refused.
     pub(crate) fn preview_outgoing(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
         let chat = chat_of(&call.session, arguments["chat_id"].as_i64())?;
         self.supervisor()?.ask(call, Ask::MayWrite { chat: chat.clone() })?;
+        let paths: Vec<&str> = paths_in(arguments).collect();
+        let files = paths.iter().map(|path| self.outgoing_file(path, call));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        require_sum(&files)?;
+        let described = |(path, OpenedFile { size_bytes, sha256, .. }): (&&str, &OpenedFile)| {
+            format!("{path} ({size_bytes} bytes, SHA-256 {sha256})")
+        };
+        let files: Vec<String> = paths.iter().zip(&files).map(described).collect();
         let chat = id_of(&chat);
-        let Some(path) = arguments["path"].as_str() else { return Ok(format!("Goes to the chat {chat}.")) };
-        let OutgoingFile { size_bytes, sha256, .. } = self.outgoing_file(path, call)?;
-        Ok(format!("{path} ({size_bytes} bytes, SHA-256 {sha256}) goes to the chat {chat}."))
+        Ok(match files.as_slice() {
+            [] => format!("Goes to the chat {chat}."),
+            [one] => format!("{one} goes to the chat {chat}."),
+            several => format!("{} go to the chat {chat}.", several.join(", ")),
+        })
     }
 
-    /// The file that a call names, as it is now; none if it names none.
+    /// The files that a call names, as they are now; none if it names none.
     pub(crate) fn named_outgoing(
         &self,
         arguments: &Value,
         session: &SessionId,
     ) -> Result<NamedFiles, ToolError> {
-        self.contents(arguments["path"].as_str().map(str::to_owned), session)
+        self.contents(paths_in(arguments).map(str::to_owned), session)
     }
 
     /// Opens a file that can be sent.
-    pub(crate) fn outgoing_file(&self, path: &str, call: &Call) -> Result<OutgoingFile, ToolError> {
+    pub(crate) fn outgoing_file(&self, path: &str, call: &Call) -> Result<OpenedFile, ToolError> {
         self.raw_files.require()?;
         let handle = self.workspaces.of(&call.session)?.open_file(path)?.handle;
         let stat = fstat(&handle).map_err(|errno| io_error(path, "read", &errno.into()))?;
@@ -111,30 +126,46 @@ impl ToolContext {
             _ => {}
         }
         let (sha256, size_bytes) = hash_file(&handle, path, call)?;
-        Ok(OutgoingFile { handle, size_bytes, sha256 })
+        Ok(OpenedFile { handle, size_bytes, sha256 })
     }
 
-    /// Has the supervisor send a file; returns the number of its row in the outbox.
-    pub(crate) fn send_file(
+    /// Has the supervisor send files, each under its name; returns the number of the first one's row in the
+    /// outbox.
+    pub(crate) fn send_files(
         &self,
         call: &Call,
         chat: &str,
-        file: &OutgoingFile,
-        (form, name, caption): (FileForm, &str, &str),
+        caption: &str,
+        files: &[(OpenedFile, FileForm, String)],
     ) -> Result<i64, ToolError> {
-        let ask = Ask::SendFile {
-            chat: chat.to_owned(),
-            form,
-            name: name.to_owned(),
-            caption: caption.to_owned(),
+        let described = |(file, form, name): &(OpenedFile, FileForm, String)| OutgoingFile {
+            form: *form,
+            name: name.clone(),
             size_bytes: file.size_bytes,
             sha256: file.sha256.clone(),
         };
-        match self.supervisor()?.ask_with(call, ask, Some(file.handle.as_fd()))? {
+        let ask = Ask::SendFiles {
+            chat: chat.to_owned(),
+            caption: caption.to_owned(),
+            files: files.iter().map(described).collect(),
+        };
+        let handles: Vec<BorrowedFd<'_>> = files.iter().map(|(file, ..)| file.handle.as_fd()).collect();
+        match self.supervisor()?.ask_with(call, ask, &handles)? {
             Answer::Queued { outbox_id, .. } => Ok(outbox_id),
             other => Err(unexpected(&other)),
         }
     }
+}
+
+/// Passes if these files are not too large together.
+pub(crate) fn require_sum<'a>(files: impl IntoIterator<Item = &'a OpenedFile>) -> Result<(), ToolError> {
+    let (sum, most) =
+        (files.into_iter().map(|file| file.size_bytes).sum::<u64>(), MAX_FILES_BYTES / 1_000_000);
+    if sum <= MAX_FILES_BYTES {
+        return Ok(());
+    }
+    let message = format!("The files have {sum} bytes together, which is more than the {most} MB of a call.");
+    Err(ToolError::new(ErrorCode::FileTooLarge, message).with_hint("Send them with several calls."))
 }
 
 /// The name that a chat sees.

@@ -38,34 +38,34 @@ impl Supervisor {
 
     /// Asks for a call. Waits at most until the call's deadline, and then as well if its caller has gone.
     pub(crate) fn ask(&self, call: &Call, ask: Ask) -> Result<Answer, ToolError> {
-        self.ask_with(call, ask, None)
+        self.ask_with(call, ask, &[])
     }
 
-    /// The same with an open file.
+    /// The same with open files.
     pub(crate) fn ask_with(
         &self,
         call: &Call,
         ask: Ask,
-        file: Option<BorrowedFd<'_>>,
+        files: &[BorrowedFd<'_>],
     ) -> Result<Answer, ToolError> {
         let (id, session) = (call.id.clone(), call.session.clone());
         let request = EffectRequest { call: id, session, task: call.task.clone(), ask };
-        self.exchange(&request, file, call.deadline)
+        self.exchange(&request, files, call.deadline)
     }
 
     /// Asks a question about a session, for the operator's rules.
     pub(crate) fn question(&self, session: &SessionId, ask: Ask) -> Result<Answer, ToolError> {
         let request = EffectRequest { call: EventId::new(), session: session.clone(), task: None, ask };
-        self.exchange(&request, None, Instant::now() + QUESTION)
+        self.exchange(&request, &[], Instant::now() + QUESTION)
     }
 
     fn exchange(
         &self,
         request: &EffectRequest,
-        file: Option<BorrowedFd<'_>>,
+        files: &[BorrowedFd<'_>],
         deadline: Instant,
     ) -> Result<Answer, ToolError> {
-        let stream = self.send(request, file).map_err(|error| {
+        let stream = self.send(request, files).map_err(|error| {
             tracing::warn!(%error, "the supervisor could not be asked");
             ToolError::new(ErrorCode::IoError, "The supervisor could not be asked; nothing was done.")
                 .with_hint("Please try again in a moment.")
@@ -82,14 +82,15 @@ impl Supervisor {
         })
     }
 
-    fn send(&self, request: &EffectRequest, file: Option<BorrowedFd<'_>>) -> io::Result<UnixStream> {
+    fn send(&self, request: &EffectRequest, files: &[BorrowedFd<'_>]) -> io::Result<UnixStream> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         if line.len() > MAX_LINE_BYTES {
             return Err(io::Error::other("the request is too long"));
         }
         let (mut ours, theirs) = UnixStream::pair()?;
-        let descriptors: Vec<BorrowedFd<'_>> = [theirs.as_fd()].into_iter().chain(file).collect();
+        let descriptors: Vec<BorrowedFd<'_>> =
+            [theirs.as_fd()].into_iter().chain(files.iter().copied()).collect();
         fd_passing::send(&self.socket, b'+', &descriptors)?;
         ours.set_write_timeout(Some(SEND))?;
         ours.write_all(&line)?;

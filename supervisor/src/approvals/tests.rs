@@ -161,7 +161,7 @@ impl Channel for Chats {
     }
 
     fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
-        Box::pin(std::future::ready(SendOutcome::Sent { message_id: Some(1.into()) }))
+        Box::pin(std::future::ready(SendOutcome::Sent { message_ids: vec![1.into()] }))
     }
 }
 

@@ -137,10 +137,11 @@ impl Sender {
         self.pace.lock().begin(whole(&head.chat_id), now);
         self.room.enter(&head.chat_id, now);
         let (channel, store, words) = (Arc::clone(&self.channel), self.store.clone(), self.words.clone());
+        let pace = self.pace.clone();
         self.under_way.spawn(async move {
             // A draft that came behind the message would stay there for a while.
             words.settled(&Chat::new(channel.name(), &head.chat_id)).await;
-            let sent = send(channel.as_ref(), &store, head.seq).await;
+            let sent = send(channel.as_ref(), &store, &pace, head.seq).await;
             let (is_sent, stored) = match sent {
                 Ok(is_sent) => (is_sent, Ok(())),
                 Err(error) => (false, Err(error)),
@@ -168,9 +169,13 @@ impl Sender {
     }
 }
 
-/// Sends one message and stores what became of it; returns whether it was sent.
-async fn send(channel: &dyn Channel, store: &Store, seq: i64) -> Result<bool, StoreError> {
+/// Sends one message, or those of an album, and stores what became of it; returns whether it was sent.
+async fn send(channel: &dyn Channel, store: &Store, pace: &SharedPace, seq: i64) -> Result<bool, StoreError> {
     let Some(message) = store.write(move |tx| delivery::load(tx, seq)).await? else { return Ok(false) };
+    // A channel counts each file of an album.
+    for _ in &message.further {
+        pace.lock().begin(whole(&message.chat.id), Instant::now());
+    }
     let attempt = message.attempt + 1;
     let (chat_id, answers) = (message.chat.id.as_str(), message.answers.as_ref());
     let outgoing = Outgoing { chat_id, content: &message.content, answers, attempt };
@@ -188,11 +193,15 @@ async fn send(channel: &dyn Channel, store: &Store, seq: i64) -> Result<bool, St
             tracing::error!(error, chat_id = message.chat.id, "could not deliver a message; giving up");
         }
         SendOutcome::Moved { chat_id } => channel.access().moved(&message.chat.id, chat_id),
+        SendOutcome::Apart { error } => {
+            tracing::warn!(error, chat_id = message.chat.id, "an album is sent as single files");
+        }
         SendOutcome::Sent { .. } | SendOutcome::Retry { .. } => {}
     }
     // Until it succeeds: a message that was sent but not marked, on a full disk, must not be sent again.
     let marked = store.write_until_done(move |tx| match &outcome {
-        SendOutcome::Sent { message_id } => delivery::mark_sent(tx, &message, message_id.as_ref()),
+        SendOutcome::Sent { message_ids } => delivery::mark_sent(tx, &message, message_ids),
+        SendOutcome::Apart { error } => delivery::take_apart(tx, &message, error),
         SendOutcome::Retry { error, pause, is_unanswered } => {
             delivery::put_off(tx, &message, error, *pause, *is_unanswered)
         }

@@ -1,4 +1,4 @@
-//! The file of an effect: what an open descriptor shows goes into the database, part by part, if it is what
+//! The files of an effect: what an open descriptor shows goes into the database, part by part, if it is what
 //! the request says. Nobody who holds the descriptor can change what was stored.
 
 use std::fs::File;
@@ -8,45 +8,74 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use channel::content::StoredFile;
-use protocol::effect::MAX_FILE_BYTES;
+use protocol::effect::{MAX_FILE_BYTES, MAX_FILES, MAX_FILES_BYTES, OutgoingFile};
 use protocol::hash::in_hex;
 use protocol::{ErrorCode, ToolError};
 use sha2::{Digest as _, Sha256};
 use store::{Store, outgoing_files};
+use toolkit::arguments::invalid;
 
 use crate::file_copy::{empty, not_stored, too_large};
 
 const PART_BYTES: usize = 512 * 1024;
 
-/// What the request says of its file.
-pub(super) struct Named {
-    pub(super) size_bytes: u64,
-    pub(super) sha256: String,
+/// Passes if a request sends as many files as one call may, and no more bytes.
+pub(super) fn require_bounds(files: &[OutgoingFile]) -> Result<(), ToolError> {
+    if files.is_empty() || files.len() > MAX_FILES {
+        return Err(invalid(format!("A call sends 1 to {MAX_FILES} files.")));
+    }
+    match files.iter().fold(0, |sum: u64, file| sum.saturating_add(file.size_bytes)) {
+        sum if sum > MAX_FILES_BYTES => {
+            let message = format!("The files have {sum} bytes together; a call sends {MAX_FILES_BYTES}.");
+            Err(ToolError::new(ErrorCode::FileTooLarge, message))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Stores a file. An error leaves nothing.
-pub(super) async fn store(
+/// Stores the files of a request, in order. An error leaves nothing.
+pub(super) async fn store_all(
+    store: &Store,
+    files: Vec<OwnedFd>,
+    named: &[OutgoingFile],
+) -> Result<Vec<StoredFile>, ToolError> {
+    let (mut files, mut stored) = (files.into_iter(), Vec::new());
+    for named in named {
+        match store_one(store, files.next(), named).await {
+            Ok(file) => stored.push(file),
+            Err(error) => {
+                forget(store, stored).await;
+                return Err(error);
+            }
+        }
+    }
+    Ok(stored)
+}
+
+async fn store_one(
     store: &Store,
     file: Option<OwnedFd>,
-    named: &Named,
+    named: &OutgoingFile,
 ) -> Result<StoredFile, ToolError> {
     let file = regular(file, named)?;
     let id = store.write(|tx| outgoing_files::begin(tx)).await.map_err(not_stored)?;
     let copied = copy(store, Arc::new(file), &id, named).await;
     if copied.is_err() {
-        forget(store, id).await;
+        forget(store, [StoredFile { id, size_bytes: 0 }]).await;
     }
     copied
 }
 
-/// Deletes a stored file that is not sent.
-pub(super) async fn forget(store: &Store, id: String) {
-    if let Err(error) = store.write(move |tx| outgoing_files::delete(tx, &id)).await {
-        tracing::warn!(%error, "a file stays in the database until the next start");
+/// Deletes stored files that are not sent.
+pub(super) async fn forget(store: &Store, files: impl IntoIterator<Item = StoredFile>) {
+    for StoredFile { id, .. } in files {
+        if let Err(error) = store.write(move |tx| outgoing_files::delete(tx, &id)).await {
+            tracing::warn!(%error, "a file stays in the database until the next start");
+        }
     }
 }
 
-fn regular(file: Option<OwnedFd>, named: &Named) -> Result<File, ToolError> {
+fn regular(file: Option<OwnedFd>, named: &OutgoingFile) -> Result<File, ToolError> {
     let refused = |why: &str| ToolError::new(ErrorCode::NotARegularFile, format!("The request {why}."));
     let file = File::from(file.ok_or_else(|| refused("came without its file"))?);
     let metadata = file.metadata().map_err(unreadable)?;
@@ -61,7 +90,12 @@ fn regular(file: Option<OwnedFd>, named: &Named) -> Result<File, ToolError> {
     }
 }
 
-async fn copy(store: &Store, file: Arc<File>, id: &str, named: &Named) -> Result<StoredFile, ToolError> {
+async fn copy(
+    store: &Store,
+    file: Arc<File>,
+    id: &str,
+    named: &OutgoingFile,
+) -> Result<StoredFile, ToolError> {
     let (mut hash, mut number, mut offset, mut stored) = (Sha256::new(), 0, 0_u64, None);
     loop {
         let source = Arc::clone(&file);

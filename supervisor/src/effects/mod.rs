@@ -34,7 +34,7 @@ use crate::journal::Journal;
 use crate::schedules::Schedules;
 use rate::Rate;
 
-/// How long one request may take, with its line and its file.
+/// How long one request may take, with its line and its files.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// So many are answered at once; others wait in the socket.
@@ -98,14 +98,15 @@ impl Effects {
 
     async fn handle(&self, descriptors: Vec<OwnedFd>) {
         let mut descriptors = descriptors.into_iter();
-        let (stream, file) = (descriptors.next(), descriptors.next());
-        let Some(stream) = stream else { return tracing::warn!("an effect was asked for without a stream") };
+        let Some(stream) = descriptors.next() else {
+            return tracing::warn!("an effect was asked for without a stream");
+        };
         let mut asked = match line::read(stream).await {
             Ok(asked) => asked,
             Err(error) => return tracing::warn!(%error, "a request for an effect could not be read"),
         };
         let answer = match serde_json::from_slice::<EffectRequest>(&asked.line) {
-            Ok(request) => self.answer(request, file).await,
+            Ok(request) => self.answer(request, descriptors.collect()).await,
             Err(error) => {
                 tracing::warn!(%error, "a request for an effect was not understood");
                 Err(ToolError::new(ErrorCode::Internal, "The supervisor did not understand the request."))
@@ -116,9 +117,9 @@ impl Effects {
         }
     }
 
-    async fn answer(&self, request: EffectRequest, file: Option<OwnedFd>) -> EffectAnswer {
+    async fn answer(&self, request: EffectRequest, files: Vec<OwnedFd>) -> EffectAnswer {
         let (call, session) = (request.call.clone(), request.session.clone());
-        let answer = self.ask(request, file).await;
+        let answer = self.ask(request, files).await;
         if let Err(error) = &answer {
             let (code, message) = (error.code, elide(&error.message, 300));
             tracing::warn!(%call, %session, %code, message, "an effect was refused");
@@ -126,7 +127,7 @@ impl Effects {
         answer
     }
 
-    async fn ask(&self, request: EffectRequest, file: Option<OwnedFd>) -> EffectAnswer {
+    async fn ask(&self, request: EffectRequest, files: Vec<OwnedFd>) -> EffectAnswer {
         let own = self.chat_of(&request.session)?;
         match request.ask.clone() {
             Ask::MayWrite { chat } => {
@@ -153,9 +154,8 @@ impl Effects {
             Ask::React { chat, message_id, emoji, is_big } => {
                 self.react(&request, own, &chat, message_id, (emoji, is_big)).await
             }
-            Ask::SendFile { chat, form, name, caption, size_bytes, sha256 } => {
-                let named = file::Named { size_bytes, sha256 };
-                self.send_file(&request, own, &chat, (form, name, caption), (file, named)).await
+            Ask::SendFiles { chat, caption, files: named } => {
+                self.send_files(&request, own, &chat, &caption, (files, named)).await
             }
             Ask::WriteToContact { contact_id, chat, text } => {
                 self.write_to_contact(&request, own, &chat, contact_id, text).await

@@ -2,16 +2,17 @@
 
 use std::os::fd::OwnedFd;
 
-use channel::content::{File, FileBody, Media};
+use channel::content::{File, FileBody, Media, StoredFile};
+use channel::formatting::FormattedText;
 use channel::{Chat, Content, Delivery};
-use protocol::effect::{Answer, EffectAnswer, EffectRequest, FileForm};
+use protocol::effect::{Answer, EffectAnswer, EffectRequest, FileForm, OutgoingFile};
 use protocol::{EventId, MessageId, ToolError};
 use store::contact_messages::{self, NewMessage};
 use store::{StoreError, inbox, outbox};
 use toolkit::arguments::invalid;
 
 use super::Effects;
-use super::file::{self, Named};
+use super::file;
 use crate::file_copy::not_stored;
 
 /// No channel has a longer ID of a message.
@@ -45,43 +46,58 @@ impl Effects {
             return Err(invalid("`message_id` is missing, and no message of this chat asked."));
         };
         let content = Content::Reaction { message_id: message_id.clone(), emoji, is_big };
-        let outgoing = self.outgoing(target, content)?;
+        let outgoing = self.outgoing(target, vec![content])?;
         self.queue(request, own, outgoing, Some(message_id)).await
     }
 
-    pub(super) async fn send_file(
+    /// Sends files, together where the channel has albums. An error leaves none.
+    pub(super) async fn send_files(
         &self,
         request: &EffectRequest,
         own: Chat,
         chat: &str,
-        (form, name, caption): (FileForm, String, String),
-        (file, named): (Option<OwnedFd>, Named),
+        caption: &str,
+        (files, named): (Vec<OwnedFd>, Vec<OutgoingFile>),
     ) -> EffectAnswer {
         let target = self.target(&own, chat)?;
-        let caption = self.channel(&target)?.caption(&caption);
-        let content = |body| {
-            let media = match form {
-                FileForm::Document | FileForm::Voice => None,
-                FileForm::Photo => Some(Media::Photo),
-                FileForm::Video => Some(Media::Video),
-                FileForm::Audio => Some(Media::Audio),
-            };
-            let file = File { name, caption, body, media };
-            if form == FileForm::Voice { Content::Voice(file) } else { Content::Document(file) }
-        };
+        let caption = self.channel(&target)?.caption(caption);
+        file::require_bounds(&named)?;
         if let Some(answer) = self.admit(request, &own, &target).await? {
             return Ok(answer);
         }
-        let stored = file::store(&self.store, file, &named).await?;
-        let id = stored.id.clone();
-        let sent = match self.outgoing(target, content(FileBody::Stored(stored))) {
+        let stored = file::store_all(&self.store, files, &named).await?;
+        let contents = self.contents(&target, named.into_iter().zip(stored.clone()), caption)?;
+        let sent = match self.outgoing(target, contents) {
             Ok(outgoing) => self.queue(request, own, outgoing, None).await,
             Err(error) => Err(error),
         };
         if sent.is_err() {
-            file::forget(&self.store, id).await;
+            file::forget(&self.store, stored).await;
         }
         sent
+    }
+
+    /// The messages that files are sent as, with the caption below the first.
+    fn contents(
+        &self,
+        chat: &Chat,
+        files: impl IntoIterator<Item = (OutgoingFile, StoredFile)>,
+        mut caption: FormattedText,
+    ) -> Result<Vec<Content>, ToolError> {
+        let (mut shown, mut voices) = (Vec::new(), Vec::new());
+        for (OutgoingFile { form, name, .. }, stored) in files {
+            let (media, kind) = match form {
+                FileForm::Voice => (None, &mut voices),
+                FileForm::Document => (None, &mut shown),
+                FileForm::Photo => (Some(Media::Photo), &mut shown),
+                FileForm::Video => (Some(Media::Video), &mut shown),
+                FileForm::Audio => (Some(Media::Audio), &mut shown),
+            };
+            let caption = std::mem::replace(&mut caption, FormattedText::plain(""));
+            kind.push(File { name, caption, body: FileBody::Stored(stored), media });
+        }
+        let voices = voices.into_iter().map(Content::Voice);
+        Ok(self.channel(chat)?.together(shown).into_iter().chain(voices).collect())
     }
 
     pub(super) async fn write_to_contact(
@@ -96,7 +112,8 @@ impl Effects {
         if let Some(answer) = self.admit(request, &own, &target).await? {
             return Ok(answer);
         }
-        let Outgoing { chat, contents, delivery } = self.outgoing(target.clone(), Content::Text(text))?;
+        let Outgoing { chat, contents, delivery } =
+            self.outgoing(target.clone(), vec![Content::Text(text)])?;
         let (call, session) = (request.call.clone(), request.session.clone());
         let message = NewMessage { call, session, contact_id, chat };
         let queue = move |tx: &rusqlite::Transaction<'_>| {
@@ -106,8 +123,10 @@ impl Effects {
         self.add(request, own, target, queue).await
     }
 
-    fn outgoing(&self, chat: Chat, content: Content) -> Result<Outgoing, ToolError> {
-        let (contents, delivery) = (self.prepared(&chat, content)?, self.channel(&chat)?.delivery());
+    fn outgoing(&self, chat: Chat, contents: Vec<Content>) -> Result<Outgoing, ToolError> {
+        let prepared = contents.into_iter().map(|content| self.prepared(&chat, content));
+        let contents = prepared.collect::<Result<Vec<_>, _>>()?.concat();
+        let delivery = self.channel(&chat)?.delivery();
         Ok(Outgoing { chat, contents, delivery })
     }
 

@@ -13,7 +13,7 @@ use channel::{
     Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
 };
 use process::fd_passing;
-use protocol::effect::{Answer, Ask, EffectAnswer, EffectRequest, FileForm, MAX_LINE_BYTES};
+use protocol::effect::{Answer, Ask, EffectAnswer, EffectRequest, FileForm, MAX_LINE_BYTES, OutgoingFile};
 use protocol::hash::sha256;
 use protocol::{ErrorCode, EventId, MessageId, ReplyFormat, TaskId};
 use store::fixture::{CHANNEL, Fixture, incoming, test_chat};
@@ -57,7 +57,7 @@ impl Channel for Chats {
     }
 
     fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
-        Box::pin(std::future::ready(SendOutcome::Sent { message_id: Some(1.into()) }))
+        Box::pin(std::future::ready(SendOutcome::Sent { message_ids: vec![1.into()] }))
     }
 }
 
@@ -91,6 +91,11 @@ impl Attacker {
         let mut line = serde_json::to_vec(request).unwrap();
         line.push(b'\n');
         self.send(line, file.into_iter().collect()).await.expect("an answer")
+    }
+
+    async fn left(&self) -> (i64, i64) {
+        let files = self.fixture.column("select count(*) from outgoing_files").await[0];
+        (self.queued().await, files)
     }
 
     async fn refused(&self, request: &EffectRequest, file: Option<OwnedFd>) -> ErrorCode {
@@ -138,15 +143,17 @@ fn reaction(chat: &str) -> EffectRequest {
     asking(Ask::React { chat: chat.to_owned(), message_id, emoji, is_big: false })
 }
 
+fn outgoing(bytes: &[u8]) -> OutgoingFile {
+    let size_bytes = bytes.len().try_into().unwrap();
+    OutgoingFile { form: FileForm::Document, name: "a".to_owned(), size_bytes, sha256: sha256(bytes) }
+}
+
+fn sending(files: Vec<OutgoingFile>) -> Ask {
+    Ask::SendFiles { chat: "test:7".to_owned(), caption: String::new(), files }
+}
+
 fn file_of(bytes: &[u8]) -> Ask {
-    Ask::SendFile {
-        chat: "test:7".to_owned(),
-        form: FileForm::Document,
-        name: "a".to_owned(),
-        caption: String::new(),
-        size_bytes: bytes.len().try_into().unwrap(),
-        sha256: sha256(bytes),
-    }
+    sending(vec![outgoing(bytes)])
 }
 
 fn file(bytes: &[u8]) -> OwnedFd {
@@ -203,12 +210,40 @@ async fn a_file_is_a_regular_one_with_the_bytes_that_were_named() {
     let huge = tempfile::tempfile().unwrap();
     huge.set_len(50_000_001).unwrap();
     assert_eq!(attacker.refused(&asking(file_of(named)), Some(huge.into())).await, ErrorCode::FileTooLarge);
-    let left: Vec<i64> = attacker.fixture.column("select count(*) from outgoing_files").await;
-    assert_eq!((attacker.queued().await, left), (0, vec![0]));
+    assert_eq!(attacker.left().await, (0, 0));
     let sent = attacker.ask(&asking(file_of(named)), Some(file(named))).await.unwrap();
     assert!(matches!(sent, Answer::Queued { .. }), "{sent:?}");
     let stored: Vec<Vec<u8>> = attacker.fixture.column("select bytes from outgoing_parts").await;
     assert_eq!(stored, [named.to_vec()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_files_all_are_sent_in_order_or_none() {
+    let attacker = Attacker::new().await;
+    let (one, two) = (b"one".as_slice(), b"two".as_slice());
+    let ask = async |named: Vec<OutgoingFile>, given: &[&[u8]]| {
+        let mut line = serde_json::to_vec(&asking(sending(named))).unwrap();
+        line.push(b'\n');
+        attacker.send(line, given.iter().map(|bytes| file(bytes)).collect()).await.expect("an answer")
+    };
+    let huge = OutgoingFile { size_bytes: 50_000_000, ..outgoing(one) };
+    for (named, given, code) in [
+        (vec![], vec![], ErrorCode::InvalidArgument),
+        (vec![outgoing(one); 11], vec![one; 10], ErrorCode::InvalidArgument),
+        (vec![outgoing(one); 2], vec![one], ErrorCode::NotARegularFile),
+        (vec![outgoing(one), outgoing(two)], vec![two, one], ErrorCode::Conflict),
+        (vec![outgoing(one), outgoing(two)], vec![one, b"2wo"], ErrorCode::Conflict),
+        (vec![huge.clone(), huge, outgoing(one)], vec![one; 3], ErrorCode::FileTooLarge),
+    ] {
+        let described = format!("{named:?}");
+        assert_eq!(ask(named, &given).await.unwrap_err().code, code, "{described}");
+        assert_eq!(attacker.left().await, (0, 0), "{described}");
+    }
+    // This channel has no albums; a descriptor too many is of no use.
+    ask(vec![outgoing(one), outgoing(two)], &[one, two, one]).await.unwrap();
+    let sent = "select cast(bytes as text) from outbox join outgoing_parts using (file_id)
+                where album is null order by seq";
+    assert_eq!(attacker.fixture.column::<String>(sent).await, ["one", "two"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

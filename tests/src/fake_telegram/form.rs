@@ -35,6 +35,11 @@ impl Form {
         self.files.get(named.unwrap_or(parameter)).cloned()
     }
 
+    /// The file of the part that `attach://` names.
+    pub(super) fn attached(&self, named: &str) -> Option<(String, Vec<u8>)> {
+        self.files.get(named.strip_prefix("attach://")?).cloned()
+    }
+
     fn of_parts(body: &[u8], boundary: &str) -> Self {
         let mut form = Self { parameters: Value::Object(Map::new()), files: BTreeMap::new() };
         let mark = format!("\r\n--{boundary}");

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::TOKEN;
+use super::albums;
 use super::answers::{refusal, result};
 use super::drafts;
 use super::files;
@@ -71,6 +72,7 @@ async fn fault_or_answer(shared: &Shared, method: &str, form: &Form) -> Response
             let description = "Bad Request: group chat was upgraded to a supergroup chat";
             refusal(400, description, Some(json!({"migrate_to_chat_id": to})))
         }
+        Some(Fault::TooLarge) => refusal(413, "Request Entity Too Large", None),
         Some(Fault::TooMany) => refusal(429, "Too Many Requests", None),
         Some(Fault::ServerErrorPage) => {
             (StatusCode::BAD_GATEWAY, "<html>502 Bad Gateway</html>").into_response()
@@ -116,6 +118,7 @@ async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
         | "senddocument"
         | "sendvoice"
         | "setmessagereaction" => answer_or_refusal(shared.lock().take(method, form)),
+        "sendmediagroup" => answer_or_refusal(albums::take(&mut shared.lock(), form)),
         shown if media::shows(shown) => answer_or_refusal(shared.lock().take(method, form)),
         "sendmessagedraft" => drafts::take(&mut shared.lock().drafts, &form.parameters),
         "sendchataction" => answer_or_refusal(shared.lock().signs.act(&form.parameters)),

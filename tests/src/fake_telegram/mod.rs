@@ -3,6 +3,7 @@
 //! Like the real server, it accepts method names in any case and serves an update again until a later
 //! `offset` confirms it.
 
+mod albums;
 mod answers;
 mod buttons;
 mod deliveries;

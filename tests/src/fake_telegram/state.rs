@@ -38,6 +38,8 @@ pub enum Fault {
     ServerErrorPage,
     /// The call takes effect, but nothing is answered.
     Unanswered,
+    /// 413: the server takes no such request.
+    TooLarge,
     /// 429 without saying for how long.
     TooMany,
     /// No response to any call for the chat for this long; then it takes effect.
@@ -66,6 +68,8 @@ pub struct Sent {
     pub markup: Value,
     /// Whether it is a silent message with buttons, or an edit of one.
     pub is_progress: bool,
+    /// Its album, and the type that it has there.
+    pub album: Option<(String, String)>,
     /// Its number in the chat, or that of the message that is edited.
     pub number: i64,
     pub at: Instant,
@@ -150,14 +154,10 @@ impl State {
         if method.starts_with("editmessage") {
             self.check_edit(chat_id, target, &text, &markup)?;
         }
-        let number = target.unwrap_or_else(|| i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX));
+        let number = target.unwrap_or_else(|| self.next_number());
         let is_progress =
             is_progress(parameters) || self.sent.iter().any(|sent| sent.is_progress && sent.number == number);
-        let topic = parameters["message_thread_id"].as_i64();
-        // The general topic, which takes no number.
-        if topic == Some(1) {
-            return Err("Bad Request: message thread not found".to_owned());
-        }
+        let topic = topic_of(parameters)?;
         self.sent.push(Sent {
             chat_id,
             topic,
@@ -169,10 +169,16 @@ impl State {
             file,
             markup,
             is_progress,
+            album: None,
             number,
             at: Instant::now(),
         });
         Ok(if method == "setmessagereaction" { Value::Bool(true) } else { self.message(number) })
+    }
+
+    /// The number of the next message in any chat.
+    pub(super) fn next_number(&self) -> i64 {
+        i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX)
     }
 
     /// What a method sends, if its form has it.
@@ -239,7 +245,8 @@ impl State {
         sent.filter(|number| !self.signs.deleted.contains(number)).collect()
     }
 
-    fn message(&self, message_id: i64) -> Value {
+    /// The message that was just sent, as an answer has it.
+    pub(super) fn message(&self, message_id: i64) -> Value {
         let sent = self.sent.last().expect("it was just taken");
         let mut message = json!({
             "message_id": message_id, "date": protocol::now_ms() / 1000,
@@ -250,7 +257,7 @@ impl State {
         match sent.method.as_str() {
             "senddocument" => message["document"] = file,
             "sendvoice" => message["voice"] = file,
-            shown if media::shows(shown) => {}
+            shown if media::shows(shown) || shown == "sendmediagroup" => {}
             _ => message["text"] = json!(sent.text),
         }
         message
@@ -267,8 +274,17 @@ struct Content {
     file: Option<(String, Vec<u8>)>,
 }
 
+/// The topic that a message goes into.
+pub(super) fn topic_of(parameters: &Value) -> Result<Option<i64>, String> {
+    match parameters["message_thread_id"].as_i64() {
+        // The general topic, which takes no number.
+        Some(1) => Err("Bad Request: message thread not found".to_owned()),
+        topic => Ok(topic),
+    }
+}
+
 /// The entities of a text, or else of a caption.
-fn entities_of(parameters: &Value) -> Value {
+pub(super) fn entities_of(parameters: &Value) -> Value {
     let of_text = &parameters["entities"];
     let given = if of_text.is_null() { &parameters["caption_entities"] } else { of_text };
     given.clone()
@@ -284,7 +300,7 @@ fn text(parameters: &Value) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn caption(parameters: &Value) -> Result<String, String> {
+pub(super) fn caption(parameters: &Value) -> Result<String, String> {
     let caption = parameters["caption"].as_str().unwrap_or_default();
     if caption.encode_utf16().count() > MAX_CAPTION_UNITS {
         return Err("Bad Request: message caption is too long".to_owned());

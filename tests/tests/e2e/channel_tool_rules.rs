@@ -126,6 +126,34 @@ fn a_yes_holds_for_the_file_that_was_shown_and_a_call_that_would_be_refused_asks
 }
 
 #[test]
+fn one_yes_is_for_all_files_of_a_call_as_they_were_shown() {
+    let telegram = FakeTelegram::start();
+    let system = system(&telegram, None, None);
+    let second = system.workspace().join("second.txt");
+    fs::write(&second, "and more").unwrap();
+    let arguments = json!({"path": "report.txt", "more_paths": ["second.txt"], "chat_id": BOB});
+    let send = || call(&system, "telegram_send_file", &arguments);
+    let asked = send();
+    assert_eq!(asked.error_code(), REQUIRED, "{asked:?}");
+    let id = asked.meta.data["approval_id"].as_str().unwrap();
+    let preview = system.control(Request::get("/approvals")).text();
+    assert_says(&preview, &["report.txt (11 bytes", "second.txt (8 bytes", "go to the chat 12"]);
+    let yes = Request::post_json(&format!("/approvals/{id}"), &json!({"decision": "grant"}));
+    assert_eq!(system.control(yes).status, 200);
+    fs::write(&second, "not that").unwrap();
+    assert_eq!(send().error_code(), REQUIRED, "another file is asked about again");
+    fs::write(&second, "and more").unwrap();
+    let sent = send();
+    assert!(sent.ok, "{sent:?}");
+    wait::until_true("both are sent", || {
+        let files: Vec<Sent> = telegram.sent().into_iter().filter(|sent| sent.album.is_some()).collect();
+        files.len() == 2 && files.iter().all(|file| file.chat_id == BOB)
+    });
+    fs::remove_file(&second).unwrap();
+    assert_eq!(send().error_code(), Some(ErrorCode::NotFound), "nobody is asked about it");
+}
+
+#[test]
 fn the_stream_of_the_control_port_tells_of_approvals() {
     let telegram = FakeTelegram::start();
     let system = system(&telegram, None, None);

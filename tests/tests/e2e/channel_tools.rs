@@ -195,7 +195,7 @@ fn a_file_that_cannot_be_sent_is_refused_with_what_to_do() {
     }
     assert_eq!(system.database().count("select count(*) from outbox"), 0);
     let largest = send(&json!({"path": "large", "filename": "as asked.bin"}));
-    assert_eq!(largest["meta"]["data"]["size_bytes"], 50_000_000, "{largest}");
+    assert_eq!(largest["meta"]["data"]["files"][0]["size_bytes"], 50_000_000, "{largest}");
     let sent = telegram.wait_for_sent(1);
     assert_eq!(
         sent[0].file.as_ref().map(|(name, bytes)| (name.as_str(), bytes.len())),

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 // Messages, from a chat to the reply.
+mod albums;
 mod ask_user;
 mod cancel;
 mod channel_tool_rules;

@@ -152,7 +152,7 @@ impl Channel for Post {
         let buttons = buttons.into_iter().map(|button| (button.label, button.data)).collect();
         let (chat, text) = (chat_id.to_owned(), content.text().to_owned());
         sent.push(Sent { chat, text, message_id: message_id.clone(), buttons });
-        Box::pin(std::future::ready(SendOutcome::Sent { message_id: Some(message_id) }))
+        Box::pin(std::future::ready(SendOutcome::Sent { message_ids: vec![message_id] }))
     }
 
     fn answer(&self, answer: PressAnswer) -> BoxFuture<'_, ()> {

@@ -59,7 +59,7 @@ impl Channel for Local {
 
     /// Never asked for: a reply that is stored counts as sent.
     fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
-        Box::pin(std::future::ready(SendOutcome::Sent { message_id: None }))
+        Box::pin(std::future::ready(SendOutcome::Sent { message_ids: Vec::new() }))
     }
 }
 

@@ -17,7 +17,7 @@ use toolkit::arguments::{elide, invalid};
 use toolkit::policy::Touches;
 use toolkit::{Call, Failure, NamedFiles, Outcome, Slot, Success, Tool};
 
-use crate::outgoing::{OutgoingFile, TELEGRAM, chat_of, id_of, valid_name};
+use crate::outgoing::{OpenedFile, TELEGRAM, chat_of, id_of, valid_name};
 use crate::state_files;
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
@@ -182,7 +182,8 @@ impl Tool for TelegramSendVoice {
             }
         };
         let size_bytes = file.size_bytes;
-        let outbox_id = self.0.send_file(call, &chat, &file, (FileForm::Voice, &filename, &caption))?;
+        let files = [(file, FileForm::Voice, filename.clone())];
+        let outbox_id = self.0.send_files(call, &chat, &caption, &files)?;
         let stdout = format!("{filename} ({size_bytes} bytes) is on its way to the chat.\n");
         let chat_id = id_of(&chat).to_owned();
         let data = SendVoiceData { outbox_id, chat_id, filename, size_bytes, lang };
@@ -205,7 +206,7 @@ impl TelegramSendVoice {
         Ok(None)
     }
 
-    fn of_file(&self, call: &Call, path: &str) -> Result<OutgoingFile, ToolError> {
+    fn of_file(&self, call: &Call, path: &str) -> Result<OpenedFile, ToolError> {
         let file = self.0.outgoing_file(path, call)?;
         if is_opus(&file) {
             return Ok(file);
@@ -215,7 +216,7 @@ impl TelegramSendVoice {
     }
 
     /// Runs a script with these words, and returns the file that it makes.
-    fn make(&self, call: &Call, script: &str, words: [&str; 2]) -> Result<OutgoingFile, ToolError> {
+    fn make(&self, call: &Call, script: &str, words: [&str; 2]) -> Result<OpenedFile, ToolError> {
         let roots = self.0.workspaces.of(&call.session)?;
         let chat = call.session.as_str().replace(':', "-");
         let made = state_files::path(&format!("{DIRECTORY}/{chat}/{}.ogg", call.id));
@@ -274,7 +275,7 @@ fn explained(failure: &Failure) -> ToolError {
 }
 
 /// Whether a file is Opus in OGG: the first page has the head of the stream (RFC 7845, 5.1).
-fn is_opus(file: &OutgoingFile) -> bool {
+fn is_opus(file: &OpenedFile) -> bool {
     let mut head = [0; 36];
     let read = rustix::io::pread(&file.handle, &mut head, 0).unwrap_or_default();
     read == head.len() && head.starts_with(b"OggS") && head.ends_with(b"OpusHead")
