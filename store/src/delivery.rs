@@ -343,7 +343,8 @@ mod tests {
         let sent =
             "select coalesce(sent.payload ->> 'message_id', '-') || ' ' || (row.payload ->> 'file_name')
                     from events as sent join events as row on row.id = sent.parent_id
-                    where sent.type = 'reply.sent' and row.payload ->> 'kind' = 'document'";
+                    where sent.type = 'reply.sent' and row.payload ->> 'kind' = 'document'
+                    order by sent.seq";
         assert_eq!(database.texts(sent), ["41 a", "42 b", "- c"]);
         assert_eq!(next_files(&database), ["d", "e"]);
         give_up(&database, &next_message(&database).unwrap(), "blocked").unwrap();

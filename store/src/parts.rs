@@ -61,6 +61,14 @@ pub fn end(connection: &Connection, chat: &Chat, user: Option<&str>) -> Result<(
     Ok(())
 }
 
+/// Whether the newest part of a task is a piece that was cut, so that another one follows.
+pub fn ends_cut(connection: &Connection, task: &TaskId) -> Result<bool, StoreError> {
+    let sql = "select is_cut from parts where task_id = ?1 order by seq desc limit 1";
+    let mut query = connection.prepare_cached(sql)?;
+    let found = query.query_row([task.as_str()], |row| row.get(0)).optional()?;
+    Ok(found.unwrap_or(false))
+}
+
 /// Adds a message to a task, which may be its first.
 pub fn add(
     connection: &Connection,
@@ -231,7 +239,9 @@ mod tests {
         };
         let first = message("é one", Some("Eve"));
         let task = inbox::enqueue(&database, &first, &database.run).unwrap().unwrap();
+        assert!(!ends_cut(&database, &task).unwrap());
         say(&database, &task, &message("two", None), true);
+        assert!(ends_cut(&database, &task).unwrap());
         say(&database, &task, &message("three", None), false);
         say(&database, &task, &message("four", Some("Bob")), false);
         assert!(replace(&database, &task, &"three".to_owned().into(), "3").unwrap());

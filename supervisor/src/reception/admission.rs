@@ -63,6 +63,8 @@ pub(crate) fn judge(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Verd
     };
     match verdict {
         Verdict::Run if incoming.is_edit => Verdict::Edited,
+        // It may be an edit of a part of one that speaks to the bot.
+        Verdict::Overheard => Verdict::Overheard,
         _ if incoming.is_edit => Verdict::Skip("an edited message that is not run"),
         verdict => verdict,
     }

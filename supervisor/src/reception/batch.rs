@@ -165,6 +165,7 @@ impl Batch {
                 return self.store_queued(tx, update, incoming, text, stored);
             }
             Verdict::Edited => return self.store_edited(tx, update, incoming, stored),
+            Verdict::Overheard if self.store_behind(tx, update, incoming, stored)? => return Ok(()),
             Verdict::Overheard => self.overhear(tx, update, incoming)?,
             Verdict::Late => "the message waited longer than the pending window",
             Verdict::Command(_) => "a command, carried out on receipt",
@@ -341,20 +342,20 @@ impl Batch {
     }
 
     /// How long the task of a message waits for further ones; none if each message is a task.
-    fn quiet_after(&self, incoming: &Incoming) -> Option<Duration> {
+    pub(super) fn quiet_after(&self, incoming: &Incoming) -> Option<Duration> {
         let quiet = self.channel.quiet_time();
         let times = if incoming.more_follows { LONGER } else { 1 };
         (!quiet.is_zero() && incoming.command.is_none()).then_some(quiet * times)
     }
 
     /// Whose messages belong together.
-    fn user(&self, incoming: &Incoming) -> Option<String> {
+    pub(super) fn user(&self, incoming: &Incoming) -> Option<String> {
         inbox::user_id(&self.channel.name(), incoming.origin.as_ref()?)
     }
 
     /// A message that its sender has changed: its task gets the new text if it has not begun, else the text
     /// is a new message.
-    fn store_edited(
+    pub(super) fn store_edited(
         &self,
         tx: &Transaction<'_>,
         update: &Update,
@@ -452,7 +453,7 @@ fn row(update: &Update, incoming: Option<&Incoming>) -> IncomingMessage {
     }
 }
 
-fn is_forwarded(incoming: &Incoming) -> bool {
+pub(super) fn is_forwarded(incoming: &Incoming) -> bool {
     incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some())
 }
 

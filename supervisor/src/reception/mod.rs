@@ -8,6 +8,7 @@
 mod admission;
 mod answers;
 mod batch;
+mod behind;
 mod group_context;
 pub(crate) mod press;
 #[cfg(test)]

@@ -63,7 +63,7 @@ fn edited(telegram: &FakeTelegram, asked: &Sent) -> Sent {
 fn answering(chat: Chat, by: i64, asked: &Sent, text: &str) -> Value {
     let mut question = chat.text(&asked.text)["message"].clone();
     question["message_id"] = asked.number.into();
-    question["from"] = json!({"id": 1, "is_bot": true, "first_name": "Bot", "username": "fake_bot"});
+    question["from"] = json!({"id": 123_456, "is_bot": true, "first_name": "Bot", "username": "fake_bot"});
     let from = json!({"id": by, "is_bot": false, "first_name": "Ada"});
     chat.with(&json!({"text": text, "reply_to_message": question, "from": from}))
 }
@@ -174,6 +174,41 @@ fn in_a_group_the_person_who_asked_answers_or_an_approver() {
     let pressed = telegram.press_answered(GROUP, 4711, question.number, &question.buttons()[1].1);
     assert_eq!(pressed, "Answered.");
     assert_says(&edited(&telegram, &question).text, &["(ID 4711): Blue"]);
+}
+
+#[test]
+fn in_a_group_where_the_bot_is_mentioned_only_what_speaks_to_it_is_an_answer() {
+    let question = json!({"question": "Which colour?"});
+    let (model, telegram) = (asking_model(question), FakeTelegram::start());
+    let system = system(&model, &telegram, &[("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all")]);
+    let by = |id: i64, text: &str| {
+        GROUP.with(&json!({"text": text, "from": {"id": id, "is_bot": false, "first_name": "Bob"}}))
+    };
+    for answered_by_reply in [true, false] {
+        let before = telegram.sent().len();
+        telegram.push(by(12, "@fake_bot paint it"));
+        let question = asked(&telegram, &system, "Which colour?");
+        // What people say to each other is no answer, and no task either.
+        telegram.push(by(12, "green would be nice"));
+        telegram.push(by(13, "rather black"));
+        wait::until_true("they were received", || telegram.unconfirmed() == 0);
+        assert_eq!(questions_open(&system), 1);
+        match answered_by_reply {
+            true => telegram.push(answering(GROUP, 12, &question, "blue")),
+            false => telegram.push(by(12, "@fake_bot blue")),
+        };
+        let is_it = |sent: &Sent| sent.method == "sendmessage" && sent.text.contains("I was told");
+        let reply =
+            wait::until("the task is answered", || telegram.sent().split_off(before).into_iter().find(is_it));
+        assert_says(&reply.text, &["(ID 12): blue"]);
+    }
+    let tasks = "select count(*) from inbox where state <> 'skipped'";
+    assert_eq!((system.database().count(tasks), questions(&system)), (2, 2));
+}
+
+/// How many tasks wait for an answer.
+fn questions_open(system: &System) -> i64 {
+    system.database().count("select count(*) from questions where is_open")
 }
 
 #[test]

@@ -198,6 +198,73 @@ fn neither_two_senders_nor_two_topics_are_mixed() {
     assert!(said[2].ends_with("\nfirst of 2\n\nsecond of 2"), "{said:?}");
 }
 
+/// A message in the group, which need not speak to the bot.
+fn in_group(person: i64, number: i64, fields: &Value) -> Value {
+    let mut fields = fields.clone();
+    fields["from"] = json!({"id": person, "is_bot": false, "first_name": "Ada"});
+    numbered(GROUP.with(&fields), number)
+}
+
+/// A system that its groups have to mention.
+fn mentioned(telegram: &FakeTelegram, model: &FakeModel) -> System {
+    telegram.administer(GROUP.id, &[1, 2]);
+    let builder = System::builder().telegram(telegram, "4711,-77").model(model);
+    builder.variable("AUTONOUS_TELEGRAM_GATHER_MS", LONG).start()
+}
+
+#[test]
+fn the_pieces_of_a_long_text_belong_to_the_first_that_mentions_the_bot() {
+    let (telegram, model) = (FakeTelegram::start(), model());
+    let mut system = mentioned(&telegram, &model);
+    let piece = |word: &str| [word; 525].join(" ");
+    let says = |person, number, text: &str| {
+        telegram.push(in_group(person, number, &json!({"text": text})));
+    };
+    says(1, 1, "what about lunch?");
+    says(1, 2, &format!("@fake_bot {}", piece("one")));
+    says(2, 3, "they write a lot");
+    wait::until_true("they are stored", || telegram.unconfirmed() == 0);
+    system.kill();
+    system.restart();
+    says(1, 4, &piece("two"));
+    telegram.push(in_group(
+        1,
+        5,
+        &json!({"text": "as you said", "reply_to_message": {
+        "message_id": 3, "date": 1, "chat": {"id": -77, "type": "group", "title": "A group"},
+        "from": {"id": 2, "is_bot": false, "first_name": "Bob"}, "text": "they write a lot"}}),
+    ));
+    says(1, 6, "three");
+    // The one before it was not full.
+    says(1, 7, "lunch now?");
+    wait::until_true("they are stored", || telegram.unconfirmed() == 0);
+    let edit = in_group(1, 4, &json!({"text": "2"}));
+    telegram.push(json!({"edited_message": edit["message"]}));
+    telegram.push(in_group(1, 8, &json!({"text": "/whoami@fake_bot"})));
+    let said = asked(&model, 1).remove(0);
+    let said = said.split_once('\n').unwrap().1;
+    assert_eq!(said, format!("{}\n2\nthree", piece("one")));
+    let skipped = "select error from inbox where message_id in ('1', '3', '5', '7') order by seq";
+    assert_eq!(system.database().texts(skipped), ["the message does not speak to the bot"; 4]);
+}
+
+#[test]
+fn the_pictures_of_an_album_belong_to_the_one_that_mentions_the_bot() {
+    let (telegram, model) = (FakeTelegram::start(), model());
+    let _system = mentioned(&telegram, &model);
+    for (number, album, caption) in [(1, "g", "@fake_bot what is this?"), (2, "g", ""), (3, "h", "")] {
+        let id = format!("photo-{number}");
+        telegram.add_file(&id, "a picture");
+        let photo = ADA.photo_of(&id, caption)["message"]["photo"].clone();
+        let fields = json!({"photo": photo, "caption": caption, "media_group_id": album});
+        telegram.push(in_group(1, number, &fields));
+    }
+    telegram.push(in_group(1, 4, &json!({"text": "/whoami@fake_bot"})));
+    let said = asked(&model, 1).remove(0);
+    assert!(said.contains("what is this?"), "{said}");
+    assert_eq!(said.matches("- photo: ").count(), 2, "{said}");
+}
+
 #[test]
 fn a_command_between_ends_what_came_before_it() {
     let (telegram, model) = (FakeTelegram::start(), model());

@@ -1,11 +1,13 @@
 //! What somebody says while a task of their chat runs reaches its model before the next turn.
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::ADA;
+use harness::fake_telegram::update::{ADA, Chat};
 use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
+
+const GROUP: Chat = Chat { id: -77 };
 
 /// A command that runs until the file `go` is there.
 const WAITS: &str = "until test -e go; do sleep 0.1; done";
@@ -187,6 +189,44 @@ fn what_is_said_while_a_task_waits_for_a_person_is_read_when_it_goes_on() {
     system.ask_as_approver(Request::post_json(&format!("/approvals/{approval}"), &grant));
     assert_eq!([&first, &second].map(|task| system.reply(task)), ["Heard: one | two"; 2]);
     assert_eq!(model.requests().len(), 2);
+}
+
+#[test]
+fn in_a_group_everybody_whom_the_bot_obeys_adds_by_speaking_to_it_and_no_other() {
+    let (telegram, model) = (FakeTelegram::start(), model());
+    telegram.administer(GROUP.id, &[1, 2]);
+    let system = System::builder()
+        .telegram(&telegram, "4711,-77")
+        .model(&model)
+        .workers(1)
+        .variable("AUTONOUS_TELEGRAM_GATHER_MS", "0")
+        .start();
+    let mut number = 100;
+    let mut says = |person: i64, text: &str| {
+        number += 1;
+        let from = json!({"id": person, "is_bot": false, "first_name": format!("Person {person}")});
+        telegram.push(GROUP.with(&json!({"message_id": number, "text": text, "from": from})));
+    };
+    says(1, "@fake_bot one");
+    calling(&system);
+    says(2, "@fake_bot two");
+    says(1, "what do they want?");
+    says(3, "@fake_bot three");
+    says(1, "@fake_bot four");
+    stored(&system, 5);
+    go(&system);
+    // The third is not obeyed, which the group reads; the answer quotes the message that began the task.
+    wait::until_true("the task is answered", || {
+        telegram.sent().iter().any(|sent| sent.text.starts_with("Heard"))
+    });
+    let sent = telegram.wait_for_sent(2);
+    let answer = sent.iter().find(|sent| sent.text.starts_with("Heard")).unwrap();
+    assert_eq!((answer.text.as_str(), answer.answers), ("Heard: one | two | four", Some(101)), "{sent:?}");
+    assert_eq!(added(&system), ["two", "four"]);
+    let asked = model.requests().pop().unwrap()["messages"].to_string();
+    assert_says(&asked, &["[Person 2 (ID 2) adds:]\\ntwo", "[Person 1 (ID 1) adds:]\\nfour"]);
+    assert!(!asked.contains("what do they want") && !asked.contains("three"), "{asked}");
+    assert_eq!(sent.len(), 2, "{sent:?}");
 }
 
 #[test]
