@@ -34,21 +34,22 @@ pub struct Waiting {
     pub again_at_ms: Option<i64>,
 }
 
-/// The messages of a task's chat that came since it began to run. One that brings files or passes on what
-/// others wrote is a task of its own, and so is what came after it; one of `/queue` is passed over.
+/// The messages of a task's chat that came since it began to run. One that came before, brings files or
+/// passes on what others wrote is a task of its own, and so is what came after it; one of `/queue` is passed
+/// over.
 pub fn waiting(connection: &Connection, task: &Claimed) -> Result<Waiting, StoreError> {
     let sql = "select id, text, origin, coalesce(gather_until_ms, 0),
                       requeues = 0 and attempt = 0 and text <> ''
                       and not exists (select 1 from attachments where task_id = inbox.id)
+                      and (select min(seq) from events indexed by events_task
+                           where task_id = inbox.id and type = 'task.queued') > (
+                          select min(claimed.seq) from events as claimed indexed by events_task
+                          where claimed.task_id = ?3 and claimed.type = 'task.claimed' and claimed.seq > (
+                              select max(queued.seq) from events as queued indexed by events_task
+                              where queued.task_id = ?3 and queued.type = 'task.queued'))
                from inbox
                where channel = ?1 and chat_id = ?2 and state = 'queued' and stands_alone = 0
                    and steps_aside = 0
-                   and (select min(seq) from events indexed by events_task
-                        where task_id = inbox.id and type = 'task.queued') > (
-                       select min(claimed.seq) from events as claimed indexed by events_task
-                       where claimed.task_id = ?3 and claimed.type = 'task.claimed' and claimed.seq > (
-                           select max(queued.seq) from events as queued indexed by events_task
-                           where queued.task_id = ?3 and queued.type = 'task.queued'))
                order by seq limit ?4";
     let mut query = connection.prepare_cached(sql)?;
     let (of, id) = (&task.chat, task.id.as_str());
@@ -155,6 +156,8 @@ mod tests {
         let task = database.claim();
         database.enqueue(test_chat(2), "elsewhere");
         assert_eq!(texts(&offered(&database, &task)), [""; 0]);
+        database.enqueue(test_chat(1), "behind it");
+        assert_eq!(texts(&offered(&database, &task)), [""; 0], "no message overtakes another");
         let (database, task) = running();
         database.enqueue(test_chat(1), "one");
         database.enqueue(test_chat(1), "two");

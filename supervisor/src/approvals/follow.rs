@@ -156,7 +156,7 @@ impl Asker {
         let (approval, run) = (approval.clone(), self.run.clone());
         let ask = move |tx: &rusqlite::Transaction<'_>| {
             chats.iter().try_for_each(|chat| {
-                let contents = words::question(&approval, languages::of(tx, chat)?);
+                let contents = words::question(&approval, &chat.session(), languages::of(tx, chat)?);
                 approvals::ask(tx, &approval.id, chat, contents, &run)
             })?;
             let Some(question) = &approval.question else { return Ok(()) };

@@ -2,6 +2,7 @@
 
 use channel::content::{Button, Content, File, FileBody};
 use channel::formatting::{self, Entity, FormattedText, Style, units};
+use protocol::SessionId;
 use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::question::Question;
 use redaction::HIDDEN;
@@ -81,13 +82,13 @@ fn numbered(question: &Question) -> String {
     format!("{}{}", visible(&question.text), options.collect::<String>())
 }
 
-/// The question as messages: the whole text, as a file first if it is too long for one message; the buttons
-/// are below the last.
-pub(crate) fn question(approval: &Approval, language: Language) -> Vec<Content> {
+/// The question as messages in a chat with this session: the whole text, as a file first if it is too long
+/// for one message; the buttons are below the last.
+pub(crate) fn question(approval: &Approval, session: &SessionId, language: Language) -> Vec<Content> {
     if let Some(question) = &approval.question {
         return vec![asked(approval, question, language)];
     }
-    let head = head(approval, language);
+    let head = head(approval, Some(session), language);
     let whole = whole(approval);
     let button = |(choice, label): (Choice, Text<'_>)| {
         Button::new(&label.to(language), format!("{PREFIX}{}:{}", approval.id, choice.letter()))
@@ -108,13 +109,23 @@ pub(crate) fn question(approval: &Approval, language: Language) -> Vec<Content> 
     vec![Content::Document(file), Content::Question { text: with_code(&head, &beginning), buttons }]
 }
 
-fn head(approval: &Approval, language: Language) -> String {
+/// What is asked, and why. Who asks is said where that is not the chat itself.
+fn head(approval: &Approval, asked_in: Option<&SessionId>, language: Language) -> String {
     let asks = Text::ApprovalAsks { tool: &visible(&approval.tool), risk: approval.risk.name() };
-    let by = Text::ApprovalBy { session: &visible(approval.session.as_str()) }.to(language);
-    let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty()).map(visible);
+    let by = Text::ApprovalBy { session: &visible(approval.session.as_str()) };
+    let by = (asked_in != Some(&approval.session)).then(|| by.to(language));
+    let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty()).map(sentence);
     let reveal = how_to_reveal(approval, language);
-    let lines = [Some(asks.to(language)), reason, Some(by), reveal, Some(extent(approval, language))];
+    let lines = [Some(asks.to(language)), reason, by, reveal, Some(extent(approval, language))];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// The reason of a rule as a sentence.
+fn sentence(reason: &str) -> String {
+    let mut characters = reason.chars();
+    let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let end = if reason.ends_with(['.', '!', '?', '…', '。']) { "" } else { "." };
+    visible(&format!("{first}{}{end}", characters.as_str()))
 }
 
 /// What each yes would let run.
@@ -143,11 +154,28 @@ fn whole(approval: &Approval) -> String {
     text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
+/// The call in a block of code, and the names in the head between backticks as code.
 fn with_code(head: &str, code: &str) -> FormattedText {
-    let text = format!("{head}\n{code}");
-    let offset = units(&text) - units(code);
-    let entities = vec![Entity { offset, length: units(code), style: Style::Pre { language: None } }];
-    FormattedText { text, entities: if code.is_empty() { Vec::new() } else { entities } }
+    let mut text = FormattedText { text: String::new(), entities: Vec::new() };
+    let pieces: Vec<&str> = head.split('`').collect();
+    let is_paired = pieces.len() % 2 == 1;
+    for (at, piece) in pieces.iter().enumerate() {
+        let is_code = is_paired && at % 2 == 1 && !piece.is_empty() && piece.trim() == *piece;
+        if is_code {
+            let (offset, length) = (units(&text.text), units(piece));
+            text.entities.push(Entity { offset, length, style: Style::Code });
+        } else if !is_paired && at > 0 {
+            text.text.push('`');
+        }
+        text.text.push_str(piece);
+    }
+    text.text.push('\n');
+    let (offset, length) = (units(&text.text), units(code));
+    text.text.push_str(code);
+    if !code.is_empty() {
+        text.entities.push(Entity { offset, length, style: Style::Pre { language: None } });
+    }
+    text
 }
 
 /// The whole call, as a terminal shows it.
@@ -155,13 +183,13 @@ pub(crate) fn described(approval: &Approval) -> String {
     if let Some(question) = &approval.question {
         return numbered(question);
     }
-    format!("{}\n{}", head(approval, Language::English), whole(approval))
+    format!("{}\n{}", head(approval, None, Language::English), whole(approval))
 }
 
 /// What became of an approval, for those who were asked.
 pub(crate) fn outcome(approval: &Approval, language: Language) -> String {
     if let Some(question) = &approval.question {
-        let question = bounded(&question.text, MAX_SHOWN_CHARS);
+        let question = bounded(&formatting::render(&question.text).text, MAX_SHOWN_CHARS);
         return format!("{question}\n\n{}", answered_in_words(approval, language));
     }
     let decided = match &approval.decision {
@@ -262,17 +290,44 @@ mod tests {
         serde_json::from_value(approval).unwrap()
     }
 
+    fn elsewhere() -> SessionId {
+        SessionId::default_session()
+    }
+
+    #[test]
+    fn who_asks_is_said_in_other_chats_alone_and_a_reason_is_a_sentence() {
+        let asked = approval(json!({}), json!({"reason": "it sends"}));
+        assert!(head(&asked, None, Language::English).contains("Asked for by telegram:7."));
+        assert!(head(&asked, Some(&elsewhere()), Language::English).contains("Asked for by telegram:7."));
+        let own = head(&asked, Some(&asked.session), Language::English);
+        assert!(own.starts_with("May I call bash (risk high)?\nIt sends.\n“Once” is"), "{own}");
+    }
+
+    #[test]
+    fn names_between_backticks_are_code_and_a_single_one_stays() {
+        let text = with_code("calls of `write` here", "{}");
+        assert_eq!(text.text, "calls of write here\n{}");
+        let code = Entity { offset: 9, length: 5, style: Style::Code };
+        let pre = Entity { offset: 20, length: 2, style: Style::Pre { language: None } };
+        assert_eq!(text.entities, [code, pre]);
+        assert_eq!(with_code("one ` alone", "x").text, "one ` alone\nx");
+    }
+
     #[test]
     fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
-        let asked = question(&approval(json!({"cmd": "git push\u{202e}"}), json!({})), Language::English);
+        let asked = question(
+            &approval(json!({"cmd": "git push\u{202e}"}), json!({})),
+            &elsewhere(),
+            Language::English,
+        );
         let [Content::Question { text, buttons }] = asked.as_slice() else { panic!("{asked:?}") };
         for part in [
             "May I call bash (risk high)?",
             "It sends data out.",
             "git push",
             "git *push*",
-            "After “This task” or “This chat”, these run there without a question: calls of `bash` with \
-             commands that begin with `git push` (policy.toml, line 1).",
+            "After “This task” or “This chat”, these run there without a question: calls of bash with \
+             commands that begin with git push (policy.toml, line 1).",
         ] {
             assert!(text.text.contains(part), "{part}: {text:?}");
         }
@@ -285,12 +340,12 @@ mod tests {
         assert!(buttons[0].iter().all(|button| button.data.len() <= 64));
         assert_eq!(pressed("ask:x:y"), None);
 
-        let alone = question(&approval(json!({}), json!({"task_id": null})), Language::English);
+        let alone = question(&approval(json!({}), json!({"task_id": null})), &elsewhere(), Language::English);
         let [Content::Question { text, buttons }] = alone.as_slice() else { panic!("{alone:?}") };
         assert_eq!(buttons[0].len(), 3, "without a task, none can be chosen");
         assert!(!text.text.contains("This task"), "{text:?}");
 
-        let single = question(&approval(json!({}), json!({"covers": null})), Language::English);
+        let single = question(&approval(json!({}), json!({"covers": null})), &elsewhere(), Language::English);
         let [Content::Question { text, buttons }] = single.as_slice() else { panic!("{single:?}") };
         let labels: Vec<&str> = buttons[0].iter().map(|button| button.label.as_str()).collect();
         assert_eq!(labels, ["Once", "Deny"]);
@@ -299,7 +354,11 @@ mod tests {
 
     #[test]
     fn a_long_call_comes_as_a_file_before_the_buttons() {
-        let asked = question(&approval(json!({"cmd": "echo 😀".repeat(3000)}), json!({})), Language::English);
+        let asked = question(
+            &approval(json!({"cmd": "echo 😀".repeat(3000)}), json!({})),
+            &elsewhere(),
+            Language::English,
+        );
         let [Content::Document(file), Content::Question { text, .. }] = asked.as_slice() else {
             panic!("{asked:?}")
         };

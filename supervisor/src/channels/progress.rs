@@ -31,8 +31,8 @@ use crate::words::{Said, Words};
 const FIRST_PROGRESS: Duration = Duration::from_secs(3);
 /// A message is edited at most this often.
 const BETWEEN_EDITS: Duration = Duration::from_secs(3);
-/// Telegram shows typing for five seconds.
-const BETWEEN_TYPING: Duration = Duration::from_secs(4);
+/// Telegram shows typing for five seconds, and a busy machine is late.
+const BETWEEN_TYPING: Duration = Duration::from_secs(3);
 /// How often running tasks are looked at, and the least time between two looks.
 const TICK: Duration = Duration::from_millis(500);
 /// Signs under way at once, in all chats.
@@ -477,7 +477,7 @@ mod tests {
                 None => {}
             }
         }
-        assert_eq!(seen[..4], [("typing", 0), ("new", 30), ("typing", 40), ("edit", 60)]);
+        assert_eq!(seen[..4], [("typing", 0), ("new", 30), ("typing", 31), ("edit", 60)]);
         let edits: Vec<u64> = seen.iter().filter(|seen| seen.0 == "edit").map(|seen| seen.1).collect();
         assert_eq!(edits, [60, 90, 120, 150, 180]);
         life.is_refused = true;

@@ -211,7 +211,7 @@ fn a_call_is_asked_about_decided_and_closed_in_the_language_of_the_chat() {
         ask(&telegram, person, "/status");
         let call = call(&system, chat);
         let (asked, data) = telegram.question(chat, 0);
-        assert_says(&asked.text, &[question, "it writes", "a.txt"]);
+        assert_says(&asked.text, &[question, "It writes.", "a.txt"]);
         let labels: Vec<String> = asked.buttons().into_iter().map(|(label, _)| label).collect();
         assert_eq!(labels.join(", "), buttons);
         assert_eq!(telegram.press_answered(chat, chat.id, asked.number, &data[0]), pressed);

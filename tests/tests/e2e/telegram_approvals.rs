@@ -55,7 +55,7 @@ fn a_call_is_shown_decided_with_a_button_and_run_once() {
     let system = system(&telegram, Some("4711"));
     let call = write(&system, "telegram:4711", "a.txt", "hello");
     let (asked, buttons) = telegram.question(ADA, 0);
-    assert_says(&asked.text, &["May I call write", "it writes", "telegram:4711", "a.txt", "hello"]);
+    assert_says(&asked.text, &["May I call write", "It writes.", "a.txt", "hello"]);
     let labels: Vec<String> = asked.buttons().into_iter().map(|(label, _)| label).collect();
     assert_eq!(labels, ["Once", "This chat", "Deny"], "there is no task");
     let once = &buttons[0];

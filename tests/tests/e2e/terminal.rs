@@ -196,8 +196,8 @@ fn a_conversation_puts_a_question_as_a_numbered_list() {
     let shown = answer(&mut terminal, "paint it", "A number: ");
     assert_says(&shown, &["Which colour?", "1. Red", "2. Deep blue"]);
     answer(&mut terminal, "green", "one of the numbers");
-    let told = answer(&mut terminal, "2", "I was told");
-    assert_says(&told, &["Answered by the terminal: Deep blue", "exit 0"]);
+    let told = answer(&mut terminal, "2", "exit 0");
+    assert_says(&told, &["Answered by the terminal: Deep blue", "I was told"]);
     // Somebody who does not answer now can do it later.
     answer(&mut terminal, "paint it", "A number: ");
     terminal.type_in(CTRL_D);
@@ -222,7 +222,7 @@ fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
     let prompt = "[o]nce, this [t]ask, this [c]hat, [d]eny: ";
 
     let shown = answer(&mut terminal, "write it", prompt);
-    assert_says(&shown, &["May I call write", "it writes", "Asked for by local:local"]);
+    assert_says(&shown, &["May I call write", "It writes.", "Asked for by local:local"]);
     // All forty lines, and none of them steers the terminal.
     assert_eq!(shown.matches("[2J").count() % 40, 0, "{shown}");
     assert!(shown.contains("[2J") && !shown.contains("\u{1b}[2J"), "{shown:?}");

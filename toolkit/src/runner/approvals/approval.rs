@@ -235,6 +235,18 @@ impl Approval {
         self.digest == asked.digest && self.task_id == asked.task_id
     }
 
+    /// Whether it asks the same question of the same task for another call, and no call has its answer. Calls
+    /// of a task that ask run one after the other, so the other call is over.
+    pub(super) fn is_left_for(&self, asked: &Self, now: i64) -> bool {
+        let is_open = self.state == ApprovalState::Pending || self.holds_at(now);
+        is_open
+            && self.question.is_some()
+            && self.task_id.is_some()
+            && (&self.question, &self.tool, &self.session) == (&asked.question, &asked.tool, &asked.session)
+            && self.task_id == asked.task_id
+            && self.digest != asked.digest
+    }
+
     /// Whether it says, or will say, something about its own call alone.
     pub(super) fn is_about_one_call(&self, now: i64) -> bool {
         let scope = self.decision.as_ref().map_or(ApprovalScope::Call, |decision| decision.scope);

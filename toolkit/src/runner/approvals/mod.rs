@@ -193,6 +193,7 @@ impl Approvals {
         let timeout = if asked.question.is_some() { self.question_timeout } else { self.timeout };
         asked.expires_at_ms = now.saturating_add(millis(timeout));
         let mut all = locked(&self.all);
+        self.take_over(&mut all, &asked, now).map_err(|error| not_stored(&error))?;
         if let Some(known) = known(&all, &asked, wanted, now) {
             return Ok(match known {
                 // After a restart the call itself brings back its hidden parts.
@@ -218,6 +219,23 @@ impl Approvals {
         all.insert(asked.id.clone(), Arc::clone(&asked));
         self.tell("requested", &asked);
         Ok(Answer::Pending(asked))
+    }
+
+    /// Gives the question of a call that was cut off, and its answer, to the same question of its task: the
+    /// person is not asked twice.
+    fn take_over(
+        &self,
+        all: &mut BTreeMap<EventId, Arc<Approval>>,
+        asked: &Approval,
+        now: i64,
+    ) -> io::Result<()> {
+        let mut newest = all.values().rev();
+        if let Some(left) = newest.find(|known| known.is_left_for(asked, now)) {
+            let taken = Arc::new(Approval { digest: asked.digest.clone(), ..Approval::clone(left) });
+            self.store.write(&taken, None)?;
+            all.insert(taken.id.clone(), taken);
+        }
+        Ok(())
     }
 
     /// Takes a person's decision. The first one counts.
