@@ -73,10 +73,16 @@ crash: ## Kill random processes 300 times while 20 chats write, and count losses
 	@SEED=$(SEED) ROUNDS=$(ROUNDS) WORKERS=$(WORKERS) $(TARGET)/debug/crash
 
 .PHONY: crowd
-crowd: ## Time what chats wait for each other, and hold a load for 20 minutes (six minutes more; MINUTES, PART)
+crowd: ## Time what chats wait for each other, play a family, and hold a load for 20 minutes (15 more; MINUTES, PART)
 	@./setup.sh test
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@MINUTES=$(MINUTES) $(TARGET)/debug/crowd $(PART)
+
+.PHONY: pictures
+pictures: ## Take pictures of the bot's chats, with Chromium, into target/pictures (CHROMIUM; two minutes)
+	@./setup.sh run
+	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
+	@$(TARGET)/debug/pictures $(TARGET)/pictures
 
 .PHONY: mocks
 mocks: ## Test with third-party model servers, if LLMOCK and AIMOCK name them: docs/model-servers.md (four minutes)
@@ -90,10 +96,17 @@ small-model: ## Have a small model do ten tasks: MODEL_URL or MODEL_GGUF names i
 	$(CARGO) build --locked $(PROGRAMS) --bins
 	@python3 tests/clients/small_model.py $(TARGET)/debug
 
+# Those that play whole chats. What they send and get is compared with the types of a library.
+TELEGRAM_TESTS := telegram ask_user approvals:: family:: files:: gathering:: group_context:: incoming:: \
+	languages:: progress:: schedules:: steering:: webhook:: words::
+
 .PHONY: clients
-clients: ## Try other people's clients, linters and SDKs, from PyPI and npm, in CLIENTS_DIR or a temporary directory
-	$(CARGO) build --locked -p tool-server --bins
-	@python3 tests/clients/clients.py $(TARGET)/debug
+clients: ## Try other people's clients, types, linters and SDKs, from PyPI and npm, in CLIENTS_DIR or a temporary directory
+	$(CARGO) build --locked --workspace --bins
+	@rm -rf $(TARGET)/telegram && mkdir $(TARGET)/telegram
+	AUTONOUS_TEST_TELEGRAM_RECORD=$(abspath $(TARGET)/telegram) \
+		$(CARGO) test --locked -p e2e --test e2e -- $(TELEGRAM_TESTS)
+	@python3 tests/clients/clients.py $(TARGET)/debug $(TARGET)/telegram
 
 .PHONY: image
 image: ## Build the images autonous, autonous:full and autonous:tool-server with docker, podman or buildah (TARGETS, ENGINE)

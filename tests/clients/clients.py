@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Holds the tool server's document and answers against other people's clients, linters and fuzzers.
+"""Holds the tool server's document and answers against other people's clients, linters and fuzzers, and what
+the bot sent in the tests against a library's types.
 
 Nothing of it is part of this project or of CI. It is installed into CLIENTS_DIR (a temporary directory if
-that is not set), from PyPI and npm. The argument is the directory of the built programs.
+that is not set), from PyPI and npm. The arguments are the directory of the built programs, and that of the
+records of the tests' Telegram.
 """
 
 import os, shutil, signal, socket, subprocess, sys, tempfile, time
@@ -70,7 +72,8 @@ def main():
         install(tools)
         server, url = start(programs, scratch)
         try:
-            passed = check_all(tools, scratch, url) + check_mcp(tools, scratch, url, programs)
+            passed = check_all(tools, scratch, url, Path(sys.argv[2]).resolve())
+            passed += check_mcp(tools, scratch, url, programs)
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(timeout=30)
@@ -78,7 +81,7 @@ def main():
     sys.exit(0 if all(passed) else 1)
 
 
-def check_all(tools, scratch, url):
+def check_all(tools, scratch, url, records):
     python, bin = tools / "py/bin/python", tools / "js/node_modules/.bin"
     document = scratch / "openapi.json"
     subprocess.run(["curl", "-fsS", "--noproxy", "*", "-o", document, f"{url}/openapi.json"], check=True)
@@ -114,6 +117,7 @@ def check_all(tools, scratch, url):
         run("every tool's data", ["node", "every_tool.js", url], scratch),
         run("fastmcp", [python, HERE / "mcp_server.py", url], scratch, environment),
         run("the vendors' SDKs", [python, HERE / "vendors.py", url], scratch, environment),
+        run("aiogram's types", [python, HERE / "telegram_types.py", records], scratch, environment),
         run("schemathesis", fuzz, scratch),
     ]
 

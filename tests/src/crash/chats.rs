@@ -34,9 +34,11 @@ impl Written {
         model::request_for(&self.word, &self.file())
     }
 
-    /// What the chat sends: each message is a task of its own, also while another one runs.
+    /// What the chat sends. In every second one, what is said while a task runs is added to it; in the others
+    /// each message is a task of its own.
     fn sent(&self) -> String {
-        format!("/queue {}", self.text())
+        let text = self.text();
+        if self.chat % 2 == 0 { text } else { format!("/queue {text}") }
     }
 }
 
@@ -76,16 +78,19 @@ impl Chats {
         self.answered(telegram).len() == self.written.len()
     }
 
-    /// The words in the replies to each chat, in order, with duplicates.
-    pub(super) fn replies(telegram: &FakeTelegram) -> BTreeMap<i64, Vec<String>> {
-        let mut replies: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    /// The replies to each chat, in order, with duplicates: the words of each.
+    pub(super) fn replies(telegram: &FakeTelegram) -> BTreeMap<i64, Vec<Vec<String>>> {
+        let mut replies: BTreeMap<i64, Vec<Vec<String>>> = BTreeMap::new();
+        let word_of = |line: &str| {
+            let word = line.split(' ').nth(1).unwrap_or_default().trim_end_matches(':');
+            if line.starts_with(&model::answer_to(word)) { word.to_owned() } else { line.to_owned() }
+        };
         let is_reply = |sent: &Sent| {
             sent.target.is_none() && sent.file.is_none() && !decider::is_about_approval(&sent.text)
         };
         for sent in telegram.sent().into_iter().filter(is_reply) {
-            let word = sent.text.split(' ').nth(1).unwrap_or_default().trim_end_matches(':').to_owned();
-            let is_answer = sent.text.starts_with(&model::answer_to(&word));
-            replies.entry(sent.chat_id).or_default().push(if is_answer { word } else { sent.text });
+            let words = sent.text.lines().map(word_of).collect();
+            replies.entry(sent.chat_id).or_default().push(words);
         }
         replies
     }
@@ -97,6 +102,6 @@ impl Chats {
     }
 
     fn answered(&self, telegram: &FakeTelegram) -> BTreeSet<String> {
-        Self::replies(telegram).into_values().flatten().collect()
+        Self::replies(telegram).into_values().flatten().flatten().collect()
     }
 }

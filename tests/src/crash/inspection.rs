@@ -8,14 +8,26 @@ use super::chats::{Chats, Written};
 use super::copy::{self, Copies};
 use super::kills::Kills;
 use super::model;
-use super::report::Report;
+use crate::report::Report;
 use crate::{FakeTelegram, System};
 
+/// A task: what it was asked for and what was added, and what it did.
 struct Noted {
+    id: String,
+    words: Vec<String>,
     attempts: u32,
     started: u32,
     done: u32,
     effects: u32,
+    /// Those that a person was asked about.
+    asked_effects: u32,
+}
+
+impl Noted {
+    /// How many words it was asked to note.
+    fn asked(&self) -> u32 {
+        u32::try_from(self.words.len()).expect("a task has few words")
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,27 +60,31 @@ impl Inspection<'_> {
     }
 
     fn messages(&self, report: &mut Report) {
-        let stored = self.system.database().texts("select text from inbox");
+        let database = self.system.database();
+        let added = database.texts("select text from additions");
+        report.inform("… of them added to a task that ran", added.len());
+        let stored = [database.texts("select text from inbox"), added].concat();
         let stored: BTreeSet<&str> = stored.iter().map(String::as_str).collect();
         let lost = self.chats.written().iter().filter(|written| !stored.contains(written.text().as_str()));
         report.forbid("messages lost", lost.map(Written::text).collect());
         let open = "select id || ' ' || state from inbox where state not in ('done', 'skipped')";
-        report.forbid("tasks that are not done", self.system.database().texts(open));
+        report.forbid("tasks that are not done", database.texts(open));
         let unsent = "select coalesce(task_id, text) || ' ' || state from outbox where state <> 'sent'";
-        report.forbid("unsent replies", self.system.database().texts(unsent));
+        report.forbid("unsent replies", database.texts(unsent));
     }
 
     fn replies(&self, report: &mut Report) {
         let replies = Chats::replies(self.telegram);
-        let all: BTreeSet<&str> = replies.values().flatten().map(String::as_str).collect();
+        let all: BTreeSet<&str> = replies.values().flatten().flatten().map(String::as_str).collect();
         let missing = self.chats.written().iter().filter(|written| !all.contains(written.word.as_str()));
         report.forbid("missing replies", missing.map(Written::text).collect());
         let mut doubled = Vec::new();
         let mut disordered = Vec::new();
-        for (chat, mut words) in replies {
-            let twice = words.windows(2).filter(|pair| pair[0] == pair[1]);
-            doubled.extend(twice.map(|pair| format!("{} in {chat}", pair[0])));
-            words.dedup();
+        for (chat, mut replies) in replies {
+            let twice = replies.windows(2).filter(|pair| pair[0] == pair[1]);
+            doubled.extend(twice.map(|pair| format!("{:?} in {chat}", pair[0])));
+            replies.dedup();
+            let words = replies.concat();
             if words != self.chats.asked_by(chat) {
                 disordered.push(format!("{chat}: {}", first_difference(&words, &self.chats.asked_by(chat))));
             }
@@ -88,13 +104,7 @@ impl Inspection<'_> {
         report.inform("tool calls marked as interrupted", count("interrupted"));
         let running = "select id from tool_calls where status in ('running', 'queued')";
         report.forbid("unfinished tool calls that are not marked", database.texts(running));
-        let mut notes = noted(self.system);
-        let words = self.chats.written().iter().map(|written| {
-            let effects = effects(self.system, written);
-            (written.word.as_str(), notes.remove(&written.text()).map(|note| Noted { effects, ..note }))
-        });
-        let words: Vec<(&str, Noted)> =
-            words.filter_map(|(word, note)| note.map(|note| (word, note))).collect();
+        let tasks = self.noted();
         report.inform(
             "files queued for a chat",
             usize::try_from(database.count("select count(*) from outbox where kind = 'document'"))
@@ -102,15 +112,41 @@ impl Inspection<'_> {
         );
         report.inform(
             "effects repeated because the first outcome was unknown",
-            words.iter().filter(|(_, n)| n.effects > 1).count(),
+            tasks.iter().filter(|task| task.effects > task.asked()).count(),
         );
         let having = |wrong: fn(&Noted) -> bool| {
-            let found = words.iter().filter(|(_, note)| wrong(note));
-            found.map(|(word, note)| format!("{word}: {note}")).collect()
+            tasks.iter().filter(|task| wrong(task)).map(ToString::to_string).collect()
         };
         report.forbid("completed calls without an effect", having(|note| note.effects < note.done));
         report.forbid("effects without a call", having(|note| note.effects > note.started));
-        report.forbid("more than one effect per attempt", having(|note| note.effects > note.attempts));
+        report.forbid(
+            "more than one effect per attempt",
+            having(|note| note.effects > note.attempts * note.asked()),
+        );
+    }
+
+    /// The tasks that had words to note, and what came of each.
+    fn noted(&self) -> Vec<Noted> {
+        let query = "select task.id, task.attempt, count(call.id),
+                         count(call.id) filter (where call.status = 'done'),
+                         task.text || coalesce(
+                             (select group_concat(text) from additions where task_id = task.id), '')
+                     from inbox as task left join tool_calls as call on call.task_id = task.id
+                     where task.state <> 'skipped' group by task.id";
+        let rows = self.system.database().rows(query, |row| {
+            let (id, attempts, started, done) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok((id, attempts, started, done, row.get::<_, String>(4)?))
+        });
+        let noted = rows.into_iter().map(|(id, attempts, started, done, text)| {
+            let own: Vec<&Written> =
+                self.chats.written().iter().filter(|written| text.contains(&written.word)).collect();
+            let sum = |of: &mut dyn Iterator<Item = &&Written>| of.map(|one| effects(self.system, one)).sum();
+            let effects = sum(&mut own.iter());
+            let asked_effects = sum(&mut own.iter().filter(|one| model::needs_approval(&one.word)));
+            let words = own.iter().map(|one| one.word.clone()).collect();
+            Noted { id, words, attempts, started, done, effects, asked_effects }
+        });
+        noted.filter(|task| !task.words.is_empty()).collect()
     }
 
     fn approvals(&self, report: &mut Report) {
@@ -133,17 +169,16 @@ impl Inspection<'_> {
         report.forbid("decisions that were used without a yes", database.texts(without));
         let yes: BTreeMap<String, u32> = database
             .rows(
-                "select task.text, count(*) from events as used join inbox as task on task.id = used.task_id
-                 where used.type = 'approval.used' group by task.id",
+                "select task_id, count(*) from events where type = 'approval.used' and task_id is not null
+                 group by task_id",
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )
             .into_iter()
             .collect();
-        let asked = self.chats.written().iter().filter(|written| model::needs_approval(&written.word));
-        let more = asked.filter_map(|written| {
-            let (effects, yes) =
-                (effects(self.system, written), yes.get(&written.text()).copied().unwrap_or(0));
-            (effects > yes).then(|| format!("{}: {effects} effects, {yes} decisions", written.word))
+        let tasks = self.noted();
+        let more = tasks.iter().filter_map(|task| {
+            let yes = yes.get(&task.id).copied().unwrap_or(0);
+            (task.asked_effects > yes).then(|| format!("{task}, {yes} decisions"))
         });
         report.forbid("effects without a yes of their own", more.collect());
         report.forbid("presses that were not passed on", database.texts("select approval_id from decisions"));
@@ -183,8 +218,8 @@ impl Inspection<'_> {
 
 impl fmt::Display for Noted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attempts, started, done, effects } = self;
-        write!(f, "{attempts} attempts, {started} calls, {done} done, {effects} effects")
+        let Self { words, attempts, started, done, effects, .. } = self;
+        write!(f, "{words:?}: {attempts} attempts, {started} calls, {done} done, {effects} effects")
     }
 }
 
@@ -195,18 +230,6 @@ fn first_difference(got: &[String], asked: &[&str]) -> String {
         Some(at) => format!("reply {at} is {} instead of {}", got[at], asked[at]),
         None => format!("{} replies to {} messages", got.len(), asked.len()),
     }
-}
-
-fn noted(system: &System) -> BTreeMap<String, Noted> {
-    let query =
-        "select task.text, task.attempt, count(call.id), count(call.id) filter (where call.status = 'done')
-                 from inbox as task left join tool_calls as call on call.task_id = task.id
-                 where task.state <> 'skipped' group by task.id";
-    let rows = system.database().rows(query, |row| {
-        let note = Noted { attempts: row.get(1)?, started: row.get(2)?, done: row.get(3)?, effects: 0 };
-        Ok((row.get(0)?, note))
-    });
-    rows.into_iter().collect()
 }
 
 fn effects(system: &System, written: &Written) -> u32 {

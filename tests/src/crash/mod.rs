@@ -5,7 +5,8 @@
 //! a record, records without an effect, and duplicate effects. A quarter of the calls send a file to the chat
 //! instead, which the supervisor queues for the tool server. Now and then the supervisor is stopped and its
 //! database files are copied, as a backup or a power cut would find them. Half of the calls wait for a
-//! person, who presses a button of each question once.
+//! person, who presses a button of each question once. In half of the chats, what is said while a task runs
+//! is added to it.
 //!
 //! All random choices come from one seed; the exact moments depend on the machine.
 
@@ -15,18 +16,17 @@ mod decider;
 mod inspection;
 mod kills;
 mod model;
-mod report;
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::report::Report;
 use crate::{FakeModel, FakeTelegram, Random, System, wait};
 
 use chats::Chats;
 use inspection::Inspection;
-pub use report::Report;
 
 /// How long the last replies may take.
 const PATIENCE: Duration = Duration::from_secs(180);

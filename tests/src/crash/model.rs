@@ -1,6 +1,6 @@
 //! The fake model: notes the word that it is asked to note, in a file or as the caption of a file that it
 //! sends to the chat, and answers with the word. It repeats a call of an earlier attempt only if the outcome
-//! is unknown, without checking first.
+//! is unknown, without checking first. What was added to a task is noted after what the task asked for.
 
 use serde_json::{Value, json};
 
@@ -23,16 +23,27 @@ pub(super) fn answer_to(word: &str) -> String {
 
 pub(super) fn note_down(request: &Value) -> ModelReply {
     let messages = facts::messages(request);
-    let asked = messages.iter().enumerate().rev().find_map(|(at, message)| Some((at, asked(message)?)));
-    let Some((at, (word, file))) = asked else { return ModelReply::Text("Nothing to note.".to_owned()) };
-    let (tool, arguments) = action(word, file);
+    let Some(at) = messages.iter().rposition(|message| asked(message).is_some() && !is_addition(message))
+    else {
+        return ModelReply::Text("Nothing to note.".to_owned());
+    };
     let facts = facts::of(messages, at);
-    match facts.iter().rfind(|fact| fact.is(tool, &arguments)) {
-        Some(fact) if fact.outcome == Outcome::Done || fact.result.is_some() => {
-            ModelReply::Text(format!("{}{:?}", answer_to(word), fact.outcome))
+    let mut answers = Vec::new();
+    for (word, file) in messages[at..].iter().filter_map(asked) {
+        let (tool, arguments) = action(word, file);
+        match facts.iter().rfind(|fact| fact.is(tool, &arguments)) {
+            Some(fact) if fact.outcome == Outcome::Done || fact.result.is_some() => {
+                answers.push(format!("{}{:?}", answer_to(word), fact.outcome));
+            }
+            Some(_) | None => return ModelReply::call(tool, &arguments),
         }
-        Some(_) | None => ModelReply::call(tool, &arguments),
     }
+    ModelReply::Text(answers.join("\n"))
+}
+
+fn is_addition(message: &Value) -> bool {
+    let text = message["content"].as_str().unwrap_or_default();
+    text.lines().next().is_some_and(|first| first.ends_with("adds:]"))
 }
 
 /// Whether a word is noted with a call that a person is asked about.
@@ -85,5 +96,9 @@ mod tests {
             let note = user(&format!("[An earlier attempt …\n- write {arguments}: {outcome}"));
             assert_eq!(note_down(&json!({"messages": [first, answered, note, second]})), expected);
         }
+        let added = user(&format!("[Ada (ID 1) adds:]\n{}", request_for("word-03", "1.txt")));
+        let note = user(&format!("[An earlier attempt …\n- write {arguments}: done"));
+        let next = ModelReply::call("bash", &json!({"cmd": "echo word-03 >> 1.txt"}));
+        assert_eq!(note_down(&json!({"messages": [first, answered, note, second, added]})), next);
     }
 }

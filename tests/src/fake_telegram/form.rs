@@ -40,6 +40,11 @@ impl Form {
         self.files.get(named.strip_prefix("attach://")?).cloned()
     }
 
+    /// The parts that are files, and what each is called.
+    pub(super) fn file_names(&self) -> BTreeMap<&str, &str> {
+        self.files.iter().map(|(part, (name, _))| (part.as_str(), name.as_str())).collect()
+    }
+
     fn of_parts(body: &[u8], boundary: &str) -> Self {
         let mut form = Self { parameters: Value::Object(Map::new()), files: BTreeMap::new() };
         let mark = format!("\r\n--{boundary}");

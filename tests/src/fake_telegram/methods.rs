@@ -17,6 +17,7 @@ use super::drafts;
 use super::files;
 use super::form::Form;
 use super::media;
+use super::recording;
 use super::signs::is_progress;
 use super::state::{Fault, Shared};
 use super::update::HALF_A_CHARACTER;
@@ -95,6 +96,18 @@ async fn fault_or_answer(shared: &Shared, method: &str, form: &Form) -> Response
 }
 
 async fn perform(shared: &Shared, method: &str, form: &Form) -> Response {
+    let answer = carry_out(shared, method, form).await;
+    if shared.lock().recording.is_none() {
+        return answer;
+    }
+    let (answer, body) = recording::read(answer).await;
+    if let Some(recording) = &mut shared.lock().recording {
+        recording.call(method, form, &body);
+    }
+    answer
+}
+
+async fn carry_out(shared: &Shared, method: &str, form: &Form) -> Response {
     match method {
         "getme" => result(&json!({
             "id": 123_456, "is_bot": true, "first_name": "Fake", "username": "fake_bot",

@@ -13,6 +13,7 @@ mod files;
 mod form;
 mod media;
 mod methods;
+mod recording;
 mod signs;
 mod state;
 pub mod update;
@@ -32,6 +33,7 @@ use crate::serving::Serving;
 use crate::wait;
 
 pub use drafts::Draft;
+use recording::Recording;
 use state::Shared;
 pub use state::{Fault, Sent};
 
@@ -50,6 +52,7 @@ impl FakeTelegram {
 
     pub fn start_at(address: SocketAddr) -> Self {
         let shared = Arc::new(Shared::default());
+        shared.lock().recording = Recording::begin();
         let router = Router::new()
             .route("/{bot}/{method}", any(methods::answer))
             .route("/file/{bot}/{*path}", get(files::send))
@@ -80,7 +83,11 @@ impl FakeTelegram {
     pub fn push_as(&self, id: i64, update: Value) {
         let mut state = self.shared.lock();
         state.last_update_id = id;
-        state.waiting.push_back((id, with_id(id, update)));
+        let update = with_id(id, update);
+        if let Some(recording) = &mut state.recording {
+            recording.update(&update);
+        }
+        state.waiting.push_back((id, update));
         drop(state);
         self.shared.arrived.notify_waiters();
     }
@@ -159,6 +166,23 @@ impl FakeTelegram {
         self.shared.lock().sent.iter().filter(|sent| !sent.is_progress).cloned().collect()
     }
 
+    /// Of all that was sent, what a test looks for.
+    pub fn sent_that(&self, is_wanted: impl Fn(&Sent) -> bool) -> Vec<Sent> {
+        self.shared.lock().sent.iter().filter(|sent| is_wanted(sent)).cloned().collect()
+    }
+
+    /// The number for a message of a person, behind all that were sent before.
+    pub fn next_number(&self) -> i64 {
+        let mut state = self.shared.lock();
+        state.numbered += 1;
+        state.last_number()
+    }
+
+    /// When a chat saw anything of the bot: a message, an edit, a reaction, a draft or typing.
+    pub fn signs(&self, chat: i64) -> Vec<Instant> {
+        self.shared.lock().signs_in(chat)
+    }
+
     /// Progress messages and their edits, in the order in which they came.
     pub fn progress(&self) -> Vec<Sent> {
         self.shared.lock().sent.iter().filter(|sent| sent.is_progress).cloned().collect()
@@ -211,7 +235,7 @@ impl FakeTelegram {
     /// Shows a message once more, as after a send whose answer was lost. Returns the new one's number.
     pub fn send_again(&self, number: i64) -> i64 {
         let mut state = self.shared.lock();
-        let new = i64::try_from(state.sent.len() + 1).expect("there are few");
+        let new = state.next_number();
         let first = state.sent.iter().find(|sent| sent.number == number).expect("it was sent").clone();
         state.sent.push(Sent { number: new, ..first });
         new

@@ -11,6 +11,7 @@ use super::drafts::Draft;
 use super::entities;
 use super::form::Form;
 use super::media;
+use super::recording::Recording;
 use super::signs::{Signs, check_markup, is_progress};
 use super::webhook::Webhook;
 
@@ -89,6 +90,8 @@ pub(super) struct State {
     pub(super) last_update_id: i64,
     pub(super) served: usize,
     pub(super) sent: Vec<Sent>,
+    /// How many messages of people have a number of their own.
+    pub(super) numbered: usize,
     pub(super) faults: Vec<(String, Fault)>,
     /// What happens to every call for a chat.
     pub(super) chat_faults: HashMap<i64, Fault>,
@@ -105,6 +108,8 @@ pub(super) struct State {
     /// What the bot can fetch, by file ID.
     pub(super) files: HashMap<String, Vec<u8>>,
     pub(super) webhook: Webhook,
+    /// Where all calls are written down, if anywhere.
+    pub(super) recording: Option<Recording>,
     /// Whether the network is broken.
     pub(super) is_cut: bool,
     pub(super) holds_downloads: bool,
@@ -143,6 +148,19 @@ impl State {
         updates
     }
 
+    /// The highest number so far. What is sent counts, whether it is a message or not.
+    pub(super) fn last_number(&self) -> i64 {
+        i64::try_from(self.sent.len() + self.numbered).unwrap_or(i64::MAX)
+    }
+
+    /// When a chat saw anything of the bot.
+    pub(super) fn signs_in(&self, chat: i64) -> Vec<Instant> {
+        let typing = self.signs.typing.iter().filter(|(of, _, _)| *of == chat).map(|(_, _, at)| *at);
+        let drafts = self.drafts.iter().filter(|draft| draft.chat_id == chat).map(|draft| draft.at);
+        let sent = self.sent.iter().filter(|sent| sent.chat_id == chat).map(|sent| sent.at);
+        typing.chain(drafts).chain(sent).collect()
+    }
+
     /// Records what the bot sends, or returns why Telegram would refuse it.
     pub(super) fn take(&mut self, method: &str, form: &Form) -> Result<Value, String> {
         let parameters = &form.parameters;
@@ -178,7 +196,7 @@ impl State {
 
     /// The number of the next message in any chat.
     pub(super) fn next_number(&self) -> i64 {
-        i64::try_from(self.sent.len() + 1).unwrap_or(i64::MAX)
+        self.last_number() + 1
     }
 
     /// What a method sends, if its form has it.

@@ -38,6 +38,7 @@ fn documents() -> Vec<PathBuf> {
         ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "compose.yaml"]
             .map(|name| workspace().join(name));
     let mut documents = files_below("docs");
+    documents.retain(|path| path.extension().is_none_or(|kind| kind != "png"));
     documents.extend(top);
     documents
 }

@@ -96,6 +96,7 @@ mod yes;
 mod bugfix;
 mod crash;
 mod database_faults;
+mod family;
 mod full_disk;
 mod gathering;
 mod health;

@@ -6,6 +6,7 @@
 //! (`tests/tests/e2e/workers.rs`, `tests/tests/e2e/sender.rs`, `tests/tests/e2e/health.rs`). It fails if any
 //! row is missed. An argument selects the parts whose name contains it.
 
+mod family;
 mod load;
 mod receiving;
 mod report;
@@ -29,11 +30,12 @@ fn main() -> ExitCode {
     let load = Duration::from_secs(60 * minutes);
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let mut report = Report::default();
-    let parts: [(&str, Part<'_>); 5] = [
+    let parts: [(&str, Part<'_>); 6] = [
         ("waits", &waits::run),
         ("receiving", &receiving::run),
         ("sending", &sending::run),
         ("standstill", &standstill::run),
+        ("family", &family::run),
         ("load", &|report| load::run(report, load)),
     ];
     for (name, part) in parts.into_iter().filter(|(name, _)| name.contains(&wanted)) {

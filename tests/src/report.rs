@@ -1,4 +1,4 @@
-//! The report: a table of counts, some with an upper bound.
+//! The report of a long run: a table of counts, some with an upper bound. It knows no run.
 
 use std::fmt;
 
@@ -8,38 +8,47 @@ pub struct Report {
 }
 
 #[derive(Debug)]
-struct Row {
-    what: &'static str,
-    found: usize,
+pub struct Row {
+    pub what: &'static str,
+    pub found: usize,
     /// The bound; none if the count is only informative.
-    most: Option<usize>,
-    details: Vec<String>,
+    pub most: Option<usize>,
+    pub details: Vec<String>,
 }
 
 impl Report {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { rows: Vec::new() }
+    }
+
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     pub fn holds(&self) -> bool {
         self.rows.iter().all(Row::holds)
     }
 
-    pub(super) fn inform(&mut self, what: &'static str, found: usize) {
+    pub(crate) fn inform(&mut self, what: &'static str, found: usize) {
         self.rows.push(Row { what, found, most: None, details: Vec::new() });
     }
 
-    pub(super) fn forbid(&mut self, what: &'static str, details: Vec<String>) {
+    pub(crate) fn forbid(&mut self, what: &'static str, details: Vec<String>) {
         self.bound(what, details, 0);
     }
 
-    pub(super) fn bound(&mut self, what: &'static str, details: Vec<String>, most: usize) {
-        self.rows.push(Row { what, found: details.len(), most: Some(most), details });
+    pub(crate) fn bound(&mut self, what: &'static str, details: Vec<String>, most: usize) {
+        self.measure(what, details.len(), most, details);
+    }
+
+    /// A number, and the most that it may be.
+    pub(crate) fn measure(&mut self, what: &'static str, found: usize, most: usize, details: Vec<String>) {
+        self.rows.push(Row { what, found, most: Some(most), details });
     }
 }
 
 impl Row {
-    fn holds(&self) -> bool {
+    pub fn holds(&self) -> bool {
         self.most.is_none_or(|most| self.found <= most)
     }
 }
