@@ -80,23 +80,38 @@ const CHECKS: [&str; 12] = [
 
 /// Arguments that no model needs with every request: the session's own lock holds for it, and how a plan is
 /// made has good defaults.
-const SELDOM: [&str; 4] = ["expected_sha256", "max_steps", "model", "style"];
+const SELDOM: [&str; 8] =
+    ["eof", "expected_sha256", "max_steps", "model", "running", "signal", "style", "tail_lines"];
 
 /// Arguments that the prompt explains for all tools, or whose tool says what they are.
 const SELF_EXPLANATORY: [&str; 8] = ["action", "args", "name", "path", "pattern", "skill", "steps", "task"];
 
 /// Tools that a model with a small window is not offered: their arguments cost more than they earn.
-const NOT_IN_COMPACT: [&str; 2] = ["ask_user", "todo_update"];
+const NOT_IN_COMPACT: [&str; 6] =
+    ["ask_user", "process_kill", "process_list", "process_read", "process_write", "todo_update"];
+
+/// The tool without which background processes are of no use.
+const READS_PROCESSES: &str = "process_read";
 
 /// The catalogue in this form.
 pub(crate) fn shown(tools: &[ToolSpec], form: PromptForm) -> Vec<ToolSpec> {
-    let shown: Vec<ToolSpec> = tools.iter().map(|tool| shown_tool(tool, form)).collect();
+    let mut shown: Vec<ToolSpec> = tools.iter().map(|tool| shown_tool(tool, form)).collect();
+    if !tools.iter().any(|tool| tool.name == READS_PROCESSES) {
+        shown.iter_mut().for_each(without_background);
+    }
     match form {
         PromptForm::Full => shown,
         PromptForm::Compact => {
             shown.into_iter().filter(|tool| !NOT_IN_COMPACT.contains(&tool.name.as_str())).collect()
         }
         PromptForm::Small => small_tools::of(&shown),
+    }
+}
+
+/// Without the argument that starts what no tool could read.
+fn without_background(tool: &mut ToolSpec) {
+    if let Some(properties) = tool.input_schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove("background");
     }
 }
 

@@ -6,4 +6,5 @@
 pub mod command;
 pub mod control_files;
 pub mod obstacle;
+pub mod processes;
 mod watch;

@@ -37,6 +37,7 @@ pub struct Spill {
     bytes: u64,
     lines: u64,
     dropped_bytes: u64,
+    most_bytes: u64,
 }
 
 /// The file of a complete output, and the notice about it.
@@ -98,18 +99,23 @@ impl OutputStore {
 
     /// Creates the file for a call's output; the name is the call's unique ID.
     pub fn begin(&self, name: &str) -> io::Result<Spill> {
+        self.begin_within(name, MAX_FILE_BYTES)
+    }
+
+    /// The same with a size limit of its own.
+    pub fn begin_within(&self, name: &str, most_bytes: u64) -> io::Result<Spill> {
         self.sweep(SystemTime::now())?;
         let path = self.directory.join(format!("{name}.txt"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let file = BufWriter::with_capacity(64 * 1024, file);
-        Ok(Spill { file, path, digest: Sha256::new(), bytes: 0, lines: 0, dropped_bytes: 0 })
+        Ok(Spill { file, path, digest: Sha256::new(), bytes: 0, lines: 0, dropped_bytes: 0, most_bytes })
     }
 }
 
 impl Spill {
     /// Appends to the file; bytes beyond its limit are only counted.
     pub fn write(&mut self, block: &[u8]) -> io::Result<()> {
-        let room = usize::try_from(MAX_FILE_BYTES - self.bytes).unwrap_or(usize::MAX).min(block.len());
+        let room = usize::try_from(self.most_bytes - self.bytes).unwrap_or(usize::MAX).min(block.len());
         let (kept, beyond) = block.split_at(room);
         self.dropped_bytes += length(beyond);
         self.file.write_all(kept)?;
@@ -117,6 +123,11 @@ impl Spill {
         self.bytes += length(kept);
         self.lines += u64::try_from(memchr::memchr_iter(b'\n', kept).count()).unwrap_or(0);
         Ok(())
+    }
+
+    /// Lets readers see what was written so far.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 
     /// Closes the file, and says where it is.

@@ -70,6 +70,44 @@ pub struct CallEnded {
     pub allowed_tools: Option<Vec<String>>,
 }
 
+/// Whether a background process runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessState {
+    /// It runs.
+    Running,
+    /// It ended by itself.
+    Exited,
+    /// Something ended it.
+    Killed,
+    /// It was ended because its time was over.
+    TimedOut,
+}
+
+/// A background process that ended, under the call that started it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundProcessEnded {
+    pub process_id: String,
+    /// The tool that started it.
+    pub tool_name: String,
+    pub state: ProcessState,
+    /// 128 and the number of the signal, if one ended it.
+    pub exit_code: i32,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub signal: Option<i32>,
+    /// Why it was ended, if it did not end by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+    pub duration_ms: u64,
+    /// How much it wrote.
+    pub output_bytes: u64,
+    /// The file with its output, as far as that may be as large.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub output_path: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub created_control_files: Vec<CreatedControlFile>,
+}
+
 /// Something that a command left for other programs to execute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedControlFile {

@@ -7,12 +7,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::approval::{ApprovalDenied, ApprovalExpired, ApprovalGranted, ApprovalRequested, ApprovalUsed};
-use crate::event::{Event, EventBody, ToolCallCompleted, ToolCallFailed, ToolCallReplayed, ToolCallStarted};
+use crate::event::{
+    Event, EventBody, SessionProcessEnded, ToolCallCompleted, ToolCallFailed, ToolCallReplayed,
+    ToolCallStarted,
+};
 use crate::hash::sha256;
 use crate::{EventId, SessionId, TaskId};
 
 pub use crate::call_record::{
-    CallChange, CallEnded, CallFailure, CallReplayed, CallStarted, CreatedControlFile,
+    BackgroundProcessEnded, CallChange, CallEnded, CallFailure, CallReplayed, CallStarted,
+    CreatedControlFile, ProcessState,
 };
 
 /// The `prev` of a journal's first record: 64 zeros.
@@ -77,6 +81,9 @@ pub enum RecordBody {
     /// A call was answered by its idempotency key.
     #[serde(rename = "tool_call.replayed")]
     Replayed(CallReplayed),
+    /// A background process ended.
+    #[serde(rename = "background_process.ended")]
+    ProcessEnded(BackgroundProcessEnded),
     /// A call waits for a person.
     #[serde(rename = "approval.requested")]
     ApprovalRequested(ApprovalRequested),
@@ -114,6 +121,7 @@ impl JournalRecord {
             RecordBody::Completed(call) => ToolCallCompleted { call, session_id }.into(),
             RecordBody::Failed(call) => ToolCallFailed { call, session_id }.into(),
             RecordBody::Replayed(call) => ToolCallReplayed { call, session_id }.into(),
+            RecordBody::ProcessEnded(process) => SessionProcessEnded { process, session_id }.into(),
             RecordBody::ApprovalRequested(approval) => approval.into(),
             RecordBody::ApprovalGranted(approval) => approval.into(),
             RecordBody::ApprovalDenied(approval) => approval.into(),

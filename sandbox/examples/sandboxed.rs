@@ -180,9 +180,11 @@ fn start(spawner: &Spawner, options: &Options) -> Result<Running, SandboxError> 
         program: options.program[0].clone().into(),
         arguments: options.program[1..].iter().map(Into::into).collect(),
         environment: VARIABLES.iter().filter_map(variable).collect(),
+        has_input: false,
         workdir: options.own.as_ref().unwrap_or(&options.roots[0]).clone(),
         limits: Limits { memory_bytes: options.memory_bytes, ..Limits::for_timeout(options.timeout) },
         covers: covers(options),
+        network: None,
         own_directories: options.own.as_deref().map(own_directory).into_iter().collect(),
     })
 }
@@ -208,7 +210,7 @@ fn covers(options: &Options) -> Vec<Cover> {
 
 fn run(spawner: &Spawner, options: &Options) -> Result<ExitCode, SandboxError> {
     let started = Instant::now();
-    let Running { stdout, stderr, lifeline, exit } = start(spawner, options)?;
+    let Running { stdout, stderr, lifeline, exit, .. } = start(spawner, options)?;
     let readers = [stdout, stderr].map(|pipe| thread::spawn(move || read_all(pipe)));
     let (sender, ended) = std::sync::mpsc::channel();
     thread::spawn(move || sender.send((exit.wait(), Instant::now())));

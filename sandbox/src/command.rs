@@ -57,6 +57,8 @@ pub struct CommandSpec {
     pub arguments: Vec<OsString>,
     /// Its whole environment; the sandbox itself sets `HOME` and `TMPDIR`.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether its stdin is a pipe that the server writes to. Without one it is empty.
+    pub has_input: bool,
     /// Its working directory, absolute.
     #[serde(with = "raw_path")]
     pub workdir: PathBuf,
@@ -64,6 +66,9 @@ pub struct CommandSpec {
     pub limits: Limits,
     /// The mounts over parts of the roots before it starts, in this order. Tier B ignores them.
     pub covers: Vec<Cover>,
+    /// The network that it shares with the running commands that name the same one. It has an effect only
+    /// where commands have a network of their own: in tier A with [`crate::Network::Off`].
+    pub network: Option<String>,
     /// All that it sees of the roots, if these are divided; see [`crate::SpawnerSettings::divided`].
     pub own_directories: Vec<OwnDirectory>,
 }

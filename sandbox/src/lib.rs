@@ -20,6 +20,7 @@ mod syscalls;
 
 pub use capabilities::{Capabilities, Finding, Layer, Verdict};
 pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits, OwnDirectory};
+pub use messages::Receivers;
 pub use remove_tree::{entries, open_for_owner, remove_tree};
 pub use running::{Exit, Lifeline, PendingExit, Running};
 pub use self_check::Depth;

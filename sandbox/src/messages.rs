@@ -1,8 +1,10 @@
 //! Messages between the processes of the sandbox.
 //!
-//! Server to spawner: one end of a socket pair, which asks for a sandbox. Server to that sandbox, over the
-//! pair: one message with descriptors, among them a memory file with the [`Job`]; closing the pair ends the
-//! command. Back over it: [`Report`]s. All ends are forks of one program, so the format has no versions.
+//! Server to spawner: one end of a socket pair, which asks for a sandbox, and perhaps a memory file with
+//! the name of the network that it shares with others. Server to that sandbox, over the pair: one message
+//! with descriptors, among them a memory file with the [`Job`], then [`SignalRequest`]s; closing the pair
+//! ends the command. Back over it: [`Report`]s. All ends are forks of one program, so the format has no
+//! versions.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -18,6 +20,9 @@ use crate::step::{During as _, Failure, Step, StepError};
 
 /// More than any report has; the longest has a path.
 const MAX_REPORT_BYTES: usize = 8 * 1024;
+
+/// More than a request to a running command has.
+const MAX_REQUEST_BYTES: usize = 16;
 
 /// The longest job: more than the kernel's limits on an argument list and on mounts allow.
 const MAX_JOB_BYTES: u64 = 64 << 20;
@@ -42,6 +47,18 @@ impl Job {
             Self::Execute(spec) => &spec.limits,
             Self::Trial(limits) => limits,
             Self::Probe(plan) => &plan.limits,
+        }
+    }
+
+    pub(crate) fn has_input(&self) -> bool {
+        matches!(self, Self::Execute(spec) if spec.has_input)
+    }
+
+    /// The network that it shares with other jobs.
+    pub(crate) fn network(&self) -> Option<&str> {
+        match self {
+            Self::Execute(spec) => spec.network.as_deref(),
+            Self::Trial(_) | Self::Probe(_) => None,
         }
     }
 
@@ -78,6 +95,23 @@ pub(crate) struct ProbePlan {
     /// Whether to test the limits too, which takes longer.
     pub(crate) test_limits: bool,
     pub(crate) limits: Limits,
+}
+
+/// What the server asks of the init process of a running command, over the pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SignalRequest {
+    /// Its number.
+    pub(crate) signal: i32,
+    pub(crate) receivers: Receivers,
+}
+
+/// Which processes of a command get a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Receivers {
+    /// The command's first process and those in its group, as a key on a terminal reaches them.
+    Group,
+    /// All of them.
+    All,
 }
 
 /// How a command ended, as init saw it, or the spawner if init did not.
@@ -130,6 +164,24 @@ impl Report {
     }
 }
 
+impl SignalRequest {
+    /// Sends the request. It is no error if the command has ended.
+    pub(crate) fn send(self, socket: impl AsFd) {
+        let _ = send(socket, &encode(&self), SendFlags::NOSIGNAL);
+    }
+
+    /// Takes the next request that is there; none if the other end is closed. What is none is skipped.
+    pub(crate) fn receive(socket: impl AsFd) -> Option<Option<Self>> {
+        let mut buffer = [0; MAX_REQUEST_BYTES];
+        match recv(socket, &mut buffer, RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => None,
+            Ok((_, length)) => Some(decode(&buffer[..length])),
+            Err(Errno::INTR | Errno::AGAIN) => Some(None),
+            Err(_) => None,
+        }
+    }
+}
+
 /// The job in a memory file.
 pub(crate) fn read_job(file: &OwnedFd) -> Result<Job, StepError> {
     let mut bytes = Vec::new();
@@ -171,6 +223,7 @@ mod tests {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), not_utf8.clone()],
             environment: vec![("A".into(), "b=c".into()), ("EMPTY".into(), "".into())],
+            has_input: true,
             workdir: not_utf8.clone().into(),
             limits,
             covers: vec![Cover {
@@ -179,6 +232,7 @@ mod tests {
                 inode: u64::MAX,
                 kind: CoverKind::Pin,
             }],
+            network: Some("chat:7".to_owned()),
             own_directories: vec![own.clone()],
         };
         let plan = ProbePlan {

@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{Shutdown, shutdown};
+use rustix::process::Signal;
 
-use crate::messages::{Outcome, Report};
+use crate::messages::{Outcome, Receivers, Report, SignalRequest};
 use crate::settings::Tier;
 use crate::step::SandboxError;
 
-/// A command that was started. Each of the four parts can go to its own thread.
+/// A command that was started. Each of its parts can go to its own thread.
 #[derive(Debug)]
 pub struct Running {
+    /// The writing end of its stdin; none if it has no input.
+    pub stdin: Option<OwnedFd>,
     /// The reading end of its stdout; it ends when no process holds the other end.
     pub stdout: OwnedFd,
     /// The reading end of its stderr.
@@ -32,6 +35,11 @@ impl Lifeline {
     /// Kills the command and all its processes.
     pub fn kill(self) {
         drop(self);
+    }
+
+    /// Has a signal sent to processes of the command. They may handle or ignore it.
+    pub fn signal(&self, signal: Signal, receivers: Receivers) {
+        SignalRequest { signal: signal.as_raw(), receivers }.send(&*self.0);
     }
 }
 

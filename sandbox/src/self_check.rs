@@ -106,9 +106,11 @@ impl Spawner {
             program: "/bin/bash".into(),
             arguments: vec!["-c".into(), "trap '' TERM HUP; setsid sleep 1000 & echo; wait".into()],
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            has_input: false,
             workdir: plan.root.clone(),
             limits: plan.limits,
             covers: Vec::new(),
+            network: None,
             own_directories: plan.own_directories.clone(),
         };
         let attempt = "run bash, and end it with all its processes".to_owned();

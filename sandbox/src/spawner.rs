@@ -162,27 +162,38 @@ impl Spawner {
         let mut prepared = self.prepared();
         while prepared.len() < PREPARED {
             // A command says why there is none.
-            let Ok(control) = self.order() else { return };
+            let Ok(control) = self.order(None) else { return };
             prepared.push_back(control);
         }
     }
 
     /// The process starts in a prepared sandbox, if there is one that is alive.
     pub(crate) fn start_job(&self, job: &Job) -> Result<Running, SandboxError> {
-        let job = memory_file(&encode(job)).map_err(SandboxError::Unreachable)?;
-        while let Some(control) = self.take_prepared() {
+        let file = memory_file(&encode(job)).map_err(SandboxError::Unreachable)?;
+        let network = job.network().map(|name| memory_file(name.as_bytes())).transpose();
+        let network = network.map_err(SandboxError::Unreachable)?;
+        let job = EncodedJob { file, has_input: job.has_input(), network };
+        // Those that wait have a network of their own.
+        while job.network.is_none()
+            && let Some(control) = self.take_prepared()
+        {
             match hand_over(control, &job, self.tier) {
                 Err(SandboxError::NoReport) => {}
                 started => return started,
             }
         }
-        hand_over(self.order()?, &job, self.tier)
+        hand_over(self.order(job.network.as_ref())?, &job, self.tier)
     }
 
-    /// Asks the spawner for a sandbox, and returns the socket to it without waiting.
-    fn order(&self) -> Result<OwnedFd, SandboxError> {
+    /// Asks the spawner for a sandbox, perhaps in a network that others share, and returns the socket to it
+    /// without waiting.
+    fn order(&self, network: Option<&OwnedFd>) -> Result<OwnedFd, SandboxError> {
         let (ours, theirs) = socket_pair().map_err(unreachable)?;
-        fd_passing::send(&self.socket, [theirs.as_fd()]).map_err(unreachable)?;
+        match network {
+            None => fd_passing::send(&self.socket, [theirs.as_fd()]),
+            Some(name) => fd_passing::send(&self.socket, [theirs.as_fd(), name.as_fd()]),
+        }
+        .map_err(unreachable)?;
         Ok(ours)
     }
 
@@ -203,20 +214,28 @@ impl Spawner {
     }
 }
 
+/// A job in a memory file.
+struct EncodedJob {
+    file: OwnedFd,
+    has_input: bool,
+    /// The name of the network that it shares, in a memory file of its own.
+    network: Option<OwnedFd>,
+}
+
 fn unreachable(errno: Errno) -> SandboxError {
     SandboxError::Unreachable(errno.into())
 }
 
 /// Gives a job to the sandbox behind `control`, and waits until the program was executed.
 /// [`SandboxError::NoReport`] says that the sandbox ended before that.
-fn hand_over(control: OwnedFd, job: &OwnedFd, tier: Tier) -> Result<Running, SandboxError> {
+fn hand_over(control: OwnedFd, job: &EncodedJob, tier: Tier) -> Result<Running, SandboxError> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(unreachable);
-    let ((stdout, child_stdout), (stderr, child_stderr), (started, child_started)) =
-        (pipe()?, pipe()?, pipe()?);
-    let passed = [job.as_fd(), child_stdout.as_fd(), child_stderr.as_fd(), child_started.as_fd()];
+    let ((child_stdin, stdin), (stdout, child_stdout)) = (pipe()?, pipe()?);
+    let ((stderr, child_stderr), (started, child_started)) = (pipe()?, pipe()?);
+    let passed = [&job.file, &child_stdin, &child_stdout, &child_stderr, &child_started].map(OwnedFd::as_fd);
     // If it is gone, it may have said why.
     let _ = fd_passing::send(&control, passed);
-    drop((child_stdout, child_stderr, child_started));
+    drop((child_stdin, child_stdout, child_stderr, child_started));
     // What it writes before it ends would only wake this thread twice.
     let mut closed = [PollFd::new(&started, PollFlags::empty())];
     while poll(&mut closed, None) == Err(Errno::INTR) {}
@@ -235,7 +254,8 @@ fn hand_over(control: OwnedFd, job: &OwnedFd, tier: Tier) -> Result<Running, San
     }
     let control = Arc::new(control);
     let lifeline = Lifeline(Arc::clone(&control));
-    Ok(Running { stdout, stderr, lifeline, exit: PendingExit { control, tier } })
+    let stdin = job.has_input.then_some(stdin);
+    Ok(Running { stdin, stdout, stderr, lifeline, exit: PendingExit { control, tier } })
 }
 
 impl Drop for Spawner {

@@ -235,6 +235,12 @@ table! {
         "deadline of a call; for `bash` and `run_script`, unless the call has `timeout_seconds`");
     TOOL_MAX_COMMANDS: Setting<usize> = ("AUTONOUS_TOOL_MAX_COMMANDS", TOOLS, "8", count(1, 1000),
         "most commands at once; a further one waits up to 2 s and is then refused with `OVERLOADED`");
+    TOOL_MAX_PROCESSES: Setting<usize> = ("AUTONOUS_TOOL_MAX_PROCESSES", TOOLS, "8", count(0, 64),
+        "most [background processes](sandbox.md#background-processes) of a session, and 64 of all; 0 allows \
+         none");
+    TOOL_MAX_PROCESS_SECONDS: Setting<Duration> = ("AUTONOUS_TOOL_MAX_PROCESS_SECONDS", TOOLS, "3600",
+        seconds(1, 86_400),
+        "how long a background process may run; then it is killed");
     TOOL_MAX_OUTPUT_LINES: Setting<usize> = ("AUTONOUS_TOOL_MAX_OUTPUT_LINES", TOOLS, "2000",
         count(1, 1_000_000),
         "longer output is truncated");

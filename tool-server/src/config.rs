@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use cage::control_files::ControlFiles;
+use cage::processes::ProcessLimits;
 use files::roots::DeniedPaths;
 use process::Secret;
 use process::exit::BadSetting;
@@ -17,9 +18,10 @@ use settings::table::{
     TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST, TOOL_BASH_NETWORK,
     TOOL_DENY_PATHS, TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL, TOOL_JOURNAL_MAX_BYTES,
     TOOL_LISTEN, TOOL_MAX_COMMANDS, TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB, TOOL_MAX_OUTPUT_BYTES,
-    TOOL_MAX_OUTPUT_LINES, TOOL_MAX_UPLOAD_BYTES, TOOL_MCP_USERS_DECIDE, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR,
-    TOOL_PROTECTED, TOOL_RAW_FILES, TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES,
-    TOOL_TIMEOUT_SECONDS, TOOL_TOKEN, UNDO_MAX_MB, WORKSPACES,
+    TOOL_MAX_OUTPUT_LINES, TOOL_MAX_PROCESS_SECONDS, TOOL_MAX_PROCESSES, TOOL_MAX_UPLOAD_BYTES,
+    TOOL_MCP_USERS_DECIDE, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED, TOOL_RAW_FILES,
+    TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS, TOOL_TOKEN,
+    UNDO_MAX_MB, WORKSPACES,
 };
 use settings::{Optional, Program, Row, SettingError, Source};
 use toolkit::Bounds;
@@ -69,6 +71,8 @@ pub struct CommandSettings {
     pub(crate) min_free_bytes: u64,
     /// The memory of a whole command; in bytes.
     pub(crate) max_memory_bytes: u64,
+    /// How many may run in the background, and for how long.
+    pub(crate) processes: ProcessLimits,
     /// PATH, for commands and for the self-check.
     pub(crate) search_path: String,
     /// LANG, for commands.
@@ -244,6 +248,10 @@ impl CommandSettings {
             denied_words: TOOL_BASH_DENYLIST.read(source)?,
             max_memory_bytes: TOOL_MAX_MEMORY_MB.read(source)?,
             min_free_bytes: TOOL_MIN_FREE_MB.read(source)?,
+            processes: ProcessLimits {
+                of_session: TOOL_MAX_PROCESSES.read(source)?,
+                time: TOOL_MAX_PROCESS_SECONDS.read(source)?,
+            },
             search_path: source.text("PATH").unwrap_or_default().to_owned(),
             language: source.text("LANG").map(str::to_owned),
         })

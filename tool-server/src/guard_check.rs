@@ -128,7 +128,7 @@ impl Trial {
     fn run(&self, line: &str) -> Result<String, String> {
         let said = |error: protocol::ToolError| error.message;
         let request = CommandRequest {
-            program: &self.commands.program("bash").map_err(said)?,
+            program: self.commands.program("bash").map_err(said)?,
             arguments: vec!["-c".into(), line.into()],
             workdir: self.root.clone(),
             timeout: TIMEOUT,

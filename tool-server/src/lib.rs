@@ -14,6 +14,7 @@ mod entry_type;
 pub mod guard_check;
 pub mod http;
 pub mod journal;
+mod late_records;
 mod media;
 mod outgoing;
 mod private_key_lines;

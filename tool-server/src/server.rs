@@ -14,8 +14,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use cage::command::{self, CommandQuota, Commands, Environment, GuardedSpawner};
-use cage::control_files::{ControlGuard, Recovered};
+use cage::command::{CommandQuota, Commands, Environment, GuardedSpawner};
+use cage::control_files::ControlGuard;
+use cage::processes::Processes;
 use command_policy::{Policy, PolicySettings};
 use fetcher::Fetcher;
 use files::change::{Changer, Durability};
@@ -25,8 +26,6 @@ use http_port::Access;
 use listenfd::ListenFd;
 use process::confinement::{Powers, confine};
 use process::sign_of_life::Loss;
-use protocol::ErrorCode;
-use protocol::journal::{CallEnded, CallFailure};
 use redaction::Redactor;
 use rustix::net::{AddressFamily, SocketType};
 use sandbox::{Capabilities, Network, Spawner};
@@ -36,7 +35,7 @@ use settings::quotas::Limits;
 use settings::table::TOOL_DISABLED;
 use tokio::sync::oneshot;
 use toolkit::approvals::Approvals;
-use toolkit::runner::{CallIds, WorkingDirectory};
+use toolkit::runner::WorkingDirectory;
 use toolkit::{Recorder, Registry, Runner, RunnerSettings, WORKER_FUNCTIONS};
 
 use crate::call_rules;
@@ -44,6 +43,7 @@ use crate::config::{CommandSettings, Config, Listen};
 use crate::entry::{Entry, url};
 use crate::http::{AppState, Catalogues, api_document};
 use crate::journal::Journal;
+use crate::late_records::{recorded, recorded_end};
 use crate::search::SearchLimits;
 use crate::self_check;
 use crate::service_report::ServiceReport;
@@ -88,7 +88,7 @@ pub struct Server {
     vitals: Arc<Vitals>,
     journal: Arc<Journal>,
     output: Arc<OutputStore>,
-    changer: Arc<Changer>,
+    context: ToolContext,
     spawner: Option<Arc<Spawner>>,
     fetcher: Option<Arc<Fetcher>>,
     division: Division,
@@ -119,7 +119,7 @@ impl Server {
         let Stores { journal, output } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
         let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), url);
-        let (changer, commands) = (Arc::clone(&context.changer), Arc::clone(&context.commands));
+        let commands = Arc::clone(&context.commands);
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
         let handler = handler(&runner, approvals.as_ref().filter(|_| listen.asks_clients));
@@ -142,7 +142,7 @@ impl Server {
             }
         };
         let (spawner, division) = (spawner.ok(), config.files.division);
-        Ok(Self { entry, runner, approvals, vitals, journal, output, changer, spawner, fetcher, division })
+        Ok(Self { entry, runner, approvals, vitals, journal, output, context, spawner, fetcher, division })
     }
 
     /// Serves until `end` resolves, then waits for running calls as long as it says.
@@ -158,7 +158,7 @@ impl Server {
         let (approvals, port) = (self.approvals, self.entry.port());
         let closing = (approvals.clone(), port.map(|app| Arc::clone(&app.mcp)));
         let expiry = tokio::spawn(expire_approvals(approvals));
-        let sweep = tokio::spawn(sweep_hourly(self.runner, self.output, self.changer));
+        let sweep = tokio::spawn(sweep_hourly(self.runner, self.output, self.context.changer));
         let (lose, lost) = oneshot::channel();
         let stop = async move {
             let loss = tokio::select! {
@@ -173,6 +173,8 @@ impl Server {
             close(closing, LAST_CALLS)
         };
         self.entry.serve(stop).await?;
+        let commands = self.context.commands;
+        tokio::task::spawn_blocking(move || commands.processes().end_all()).await?;
         self.journal.sync()?;
         lost.await.map_or(Ok(()), |loss| anyhow::bail!("{loss}"))
     }
@@ -332,7 +334,9 @@ fn commands(
         settings.min_free_bytes,
         settings.max_memory_bytes,
     );
-    Ok(commands.with_quota(CommandQuota::open(&limits, files.journal_dir())?))
+    let processes = Processes::new(settings.processes, recorded_end(Arc::clone(&stores.journal)));
+    let quota = CommandQuota::open(&limits, files.journal_dir())?;
+    Ok(commands.with_quota(quota).with_processes(processes))
 }
 
 /// The environment of commands, whose PATH has only what they can see.
@@ -384,34 +388,6 @@ fn openapi(runner: &Runner) -> anyhow::Result<Bytes> {
 /// Checks what the commands of a killed server left, on a thread of its own; the first command waits for it.
 fn recover(commands: Arc<Commands>) -> io::Result<()> {
     thread::Builder::new().name("recover".to_owned()).spawn(move || commands.recover()).map(drop)
-}
-
-/// Records what the command of a killed server left behind, as the end of its call.
-fn recorded(journal: Arc<Journal>) -> Recovered {
-    Box::new(move |call, left| {
-        let error = "The server was killed while the command ran. What it left for other programs to execute \
-                     was looked for at the next start.";
-        let failure = CallFailure {
-            error: error.to_owned(),
-            error_class: ErrorCode::Interrupted.class(),
-            error_code: ErrorCode::Interrupted.as_str().to_owned(),
-            redacted: false,
-        };
-        let ids = CallIds {
-            call: call.call_id.clone(),
-            parent: None,
-            task: None,
-            session: call.session_id.clone(),
-        };
-        let ended = CallEnded {
-            tool_name: call.tool.clone(),
-            exit_code: 1,
-            failure: Some(failure),
-            created_control_files: command::listed(left),
-            ..CallEnded::default()
-        };
-        journal.ended(&ids, ended);
-    })
 }
 
 /// An unknown name in AUTONOUS_TOOL_DISABLED would disable nothing.

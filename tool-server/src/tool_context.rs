@@ -154,6 +154,16 @@ impl ToolContext {
         Ok(contents)
     }
 
+    /// Whether commands can run in the background.
+    pub(crate) fn has_processes(&self) -> bool {
+        self.commands.can_run() && self.commands.processes().are_allowed()
+    }
+
+    /// How long a background process may run whose call names this many seconds, or none.
+    pub(crate) fn process_timeout(&self, seconds: Option<u64>) -> Duration {
+        seconds.map_or(Duration::MAX, Duration::from_secs)
+    }
+
     /// The time limit of a command whose call names this many seconds, or none.
     pub(crate) fn command_timeout(&self, seconds: Option<u64>) -> Duration {
         seconds.map_or(self.command_timeout, Duration::from_secs)

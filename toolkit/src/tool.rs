@@ -133,6 +133,8 @@ pub enum Slot {
     Command,
     /// Transfers, which wait for their client's connection.
     Transfer,
+    /// Tools that wait for background processes.
+    Process,
     /// Tools that wait for other machines.
     Web,
 }

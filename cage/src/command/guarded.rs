@@ -121,15 +121,13 @@ impl GuardedSpawner {
         &self,
         call: &Call,
         roots: &Roots,
-        (tool, leaving): (&str, Leaving),
+        (call_to_guard, leaving): (GuardedCall, Leaving),
         command: &mut CommandSpec,
     ) -> Result<(Running, GuardedCommand<'_>), StartError> {
         let is_wanted = || call.check().is_ok();
-        let call =
-            GuardedCall { call_id: call.id.clone(), session_id: call.session.clone(), tool: tool.to_owned() };
-        self.guard.admit(&call, leaving, is_wanted).map_err(StartError::Guard)?;
-        let mut guarded =
-            GuardedCommand { spawner: self, call, leaving, before: None, since: SystemTime::now() };
+        self.guard.admit(&call_to_guard, leaving, is_wanted).map_err(StartError::Guard)?;
+        let (call, since) = (call_to_guard, SystemTime::now());
+        let mut guarded = GuardedCommand { spawner: self, call, leaving, before: None, since };
         let started = self.start_guarded(roots, &mut guarded, command);
         self.note(started.as_ref().err());
         started.map(|running| (running, guarded))
@@ -223,6 +221,16 @@ impl GuardedCommand<'_> {
         };
         left.extend(self.floods(&snapshot));
         Ok((left, opened))
+    }
+
+    /// What it has left so far, if no other command will end soon and have it found; or why that is not
+    /// known.
+    pub(super) fn left_so_far(&self) -> Result<Vec<LeftBehind>, String> {
+        if !self.spawner.guard.is_left_alone() {
+            return Ok(Vec::new());
+        }
+        let (snapshot, _) = self.spawner.look().map_err(|error| error_chain(&error))?;
+        Ok(self.spawner.guard.meanwhile(&self.call, found(&snapshot)))
     }
 
     /// The hidden entries that are all that the command left of a directory: it could not remove that.
@@ -354,6 +362,7 @@ impl StartError {
                 let hint = "Try again when the other command has ended.";
                 ToolError::new(ErrorCode::Overloaded, message).with_hint(hint).with_retry_after(10)
             }
+            Self::Guard(error @ GuardError::Processes) => beside_processes(&error),
             Self::Guard(error @ GuardError::Unseen(_)) => {
                 let hint = "Make the directory readable (`chmod u+rwx`), or move it out of the roots.";
                 let message = format!("The command was not run: {error}.");
@@ -410,6 +419,11 @@ impl StartError {
             Self::Watch(_) | Self::Guard(_) | Self::Sandbox(_) => None,
         }
     }
+}
+
+fn beside_processes(error: &GuardError) -> ToolError {
+    let hint = "End them with process_kill (process_list has yours), or wait until they have ended.";
+    ToolError::new(ErrorCode::Conflict, format!("The command was not run: {error}.")).with_hint(hint)
 }
 
 /// What commands must not see is not known, so nothing runs.

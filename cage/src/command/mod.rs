@@ -4,25 +4,27 @@
 //! kills it when time or disk space runs out or the caller is gone. Where commands cannot be sandboxed, every
 //! call says why.
 
+mod background;
 mod capture;
 mod covers;
 mod environment;
 mod excerpt;
 mod grouped;
 mod guarded;
+mod pipes;
 mod quota;
 mod report;
 mod room;
 mod sanitize;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use files::change::io_error;
 use files::output_store::OutputStore;
 use files::roots::Workspaces;
-use protocol::journal::CreatedControlFile;
+use protocol::journal::{CreatedControlFile, ProcessState};
 use protocol::{ErrorCode, ToolError};
 use sandbox::{CommandSpec, Exit, Lifeline, Limits, PendingExit, Running, SandboxError, Tier};
 use schemars::JsonSchema;
@@ -30,9 +32,12 @@ use serde::Serialize;
 use toolkit::output::Full;
 use toolkit::{Call, Failure, Outcome, Success};
 
-use crate::control_files::Leaving;
+use crate::control_files::{GuardedCall, Leaving};
 use crate::obstacle::Obstacle;
+use crate::processes::Processes;
 use capture::Capture;
+use guarded::GuardedCommand;
+use pipes::Pipes;
 use report::ControlFileReport;
 use room::{Bound, Level, Room};
 
@@ -40,6 +45,7 @@ pub use environment::{Environment, find_program, git_settings};
 pub use guarded::GuardedSpawner;
 pub use quota::CommandQuota;
 pub use report::listed;
+pub use sanitize::{Changes, sanitize};
 
 /// How long output is still read after the main process exits, when another process holds the pipes.
 const LINGER: Duration = Duration::from_millis(100);
@@ -66,13 +72,14 @@ pub struct Commands {
     room: Room,
     max_memory_bytes: u64,
     quota: CommandQuota,
+    processes: Processes,
 }
 
 /// A command to run.
 #[derive(Debug)]
-pub struct CommandRequest<'a> {
+pub struct CommandRequest {
     /// The program, absolute.
-    pub program: &'a Path,
+    pub program: PathBuf,
     /// What follows the program's name.
     pub arguments: Vec<std::ffi::OsString>,
     /// The working directory, absolute, beneath a root.
@@ -103,6 +110,12 @@ pub struct CommandData {
     pub(crate) sandbox_tier: String,
     /// What it left for other programs to execute, at most 64 of it.
     pub(crate) created_control_files: Vec<CreatedControlFile>,
+    /// The ID of the background process that it is now; absent if it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) process_id: Option<String>,
+    /// The state of that process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<ProcessState>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,12 +137,23 @@ impl Commands {
     ) -> Self {
         let room = Room::new(Arc::clone(workspaces.whole()), min_free_bytes);
         let quota = CommandQuota::default();
-        Self { spawner, workspaces, environment, output, room, max_memory_bytes, quota }
+        let processes = Processes::none();
+        Self { spawner, workspaces, environment, output, room, max_memory_bytes, quota, processes }
     }
 
     /// The same within limits of the day.
     pub fn with_quota(self, quota: CommandQuota) -> Self {
         Self { quota, ..self }
+    }
+
+    /// The same with background processes.
+    pub fn with_processes(self, processes: Processes) -> Self {
+        Self { processes, ..self }
+    }
+
+    /// Those that run in the background.
+    pub fn processes(&self) -> &Processes {
+        &self.processes
     }
 
     /// Whether commands can be sandboxed here.
@@ -171,31 +195,15 @@ impl Commands {
     }
 
     /// Runs a command to its end, its deadline or the end of its call.
-    pub fn run(&self, call: &Call, request: CommandRequest<'_>) -> Outcome<CommandData> {
-        let spawner = self.spawner.as_ref().map_err(|reason| {
-            ToolError::new(ErrorCode::ToolNotAllowed, format!("Commands cannot be sandboxed here: {reason}"))
-                .with_hint("GET /capabilities says what is missing and how to fix it; the file tools work.")
-        })?;
-        let roots = self.workspaces.of(&call.session)?;
+    pub fn run(&self, call: &Call, request: CommandRequest) -> Outcome<CommandData> {
+        self.spawner()?;
         let reserved = self.quota.reserve(&call.session, request.timeout)?;
         let request = CommandRequest { timeout: reserved.time, ..request };
-        let bound = self.room.bound();
-        let since = Instant::now();
-        let mut command = CommandSpec {
-            program: request.program.to_owned(),
-            arguments: request.arguments,
-            environment: self.environment.variables(roots.first()),
-            workdir: request.workdir,
-            limits: self.limits(request.timeout, &bound),
-            covers: Vec::new(),
-            own_directories: roots.own_directories().map_err(|error| io_error(".", "open", &error))?,
-        };
-        let (running, guarded) = spawner
-            .start(call, &roots, (request.tool, request.leaving), &mut command)
-            .map_err(|error| error.into_tool_error(call))?;
+        let timeout = request.timeout;
+        let Begun { running, guarded, bound, since } = self.begin(call, request, None)?;
         let mut command = RunningCommand {
             call,
-            until: since + request.timeout,
+            until: since + timeout,
             capture: self.capture(call),
             poll_interval: TIGHT_POLL_INTERVAL,
             stopped: None,
@@ -203,7 +211,55 @@ impl Commands {
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
         let control_files = ControlFileReport::of(guarded);
-        command.into_outcome(exit, control_files, since.elapsed(), request.timeout)
+        command.into_outcome(exit, control_files, since.elapsed(), timeout)
+    }
+
+    fn spawner(&self) -> Result<&GuardedSpawner, ToolError> {
+        self.spawner.as_ref().map_err(|reason| {
+            ToolError::new(ErrorCode::ToolNotAllowed, format!("Commands cannot be sandboxed here: {reason}"))
+                .with_hint("GET /capabilities says what is missing and how to fix it; the file tools work.")
+        })
+    }
+
+    /// Starts a command within everything that bounds it; that of a background process has a pipe as its
+    /// stdin.
+    fn begin(
+        &self,
+        call: &Call,
+        request: CommandRequest,
+        process: Option<&str>,
+    ) -> Result<Begun<'_>, ToolError> {
+        let roots = self.workspaces.of(&call.session)?;
+        let bound = self.room.bound();
+        let since = Instant::now();
+        let mut command = CommandSpec {
+            program: request.program,
+            arguments: request.arguments,
+            environment: self.environment.variables(roots.first()),
+            has_input: process.is_some(),
+            workdir: request.workdir,
+            limits: self.limits(request.timeout, &bound),
+            covers: Vec::new(),
+            network: self.network_of(call, process),
+            own_directories: roots.own_directories().map_err(|error| io_error(".", "open", &error))?,
+        };
+        let guarded = GuardedCall {
+            call_id: call.id.clone(),
+            session_id: call.session.clone(),
+            tool: request.tool.to_owned(),
+            process: process.map(str::to_owned),
+        };
+        let (running, guarded) = self
+            .spawner()?
+            .start(call, &roots, (guarded, request.leaving), &mut command)
+            .map_err(|error| error.into_tool_error(call))?;
+        Ok(Begun { running, guarded, bound, since })
+    }
+
+    /// The background processes of a session and the commands that run beside them reach each other.
+    fn network_of(&self, call: &Call, process: Option<&str>) -> Option<String> {
+        let shares = process.is_some() || self.processes.has_running(&call.session);
+        shares.then(|| call.session.as_str().to_owned())
     }
 
     /// The limits of a command; one that is to free room may write to no file.
@@ -219,17 +275,14 @@ impl Commands {
 
     /// Reads a command's output until it exits, and kills it when it must.
     fn follow(&self, command: &mut RunningCommand<'_>, running: Running) -> Result<Exit, SandboxError> {
-        let Running { stdout, stderr, lifeline, exit } = running;
-        command.capture.attach(stdout, stderr);
+        let Running { stdin: _, stdout, stderr, lifeline, exit } = running;
+        let mut pipes = Pipes::of(stdout, stderr);
         let mut lifeline = Some(lifeline);
         let mut give_up = None;
         let mut ended = false;
         loop {
-            let open = command.capture.read(if lifeline.is_some() {
-                command.poll_interval()
-            } else {
-                STOPPING_POLL_INTERVAL
-            });
+            let wait = if lifeline.is_some() { command.poll_interval() } else { STOPPING_POLL_INTERVAL };
+            let open = pipes.read(wait, |stream, block| command.capture.add(stream, block));
             if !ended {
                 ended = if open {
                     exit.is_there_within(Duration::ZERO)
@@ -290,6 +343,15 @@ impl Commands {
     }
 }
 
+/// A command that was started.
+struct Begun<'a> {
+    running: Running,
+    guarded: GuardedCommand<'a>,
+    /// What it must leave of the disk.
+    bound: Bound,
+    since: Instant,
+}
+
 struct RunningCommand<'a> {
     call: &'a Call,
     until: Instant,
@@ -342,8 +404,12 @@ impl RunningCommand<'_> {
 }
 
 fn exit_code(exit: &Exit, stopped: Option<StopReason>) -> i32 {
-    match (stopped, exit.code, exit.signal) {
-        (Some(StopReason::Deadline), ..) => 124,
+    exit_code_of(exit, stopped == Some(StopReason::Deadline))
+}
+
+fn exit_code_of(exit: &Exit, timed_out: bool) -> i32 {
+    match (timed_out, exit.code, exit.signal) {
+        (true, ..) => 124,
         (_, Some(code), _) => code,
         (_, None, Some(signal)) => 128 + signal,
         (_, None, None) => 1,
@@ -404,11 +470,17 @@ fn data_of(
         duration_ms: ms(duration),
         cpu_ms: ms(exit.cpu_time),
         peak_memory_bytes: exit.peak_memory_bytes,
-        sandbox_tier: match exit.tier {
-            Tier::A => "A".to_owned(),
-            Tier::B => "B".to_owned(),
-        },
+        sandbox_tier: name_of(exit.tier).to_owned(),
         created_control_files,
+        process_id: None,
+        state: None,
+    }
+}
+
+const fn name_of(tier: Tier) -> &'static str {
+    match tier {
+        Tier::A => "A",
+        Tier::B => "B",
     }
 }
 

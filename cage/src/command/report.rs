@@ -29,7 +29,7 @@ impl ControlFileReport {
             Ok((left, opened)) => {
                 let notices = match leaving {
                     Leaving::Kept => kept(&left),
-                    Leaving::TakenBack => notices(&left, &quarantine),
+                    Leaving::TakenBack => notices_of(&left, &quarantine),
                 };
                 let notices = notices.into_iter().chain(reopened(&opened)).chain(stranded).collect();
                 Self { notices, files: listed(&left) }
@@ -85,7 +85,8 @@ fn unlisted(left: &[LeftBehind]) -> Option<String> {
     (left.len() > MAX_LISTED).then(|| format!("{} more are not listed.", left.len() - MAX_LISTED))
 }
 
-fn notices(left: &[LeftBehind], quarantine: &Path) -> Vec<String> {
+/// What was taken back, and what could not be.
+pub(super) fn notices_of(left: &[LeftBehind], quarantine: &Path) -> Vec<String> {
     let (taken, stuck): (Vec<_>, Vec<_>) = left.iter().partition(|left| left.taken_back);
     let mut notices = Vec::new();
     if !taken.is_empty() {

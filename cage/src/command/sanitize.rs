@@ -10,14 +10,15 @@ use protocol::visible;
 
 /// What the text shows otherwise than the output had it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Changes {
+pub struct Changes {
     has_lost_colours: bool,
     is_escaped: bool,
     is_overwritten: bool,
 }
 
 impl Changes {
-    pub(super) fn notices(self) -> Vec<String> {
+    /// The same in words.
+    pub fn notices(self) -> Vec<String> {
         let lost = "Colours were removed.";
         let overwritten = "Text that carriage returns overwrote is not shown: only the last state of a line \
                            is. Append `| tr '\\r' '\\n'` to the command to see all of it.";
@@ -31,7 +32,7 @@ impl Changes {
 }
 
 /// The text of an output.
-pub(super) fn sanitize(output: &[u8], changes: &mut Changes) -> String {
+pub fn sanitize(output: &[u8], changes: &mut Changes) -> String {
     let text = String::from_utf8_lossy(output);
     let mut clean = if text.contains(['\x1b', '\r']) { drawn(&text, changes) } else { text.into_owned() };
     changes.is_escaped |= visible::escape(&mut clean);

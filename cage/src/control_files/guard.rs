@@ -17,8 +17,10 @@ use files::roots::Workspaces;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::flood::{self, Flood};
+use super::guard_error::GuardError;
 use super::hazard::{Hazard, What};
 use super::inspect::{Allowed, Before, Found, FoundKind, Inspection, Inspector, Place};
+use super::kept::{Keep, Kept, Leaving};
 use super::quarantine::Quarantine;
 use super::records::Records;
 use super::running::GuardedCall;
@@ -31,60 +33,10 @@ const MAX_PASSES: usize = 4;
 /// How often a command that waits for others looks whether it is still wanted.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
-/// Why no command may run.
-#[derive(Debug, thiserror::Error)]
-pub enum GuardError {
-    /// The state before the command cannot be read.
-    #[error("what was there before the command cannot be noted")]
-    Note(#[source] io::Error),
-    /// What an earlier command left is still there.
-    #[error("an earlier command left control files that cannot be taken back: {0}")]
-    Stuck(String),
-    /// The notes of commands that a kill interrupted cannot be read.
-    #[error("the server was killed while commands ran, and what was there before them is not known")]
-    Unknown(#[source] io::Error),
-    /// What the command left cannot be seen.
-    #[error(
-        "the server's user may enter but not look into {0}, so what a command leaves there cannot be checked"
-    )]
-    Unseen(String),
-    /// A command that must run alone did not end in time.
-    #[error("another command ran for too long that may not run beside it")]
-    Busy,
-}
-
-/// What becomes of the control files that a command leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leaving {
-    /// They are taken back.
-    TakenBack,
-    /// They stay: a person or a rule has allowed it.
-    Kept,
-}
-
 impl std::fmt::Debug for ControlGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ControlGuard")
     }
-}
-
-/// Something that was there before, for the sandbox to keep as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    /// Absolute.
-    pub(crate) path: PathBuf,
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
-    pub(crate) how: Keep,
-}
-
-/// What happens to the control files that a command leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// It cannot be renamed.
-    Name,
-    /// It cannot be changed.
-    Content,
 }
 
 /// Called with what the command of a killed server left, and its call.
@@ -163,7 +115,7 @@ impl ControlGuard {
                 );
             }
             state.unchecked.remove(&call);
-            if !left.is_empty() {
+            if !left.is_empty() || call.process.is_some() {
                 (self.recovered)(&call, &left);
             }
         }
@@ -221,6 +173,10 @@ impl ControlGuard {
     ) -> Result<(), GuardError> {
         let mut state = self.state();
         loop {
+            if leaving == Leaving::Kept && state.admitted.iter().any(|other| other.process.is_some()) {
+                self.give_up(&mut state, call);
+                return Err(GuardError::Processes);
+            }
             let is_free = state.alone.as_ref().is_none_or(|alone| alone == call);
             if is_free && leaving == Leaving::Kept {
                 state.alone = Some(call.clone());
@@ -230,14 +186,19 @@ impl ControlGuard {
                 return Ok(());
             }
             if !is_wanted() {
-                if state.alone.as_ref() == Some(call) {
-                    state.alone = None;
-                    self.ended.notify_all();
-                }
+                self.give_up(&mut state, call);
                 return Err(GuardError::Busy);
             }
             let waited = self.ended.wait_timeout(state, LOOK_UP);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// A command that was to run alone will not run.
+    fn give_up(&self, state: &mut State, call: &GuardedCall) {
+        if state.alone.as_ref() == Some(call) {
+            state.alone = None;
+            self.ended.notify_all();
         }
     }
 
@@ -284,9 +245,26 @@ impl ControlGuard {
         found: impl Iterator<Item = Found<'f>> + Clone,
     ) -> Vec<LeftBehind> {
         let mut state = self.state();
-        let left = self.check(&mut state, call, found);
+        let left = self.take_new(&mut state, call, found);
         state.running.remove(call);
+        self.end_record(&state, call);
         left
+    }
+
+    /// Whether no command runs but background processes: all others end soon, and have what is left looked
+    /// for.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.state().running.iter().all(|call| call.process.is_some())
+    }
+
+    /// The same as [`Self::after`] for a background process that still runs.
+    pub(crate) fn meanwhile<'f>(
+        &self,
+        call: &GuardedCall,
+        found: impl Iterator<Item = Found<'f>> + Clone,
+    ) -> Vec<LeftBehind> {
+        let mut state = self.state();
+        if state.running.contains(call) { self.take_new(&mut state, call, found) } else { Vec::new() }
     }
 
     /// Takes back what a command left too much of, by root and path.
@@ -354,7 +332,27 @@ impl ControlGuard {
         self.quarantine.of_call(&self.output_name(call))
     }
 
+    /// Takes back what a command left that was not checked when it ended.
     fn check<'f>(
+        &self,
+        state: &mut State,
+        call: &GuardedCall,
+        found: impl Iterator<Item = Found<'f>> + Clone,
+    ) -> Vec<LeftBehind> {
+        let left = self.take_new(state, call, found);
+        self.end_record(state, call);
+        left
+    }
+
+    /// The record of a command stays as long as something of it does.
+    fn end_record(&self, state: &State, call: &GuardedCall) {
+        if state.stuck.values().all(|other| other != call) && !state.running.contains(call) {
+            self.records.end(call);
+        }
+    }
+
+    /// Takes back what came since the first of the running commands started.
+    fn take_new<'f>(
         &self,
         state: &mut State,
         call: &GuardedCall,
@@ -387,10 +385,6 @@ impl ControlGuard {
             && let Err(error) = self.quarantine.sweep(SystemTime::now())
         {
             tracing::error!(%error, "could not delete what has been in the quarantine for too long");
-        }
-        // The record of a command stays as long as something of it does.
-        if state.stuck.values().all(|other| other != call) {
-            self.records.end(call);
         }
         left
     }

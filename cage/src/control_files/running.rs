@@ -24,6 +24,9 @@ pub struct GuardedCall {
     pub session_id: SessionId,
     /// The tool that it calls.
     pub tool: String,
+    /// The ID of the background process that it started.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub process: Option<String>,
 }
 
 /// Two IDs of 128 characters, even if all of them are escaped, fit in; and a page has whole slots.
@@ -97,6 +100,7 @@ fn read_slot(slot: &[u8]) -> Option<GuardedCall> {
         call_id: EventId::new(),
         session_id: SessionId::default_session(),
         tool: String::new(),
+        process: None,
     };
     Some(serde_json::from_slice(&slot[..=end]).unwrap_or_else(|_| unnamed()))
 }
@@ -107,7 +111,8 @@ mod tests {
 
     fn call(session: &str) -> GuardedCall {
         let session_id = session.parse().unwrap();
-        GuardedCall { call_id: EventId::new(), session_id, tool: "bash".to_owned() }
+        let process = Some("p-0123abcd".to_owned());
+        GuardedCall { call_id: EventId::new(), session_id, tool: "bash".to_owned(), process }
     }
 
     #[test]

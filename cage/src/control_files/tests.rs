@@ -34,7 +34,8 @@ fn guard_of(root: &Path, output: &Path) -> (ControlGuard, Recoveries) {
 }
 
 fn call() -> GuardedCall {
-    GuardedCall { call_id: EventId::new(), session_id: SessionId::default_session(), tool: "bash".to_owned() }
+    let session_id = SessionId::default_session();
+    GuardedCall { call_id: EventId::new(), session_id, tool: "bash".to_owned(), process: None }
 }
 
 impl Fixture {

@@ -112,6 +112,7 @@ event_types! {
     ToolCallFailed = "tool_call.failed",
     ToolCallReplayed = "tool_call.replayed",
     ToolCallInterrupted = "tool_call.interrupted",
+    SessionProcessEnded = "background_process.ended",
     ApprovalRequested = "approval.requested",
     ApprovalGranted = "approval.granted",
     ApprovalDenied = "approval.denied",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::SessionId;
-use crate::call_record::{CallEnded, CallReplayed, CallStarted};
+use crate::call_record::{BackgroundProcessEnded, CallEnded, CallReplayed, CallStarted};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallStarted {
@@ -30,6 +30,14 @@ pub struct ToolCallFailed {
 pub struct ToolCallReplayed {
     #[serde(flatten)]
     pub call: CallReplayed,
+    pub session_id: SessionId,
+}
+
+/// A background process of a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionProcessEnded {
+    #[serde(flatten)]
+    pub process: BackgroundProcessEnded,
     pub session_id: SessionId,
 }
 

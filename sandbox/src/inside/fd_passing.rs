@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What a prepared sandbox gets for its command. A memory file has the job; the last one tells the server
 /// whether the program was executed.
-pub(crate) const HAND_OVER: usize = 4;
+pub(crate) const HAND_OVER: usize = 5;
 
 pub(crate) fn send<const COUNT: usize>(
     socket: impl AsFd,

@@ -5,7 +5,7 @@
 //! domain around the command's: it may signal every descendant of the command, wherever that moved, and
 //! nothing else, while nothing in there may signal it.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use process::descriptors;
@@ -25,7 +25,7 @@ use super::networks::{self, NetworkWatch};
 use super::own_directories::{self, HiddenRoot};
 use super::private_home::PrivateHome;
 use super::{command_mounts, covers, landlock_rules, launch, limits, namespaces};
-use crate::messages::{Outcome, Report, read_job, socket_pair};
+use crate::messages::{Outcome, Receivers, Report, SignalRequest, read_job, socket_pair};
 use crate::settings::Tier;
 use crate::step::{During as _, Failure, Step, StepError};
 use crate::syscalls::{self, ForkResult};
@@ -150,7 +150,8 @@ fn start<'a>(
     // Only the command's own processes may hold its output open: the server reads it to its end.
     drop((descriptors, socket, hidden_roots));
     let memory = MemoryWatch::new(context, job.limits().memory_bytes);
-    Ok(Some(RunningCommand { pid, child_signals, memory, network }))
+    let control = Some(context.control);
+    Ok(Some(RunningCommand { pid, child_signals, memory, network, control }))
 }
 
 /// Waits until there is a job for the command, which is confined; false if there will be none.
@@ -180,6 +181,8 @@ struct RunningCommand<'a> {
     child_signals: OwnedFd,
     memory: MemoryWatch<'a>,
     network: Option<NetworkWatch>,
+    /// Where the server asks for signals; none once it has closed the lifeline.
+    control: Option<BorrowedFd<'a>>,
 }
 
 /// Whether a process of the command may be left.
@@ -227,21 +230,44 @@ impl RunningCommand<'_> {
         (Outcome { status, killed: ended.is_none(), memory_exceeded, ..Outcome::default() }, left_behind)
     }
 
-    /// Waits until a child ends, makes a socket, has too much memory, or the spawner closes the leash; true
-    /// if it closed.
+    /// Waits until a child ends, makes a socket, has too much memory, the server asks for a signal, or the
+    /// spawner closes the leash; true if it closed.
     fn wait(&mut self, leash: &OwnedFd, timeout: Duration) -> bool {
         let questions = self.network.as_ref().and_then(NetworkWatch::questions);
         let watched = [Some(&self.child_signals), Some(leash), questions, self.memory.reached()];
-        let mut watched: Vec<_> =
-            watched.into_iter().flatten().map(|watched| PollFd::new(watched, PollFlags::IN)).collect();
+        let watched = watched.into_iter().flatten().map(|watched| PollFd::new(watched, PollFlags::IN));
+        let control = self.control.map(|control| PollFd::from_borrowed_fd(control, PollFlags::IN));
+        let mut watched: Vec<_> = watched.chain(control).collect();
         let _ = poll(&mut watched, Timespec::try_from(timeout).ok().as_ref());
         let asked = questions.and_then(|_| watched.get(2)).map_or(PollFlags::empty(), PollFd::revents);
         let pulled = !watched[1].revents().is_empty();
+        let is_requested = self.control.is_some() && watched.last().is_some_and(|c| !c.revents().is_empty());
         let _ = rustix::io::read(&self.child_signals, &mut [0_u8; 1024]);
         if let Some(network) = &mut self.network {
             network.take(asked);
         }
+        if is_requested {
+            self.take_request();
+        }
         pulled
+    }
+
+    /// Sends the signal that the server asks for.
+    fn take_request(&mut self) {
+        let Some(control) = self.control else { return };
+        match SignalRequest::receive(control) {
+            None => self.control = None,
+            Some(None) => {}
+            Some(Some(SignalRequest { signal, receivers })) => {
+                let receivers = match receivers {
+                    // The command began a session, and so a group, of its own.
+                    Receivers::Group => -self.pid,
+                    Receivers::All => -1,
+                };
+                // There may be none by now.
+                let _ = syscalls::kill(receivers, signal);
+            }
+        }
     }
 }
 

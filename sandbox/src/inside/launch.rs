@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use process::descriptors;
 use process::seccomp;
 use rustix::process::{chdir, setsid};
-use rustix::stdio::{dup2_stderr, dup2_stdout};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::set_name;
 
 use super::connector::Connector;
@@ -36,10 +36,10 @@ pub(super) fn run(context: &CommandContext<'_>, socket: &OwnedFd) -> ! {
     if let Some(questions) = questions {
         let _ = fd_passing::send(socket, [questions.as_fd()]);
     }
-    let Ok(Some([job, stdout, stderr, started])) = fd_passing::receive::<HAND_OVER>(socket) else {
+    let Ok(Some([job, stdin, stdout, stderr, started])) = fd_passing::receive::<HAND_OVER>(socket) else {
         syscalls::exit(127)
     };
-    let Err(error) = become_command(context, &job, [stdout, stderr], &started);
+    let Err(error) = become_command(context, &job, [stdin, stdout, stderr], &started);
     let _ = rustix::io::write(&started, &encode(&Report::Failed(error.into())));
     syscalls::exit(127)
 }
@@ -84,10 +84,13 @@ fn confine(context: &CommandContext<'_>, connector: Option<Connector>) -> Result
 fn become_command(
     context: &CommandContext<'_>,
     job: &OwnedFd,
-    [stdout, stderr]: [OwnedFd; 2],
+    [stdin, stdout, stderr]: [OwnedFd; 3],
     started: &OwnedFd,
 ) -> Result<Infallible, StepError> {
     let job = read_job(job)?;
+    if job.has_input() {
+        dup2_stdin(&stdin).during(Step::Stdio)?;
+    }
     dup2_stdout(&stdout).and_then(|()| dup2_stderr(&stderr)).during(Step::Stdio)?;
     syscalls::close_range(3, u32::MAX, true).during(Step::Descriptors)?;
     limits::apply(job.limits(), context.spawner.tier)?;

@@ -5,11 +5,17 @@
 //! the spawner's user namespace; only what sockets leave there could be found by another command: counters,
 //! closed connections, labels of flows. So one is used again only if no process is left and no socket is, and
 //! if none but unix sockets, which leave nothing, was ever made: of all others the filter asks init.
+//!
+//! Commands can share one by a name that the server gives, which never comes from a command: those of a
+//! session reach what its background processes listen on. It is there as long as one of them is, and never
+//! used again.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::event::PollFlags;
+use rustix::io::pread;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -20,6 +26,9 @@ use crate::syscalls;
 /// each is given back only when the mounts of its command are gone.
 const MOST_UNUSED: usize = 16;
 
+/// The longest name of a network.
+const MAX_NAME_BYTES: usize = 256;
+
 /// The exit code of an init process whose network is as new. It exits with 0 otherwise.
 pub(super) const AS_NEW: i32 = 3;
 
@@ -27,14 +36,45 @@ pub(super) const AS_NEW: i32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct Networks {
     unused: Vec<OwnedFd>,
+    shared: HashMap<Vec<u8>, Shared>,
+}
+
+/// One that several sandboxes are in.
+#[derive(Debug)]
+struct Shared {
+    network: OwnedFd,
+    sandboxes: usize,
 }
 
 impl Networks {
+    /// Moves this process into the one of this name, or into one of no other sandbox. If there will be no
+    /// sandbox in it after all, [`Self::leave_shared`] must follow.
+    pub(super) fn enter_for(&mut self, name: Option<&[u8]>) -> Result<OwnedFd, StepError> {
+        let Some(name) = name else { return self.enter() };
+        if let Some(shared) = self.shared.get_mut(name) {
+            shared.sandboxes += 1;
+            enter(&shared.network)?;
+            return shared.network.try_clone().during(Step::Namespaces);
+        }
+        let network = self.enter()?;
+        let ours = network.try_clone().during(Step::Namespaces)?;
+        self.shared.insert(name.to_owned(), Shared { network: ours, sandboxes: 1 });
+        Ok(network)
+    }
+
+    /// A sandbox in the network of this name is no more.
+    pub(super) fn leave_shared(&mut self, name: &[u8]) {
+        let Some(shared) = self.shared.get_mut(name) else { return };
+        shared.sandboxes -= 1;
+        if shared.sandboxes == 0 {
+            self.shared.remove(name);
+        }
+    }
+
     /// Moves this process into an unused one; its next children are in there too.
-    pub(super) fn enter(&mut self) -> Result<OwnedFd, StepError> {
+    fn enter(&mut self) -> Result<OwnedFd, StepError> {
         if let Some(network) = self.unused.pop() {
-            let entered = move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network));
-            return entered.map(|()| network).during(Step::Namespaces);
+            return enter(&network).map(|()| network);
         }
         syscalls::unshare(libc::CLONE_NEWNET).during(Step::Namespaces)?;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
@@ -49,6 +89,18 @@ impl Networks {
             self.unused.push(network);
         }
     }
+}
+
+fn enter(network: &OwnedFd) -> Result<(), StepError> {
+    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).during(Step::Namespaces)
+}
+
+/// The name of a network in the file that the server passed.
+pub(super) fn name_in(file: &OwnedFd) -> Result<Vec<u8>, StepError> {
+    let mut name = vec![0; MAX_NAME_BYTES];
+    let length = pread(file, &mut name, 0).during(Step::Request)?;
+    name.truncate(length);
+    Ok(name)
 }
 
 /// What init knows of its command's network.

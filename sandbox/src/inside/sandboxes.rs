@@ -50,6 +50,8 @@ struct InitProcess {
     /// When init is killed, if it has not ended by then.
     kill_at: Option<Instant>,
     network: Option<OwnedFd>,
+    /// The name of its network, if others share it.
+    shared_network: Option<Vec<u8>>,
     home: Option<PrivateHome>,
 }
 
@@ -58,19 +60,30 @@ impl<'a> Sandboxes<'a> {
         Self { spawner, running: Vec::new(), networks: Networks::default(), count: 0 }
     }
 
-    /// Starts one; `control` is the socket to the server.
-    pub(super) fn start(&mut self, control: OwnedFd) {
-        match self.start_init(&control) {
+    /// Starts one; `control` is the socket to the server, and `network` the file with the name of the network
+    /// that it shares.
+    pub(super) fn start(&mut self, control: OwnedFd, network: Option<&OwnedFd>) {
+        let shares = (self.spawner.tier, self.spawner.settings.network) == (Tier::A, Network::Off);
+        let started = network.filter(|_| shares).map(networks::name_in).transpose().and_then(|name| {
+            let init = self.start_init(&control, name.as_deref());
+            if init.is_err()
+                && let Some(name) = &name
+            {
+                self.networks.leave_shared(name);
+            }
+            init.map(|init| InitProcess { shared_network: name, ..init })
+        });
+        match started {
             Ok(init) => self.running.push(Sandbox { control, init }),
             Err(error) => Report::Failed(error.into()).send(&control),
         }
     }
 
-    fn start_init(&mut self, control: &OwnedFd) -> Result<InitProcess, StepError> {
+    fn start_init(&mut self, control: &OwnedFd, shared: Option<&[u8]>) -> Result<InitProcess, StepError> {
         let spawner = self.spawner;
         self.count += 1;
         let (network, home) = match (spawner.tier, spawner.settings.network) {
-            (Tier::A, Network::Off) => (Some(self.networks.enter()?), None),
+            (Tier::A, Network::Off) => (Some(self.networks.enter_for(shared)?), None),
             (Tier::A, Network::Public | Network::All) => (None, None),
             (Tier::B, _) => (None, Some(PrivateHome::in_directory(&spawner.settings.scratch, self.count))),
         };
@@ -86,7 +99,8 @@ impl<'a> Sandboxes<'a> {
                 let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
                 let handle = handle.during(Step::Reaper)?;
                 let name = self.count.to_string();
-                Ok(InitProcess { pid, handle, name, leash: Some(held), kill_at: None, network, home })
+                let (leash, shared_network) = (Some(held), None);
+                Ok(InitProcess { pid, handle, name, leash, kill_at: None, network, shared_network, home })
             }
             // It closes what it inherited of the other sandboxes.
             ForkResult::Child => {
@@ -159,11 +173,12 @@ impl<'a> Sandboxes<'a> {
 
     /// Reaps the init process of one, and keeps of it what serves another one.
     fn end(&mut self, sandbox: Sandbox) {
-        let Sandbox { control, init: InitProcess { pid, name, leash, network, home, .. } } = sandbox;
+        let Sandbox { control, init } = sandbox;
+        let InitProcess { pid, name, leash, network, shared_network, home, .. } = init;
         let outcome = match syscalls::wait_for(pid).during(Step::Reaper) {
             Err(error) => Err(Failure::from(error)),
             Ok((status, usage)) => {
-                if let Some(network) = network
+                if let Some(network) = network.filter(|_| shared_network.is_none())
                     && libc::WIFEXITED(status)
                     && libc::WEXITSTATUS(status) == networks::AS_NEW
                 {
@@ -174,6 +189,9 @@ impl<'a> Sandboxes<'a> {
                 Ok(Outcome { status: libc::SIGKILL, killed, cpu_micros, peak_kib, ..Outcome::default() })
             }
         };
+        if let Some(name) = &shared_network {
+            self.networks.leave_shared(name);
+        }
         if let Some(cgroups) = &self.spawner.cgroups {
             cgroups.remove(&name);
         }

@@ -35,10 +35,12 @@ pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> 
             while sandboxes.until_readable(&socket).is_ok()
                 && let Ok(Some((kind, descriptors))) = fd_passing::receive(&socket)
             {
-                match <[OwnedFd; 1]>::try_from(descriptors) {
-                    Ok([asking]) if kind == ASKED => sign_of_life::answer(&asking),
-                    Ok([control]) => sandboxes.start(control),
-                    Err(_) => {}
+                let mut descriptors = descriptors.into_iter();
+                match (descriptors.next(), descriptors.next()) {
+                    (Some(asking), None) if kind == ASKED => sign_of_life::answer(&asking),
+                    (Some(control), None) => sandboxes.start(control, None),
+                    (Some(control), Some(name)) => sandboxes.start(control, Some(&name)),
+                    (None, _) => {}
                 }
             }
         }

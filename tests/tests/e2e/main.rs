@@ -58,6 +58,7 @@ mod visible;
 // The tool server over HTTP.
 mod aliases;
 mod answers;
+mod background;
 mod commands;
 mod file_errors;
 mod files;

@@ -64,7 +64,7 @@ fn tools_that_are_off_are_not_in_the_document_and_safe_ones_come_first() {
         assert!(!listed.contains(&format!("/tools/{off}")), "{off}: {listed:?}");
     }
     let document = server.send(Request::get("/openapi.json")).text();
-    assert!(!document.contains("WriteResult") && document.contains("EditResult"));
+    assert!(!document.contains("\"WriteResult\"") && document.contains("EditResult"));
     let without = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true").start();
     assert!(!paths(&without).contains(&"/tools/bash".to_owned()));
     assert!(!without.send(Request::get("/tools")).text().contains("\"bash\""));

@@ -3,8 +3,12 @@
 use harness::{FakeModel, ModelReply, System};
 use serde_json::Value;
 
-/// Leaves out the web and questions to the user, which come on top.
-const BARE: (&str, &str) = ("AUTONOUS_TOOL_DISABLED", "url_fetch,web_search,ask_user");
+/// Leaves out the web, questions to the user and background processes, which come on top.
+const BARE: (&str, &str) = ("AUTONOUS_TOOL_DISABLED", ALL_ON_TOP);
+
+const ALL_ON_TOP: &str = "url_fetch,web_search,ask_user,process_read,process_list,process_write,process_kill";
+
+const PROCESSES: &str = "process_read,process_list,process_write,process_kill";
 
 /// The first request of a system with all tools for files and commands, for the message "hello".
 fn hello(variables: &[(&str, &str)]) -> Value {
@@ -64,8 +68,9 @@ fn in_the_compact_form_a_greeting_takes_at_most_1100_tokens() {
 
 #[test]
 fn the_web_adds_at_most_360_tokens_and_180_in_the_compact_form() {
+    let without_web = format!("ask_user,{PROCESSES}");
     for (form, most) in [(("AUTONOUS_MODEL_PROMPT", "full"), 360), (COMPACT, 180)] {
-        let (with, without) = (hello(&[form, (BARE.0, "ask_user")]), hello(&[form]));
+        let (with, without) = (hello(&[form, (BARE.0, &without_web)]), hello(&[form]));
         assert!(tool_names(&with).contains(&"url_fetch") && tool_names(&with).contains(&"web_search"));
         let more = tokens(&with) - tokens(&without);
         assert!(more <= most, "{form:?}: {more} tokens");
@@ -74,12 +79,25 @@ fn the_web_adds_at_most_360_tokens_and_180_in_the_compact_form() {
 
 #[test]
 fn a_question_to_the_user_adds_at_most_120_tokens_and_is_not_in_the_compact_form() {
-    const WITH: (&str, &str) = (BARE.0, "url_fetch,web_search");
-    let (with, without) = (hello(&[WITH]), hello(&[]));
+    let others = format!("url_fetch,web_search,{PROCESSES}");
+    let with_it = (BARE.0, others.as_str());
+    let (with, without) = (hello(&[with_it]), hello(&[]));
     assert!(tool_names(&with).contains(&"ask_user"));
     let more = tokens(&with) - tokens(&without);
     assert!(more <= 120, "{more} tokens");
-    assert!(!tool_names(&hello(&[WITH, COMPACT])).contains(&"ask_user"));
+    assert!(!tool_names(&hello(&[with_it, COMPACT])).contains(&"ask_user"));
+}
+
+#[test]
+fn background_processes_add_at_most_370_tokens_and_are_not_in_the_compact_form() {
+    const WITH: (&str, &str) = (BARE.0, "url_fetch,web_search,ask_user");
+    let (with, without) = (hello(&[WITH]), hello(&[]));
+    let names = PROCESSES.split(',');
+    assert!(names.clone().all(|name| tool_names(&with).contains(&name)));
+    let more = tokens(&with) - tokens(&without);
+    assert!(more <= 370, "{more} tokens");
+    let compact = hello(&[WITH, COMPACT]);
+    assert!(names.clone().all(|name| !tool_names(&compact).contains(&name)));
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Document {
             .collect();
         let order = ["write", "read", "edit", "multi_edit"];
         let place = |tool: &str| order.iter().position(|name| *name == tool).unwrap_or(order.len());
-        examples.sort_by_key(|(tool, _)| (tool == "delete", place(tool)));
+        examples.sort_by_key(|(tool, _)| (["delete", "process_kill"].contains(&tool.as_str()), place(tool)));
         examples
     }
 
@@ -63,8 +63,15 @@ fn every_example_succeeds_on_a_fresh_server_and_every_answer_is_of_its_type() {
     let document = Document::of(&server);
     let examples = document.examples();
     assert!(examples.len() > 10, "{examples:?}");
+    // No example can know the ID of a process.
+    let process = json!({"cmd": "sleep 300", "background": true});
+    let process = call(&server, &document, "bash", &process)["meta"]["data"]["process_id"].take();
     for (tool, example) in &examples {
-        let envelope = call(&server, &document, tool, example);
+        let mut example = example.clone();
+        if example.get("process_id").is_some() {
+            example["process_id"] = process.clone();
+        }
+        let envelope = call(&server, &document, tool, &example);
         assert!(envelope["ok"] == true || OF_THE_WEB.contains(&tool.as_str()), "{tool}: {envelope}");
     }
 }

@@ -21,7 +21,9 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use arguments::Arguments;
-use protocol::journal::{CallEnded, CallReplayed, CallStarted, FIRST_PREV, RecordBody};
+use protocol::journal::{
+    BackgroundProcessEnded, CallEnded, CallReplayed, CallStarted, FIRST_PREV, RecordBody,
+};
 use protocol::{EventId, JournalRecord, SessionId, now_ms};
 use settings::table::TOOL_JOURNAL_MAX_BYTES;
 use tail::{Line, Tail};
@@ -84,6 +86,14 @@ impl Journal {
             file.sync_data()?;
         }
         Ok(())
+    }
+
+    /// Records the end of a background process under the call that started it.
+    pub(crate) fn process_ended(&self, ids: &CallIds, body: BackgroundProcessEnded) {
+        let body = RecordBody::ProcessEnded(body);
+        if let Err(error) = self.append(EventId::new(), Some(ids.call.clone()), ids, body) {
+            tracing::error!(call_id = %ids.call, %error, "could not record the end of a background process");
+        }
     }
 
     fn append(

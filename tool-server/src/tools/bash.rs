@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
 
+use super::short_form::short_form;
 use crate::bound_files::{self, BoundFiles};
 use crate::tool_context::ToolContext;
 
@@ -45,6 +46,9 @@ pub(crate) struct BashArguments {
     #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: Option<u64>,
+    /// Whether to answer at once and let it run on, such as a server. `process_read` shows its output.
+    #[serde(default)]
+    background: bool,
     /// Whether the command may leave files that other programs execute, such as git hooks. A person must
     /// approve such a call.
     #[serde(default)]
@@ -78,7 +82,9 @@ impl Tool for Bash {
     }
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
-        Some(self.0.command_timeout(arguments["timeout_seconds"].as_u64()))
+        // A background process has its time for itself, when the call has long been answered.
+        let seconds = arguments["timeout_seconds"].as_u64().filter(|_| arguments["background"] != true);
+        Some(self.0.command_timeout(seconds))
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
@@ -125,6 +131,9 @@ impl Tool for Bash {
             shown.push_str("with redirections into files, assignments or functions: see the line itself\n");
         }
         shown.push_str(&self.bound_in_words(arguments, &roots)?);
+        if arguments["background"] == true {
+            shown.push_str("runs on in the background, and takes input for which no person is asked\n");
+        }
         if arguments["allow_control_files"] == true {
             shown.push_str("may leave or change what other programs execute: git hooks, settings, .envrc\n");
         }
@@ -138,14 +147,19 @@ impl Tool for Bash {
         let workdir = roots.open_directory(arguments.workdir.as_deref().unwrap_or("."))?.path;
         let bash: PathBuf = self.0.commands.program("bash")?;
         let request = CommandRequest {
-            program: &bash,
+            program: bash,
             arguments: vec!["-c".into(), cmd.into_owned().into()],
             workdir,
             timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
             leaving: if arguments.allow_control_files { Leaving::Kept } else { Leaving::TakenBack },
         };
-        self.0.commands.run(call, request)
+        if !arguments.background {
+            return self.0.commands.run(call, request);
+        }
+        let request =
+            CommandRequest { timeout: self.0.process_timeout(arguments.timeout_seconds), ..request };
+        self.0.commands.start_in_background(call, request, short_form(&arguments.cmd))
     }
 }
 

@@ -9,11 +9,16 @@ mod find;
 mod grep;
 mod ls;
 mod multi_edit;
+mod process_kill;
+mod process_list;
+mod process_read;
+mod process_write;
 mod read;
 mod run_script;
 mod schedule_cancel;
 mod schedule_list;
 mod schedule_task;
+mod short_form;
 mod skill;
 mod telegram_react;
 mod telegram_send_file;
@@ -40,6 +45,10 @@ pub fn registry(context: &ToolContext) -> Result<Registry, RegistryError> {
         .with(multi_edit::MultiEdit(context.clone()))?
         .with(delete::Delete(context.clone()))?
         .with(bash::Bash(context.clone()))?
+        .with(process_read::ProcessRead(context.clone()))?
+        .with(process_list::ProcessList(context.clone()))?
+        .with(process_write::ProcessWrite(context.clone()))?
+        .with(process_kill::ProcessKill(context.clone()))?
         .with(skill::SkillTool(context.clone()))?
         .with(run_script::RunScript(context.clone()))?
         .with(url_fetch::UrlFetch(context.clone()))?

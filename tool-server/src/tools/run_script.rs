@@ -14,6 +14,7 @@ use toolkit::arguments::invalid;
 use toolkit::policy::{CommandLine, SimpleCommand, Touches};
 use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
+use super::short_form::short_form;
 use crate::tool_context::ToolContext;
 
 /// How long the script may take to be hashed.
@@ -44,6 +45,9 @@ pub(crate) struct RunScriptArguments {
     #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
     timeout_seconds: Option<u64>,
+    /// Whether to answer at once and let it run on. `process_read` shows its output.
+    #[serde(default)]
+    background: bool,
 }
 
 pub(crate) struct RunScript(pub(super) ToolContext);
@@ -66,7 +70,8 @@ impl Tool for RunScript {
     }
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
-        Some(self.0.command_timeout(arguments["timeout_seconds"].as_u64()))
+        let seconds = arguments["timeout_seconds"].as_u64().filter(|_| arguments["background"] != true);
+        Some(self.0.command_timeout(seconds))
     }
 
     /// The script, and with its arguments one command.
@@ -105,14 +110,20 @@ impl Tool for RunScript {
             script.interpreter.split_first().ok_or_else(|| invalid("The script names no interpreter."))?;
         let program = PathBuf::from(program);
         let passed = first.iter().map(Into::into).chain([script.path.into_os_string()]);
+        let listed = format!("{} {} {}", arguments.skill, arguments.relative_path, arguments.args.join(" "));
         let request = CommandRequest {
-            program: &program,
+            program,
             arguments: passed.chain(arguments.args.into_iter().map(Into::into)).collect(),
             workdir: self.0.commands.private_workdir(call)?,
             timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
             leaving: Leaving::TakenBack,
         };
-        self.0.commands.run(call, request)
+        if !arguments.background {
+            return self.0.commands.run(call, request);
+        }
+        let request =
+            CommandRequest { timeout: self.0.process_timeout(arguments.timeout_seconds), ..request };
+        self.0.commands.start_in_background(call, request, short_form(&listed))
     }
 }

@@ -240,7 +240,7 @@ impl TelegramSendVoice {
         let workdir = self.0.workspaces.of(&call.session)?.open_directory(".")?.path;
         let arguments = ["-c", script, Self::NAME].iter().chain(words).map(OsString::from).collect();
         let request = CommandRequest {
-            program: &bash,
+            program: bash,
             arguments,
             workdir,
             timeout: call.deadline.saturating_duration_since(Instant::now()).min(COMMAND),

@@ -19,6 +19,9 @@ const FILE_SLOTS: usize = 32;
 /// Transfers of files. Each may last as long as a slow connection, so they never take the places of tools.
 const TRANSFER_SLOTS: usize = 16;
 
+/// Reads of background processes, most of which wait.
+const PROCESS_SLOTS: usize = 64;
+
 /// Requests to other machines, each a process of its own.
 const WEB_SLOTS: usize = 8;
 
@@ -32,6 +35,7 @@ pub(super) struct Slots {
     files: Arc<Semaphore>,
     commands: Arc<Semaphore>,
     transfers: Arc<Semaphore>,
+    processes: Arc<Semaphore>,
     web: Arc<Semaphore>,
 }
 
@@ -68,6 +72,7 @@ impl Slots {
             files: slots(FILE_SLOTS),
             commands: slots(max_commands),
             transfers: slots(TRANSFER_SLOTS),
+            processes: slots(PROCESS_SLOTS),
             web: slots(WEB_SLOTS),
         }
     }
@@ -77,6 +82,7 @@ impl Slots {
             Slot::File => &self.files,
             Slot::Command => &self.commands,
             Slot::Transfer => &self.transfers,
+            Slot::Process => &self.processes,
             Slot::Web => &self.web,
         }
     }
