@@ -160,17 +160,39 @@ async fn carry_out(shared: &Shared, method: &str, form: &Form) -> Response {
 fn administrators(shared: &Shared, parameters: &Value) -> Response {
     let chat = parameters["chat_id"].as_i64().unwrap_or_default();
     let people = shared.lock().administrators.get(&chat).cloned().unwrap_or_default();
-    let user = |id: &i64| json!({"id": id, "is_bot": false, "first_name": "A"});
-    let member = |id: &i64| json!({"status": "administrator", "user": user(id)});
-    result(&people.iter().map(member).collect())
+    result(&people.iter().map(|id| administrator(*id)).collect())
 }
 
 fn member(shared: &Shared, parameters: &Value) -> Response {
     let chat = parameters["chat_id"].as_i64().unwrap_or_default();
     let user = parameters["user_id"].as_i64().unwrap_or_default();
     let is_there = shared.lock().administrators.get(&chat).is_some_and(|people| people.contains(&user));
-    let status = if is_there { "administrator" } else { "left" };
-    result(&json!({"status": status, "user": {"id": user, "is_bot": false, "first_name": "A"}}))
+    result(&if is_there { administrator(user) } else { json!({"status": "left", "user": person(user)}) })
+}
+
+fn person(id: i64) -> Value {
+    json!({"id": id, "is_bot": false, "first_name": "A"})
+}
+
+/// An administrator who may do nothing but see the group.
+fn administrator(id: i64) -> Value {
+    let mut member = json!({"status": "administrator", "user": person(id), "can_manage_chat": true});
+    for not_given in [
+        "can_be_edited",
+        "is_anonymous",
+        "can_delete_messages",
+        "can_manage_video_chats",
+        "can_restrict_members",
+        "can_promote_members",
+        "can_change_info",
+        "can_invite_users",
+        "can_post_stories",
+        "can_edit_stories",
+        "can_delete_stories",
+    ] {
+        member[not_given] = Value::Bool(false);
+    }
+    member
 }
 
 /// Waits for an update, at most for the `timeout` in the request.

@@ -271,10 +271,9 @@ impl State {
             "chat": {"id": sent.chat_id, "type": "private", "first_name": "Ada"},
             "from": {"id": 123_456, "is_bot": true, "first_name": "Fake", "username": "fake_bot"},
         });
-        let file = json!({"file_id": "f", "file_unique_id": "u", "duration": 1});
         match sent.method.as_str() {
-            "senddocument" => message["document"] = file,
-            "sendvoice" => message["voice"] = file,
+            "senddocument" => message["document"] = json!({"file_id": "f", "file_unique_id": "u"}),
+            "sendvoice" => message["voice"] = json!({"file_id": "f", "file_unique_id": "u", "duration": 1}),
             shown if media::shows(shown) || shown == "sendmediagroup" => {}
             _ => message["text"] = json!(sent.text),
         }
