@@ -98,7 +98,7 @@ def check_all(tools, scratch, url, records):
             "--checks", "all", "--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
     tsc = [bin / "tsc", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "calls.ts",
            "every_tool.ts"]
-    every_tool = subprocess.run([python, HERE / "every_tool.py", document], check=True, env=environment, text=True,
+    every_tool = subprocess.run([python, HERE / "every_tool.py", document, url], check=True, env=environment, text=True,
                                 stdout=subprocess.PIPE)
     (scratch / "every_tool.ts").write_text(every_tool.stdout)
     # The generator's own client.py is not for us to check.

@@ -32,5 +32,5 @@ void main();
 with open(sys.argv[1]) as file:
     document = json.load(file)
 calls = [CALL % {"tool": tool, "body": json.dumps(body), "name": "".join(w.capitalize() for w in tool.split("_"))}
-         for tool, body in examples(document)]
+         for tool, body in examples(document, sys.argv[2], "every-tool")]
 print(START + "".join(calls) + END)

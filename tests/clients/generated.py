@@ -25,7 +25,7 @@ def call(tool, arguments):
     return api.sync(client=client, body=body.from_dict(arguments))
 
 
-for tool, arguments in examples(get(f"{server}/openapi.json")):
+for tool, arguments in examples(get(f"{server}/openapi.json"), server):
     called += 1
     expected = "".join(word.capitalize() for word in tool.split("_")) + "Result"
     try:

@@ -20,7 +20,7 @@ async def main():
     failed, offered = [], 0
     async with Client(made) as client:
         tools = {tool.name: tool for tool in await client.list_tools()}
-        for name, arguments in examples(document):
+        for name, arguments in examples(document, server):
             body = document["paths"][f"/tools/{name}"]["post"]["requestBody"]["content"]["application/json"]
             if set(tools[name].input_schema["properties"]) != set(body["schema"]["properties"]):
                 failed.append(f"{name}: offers {sorted(tools[name].input_schema['properties'])}")

@@ -48,18 +48,33 @@ fn operations(document: &Value) -> Vec<(&str, &Value)> {
     paths.iter().filter_map(|(path, item)| Some((path.strip_prefix("/tools/")?, &item["post"]))).collect()
 }
 
+fn example_of(operation: &Value) -> Value {
+    operation["requestBody"]["content"]["application/json"]["example"].clone()
+}
+
+/// Sends a call, and returns the envelope after holding it against the schema of its status.
+fn call(server: &ToolServer, document: &Value, tool: &str, arguments: &Value) -> Value {
+    let answer = server.send(Request::call(tool, arguments));
+    assert_promised(document, &document["paths"][format!("/tools/{tool}")]["post"], &answer);
+    answer.json()
+}
+
 #[test]
 fn the_example_of_every_tool_succeeds_in_an_empty_root_and_keeps_its_own_schema() {
     let (server, document) = server();
     let mut tools = operations(&document);
     assert!(tools.len() > 10, "{}", tools.len());
     // `write` makes what the others change, and `delete` removes it.
-    let position =
-        |tool: &str| ["write", "read", "edit", "multi_edit", "delete"].iter().position(|one| *one == tool);
-    tools.sort_by_key(|(tool, _)| position(tool).unwrap_or(0));
+    let order = ["write", "read", "edit", "multi_edit", "delete", "process_kill"];
+    tools.sort_by_key(|(tool, _)| order.iter().position(|one| one == tool).unwrap_or(0));
+    // No example can know the ID of a process.
+    let process = server.call("bash", &json!({"cmd": "sleep 300", "background": true})).meta.data;
     for (tool, operation) in tools {
-        let example = &operation["requestBody"]["content"]["application/json"]["example"];
-        let answer = server.send(Request::call(tool, example));
+        let mut example = example_of(operation);
+        if example.get("process_id").is_some() {
+            example["process_id"] = process["process_id"].clone();
+        }
+        let answer = server.send(Request::call(tool, &example));
         let envelope = answer.json();
         assert_eq!(
             (&envelope["ok"], &envelope["meta"]["status"]),
@@ -125,4 +140,70 @@ fn what_the_server_says_of_itself_keeps_its_schema() {
         assert_promised(&document, list, &answer);
     }
     assert_promised(&document, list, &server.send(Request::get("/tools?format=mcp")));
+}
+
+#[test]
+fn what_goes_wrong_is_answered_as_the_document_says() {
+    let (server, document) = server();
+    for (tool, operation) in operations(&document) {
+        let example = example_of(operation);
+        for (name, wrong) in [("zzz", json!(1)), ("path", json!(7)), ("cursor", json!("nonsense"))] {
+            let mut arguments = example.clone();
+            arguments[name] = wrong;
+            call(&server, &document, tool, &arguments);
+        }
+        call(&server, &document, tool, &json!({}));
+    }
+    let script = |args: &[&str]| json!({"skill": "example", "relative_path": "fail.sh", "args": args});
+    let long = "x".repeat(200_000);
+    for (tool, arguments) in [
+        ("bash", json!({"cmd": "exit 3"})),
+        ("bash", json!({"cmd": "sleep 60", "timeout_seconds": 1})),
+        ("bash", json!({"cmd": "kill -9 $$"})),
+        ("bash", json!({"cmd": "true", "workdir": "nope"})),
+        ("bash", json!({"cmd": "sudo ls"})),
+        ("bash", json!({"cmd": format!("echo {long} | head -c 1"), "timeout_seconds": 5})),
+        ("bash", json!({"cmd": "seq 100000"})),
+        (
+            "bash",
+            json!({"cmd": "mkdir -p r/.git/hooks; cd r; git init -q .; echo x > .git/hooks/pre-commit"}),
+        ),
+        ("run_script", script(&[])),
+        ("run_script", json!({"skill": "example", "relative_path": "../../x"})),
+        ("read", json!({"path": "nope"})),
+        ("read", json!({"path": "/etc/passwd"})),
+        ("read", json!({"path": "."})),
+        ("write", json!({"path": ".git/config", "content": "x"})),
+        ("edit", json!({"path": "new", "find": "a", "replace": "b"})),
+        ("grep", json!({"pattern": "("})),
+        ("skill", json!({"name": "none"})),
+        ("delete", json!({"path": "nope"})),
+    ] {
+        call(&server, &document, tool, &arguments);
+    }
+}
+
+#[test]
+fn a_path_that_the_schema_takes_is_read_and_another_says_what_is_wrong_with_it() {
+    let (server, document) = server();
+    let schema = &document["paths"]["/tools/read"]["post"]["requestBody"]["content"]["application/json"];
+    let validator = jsonschema::draft202012::new(&schema["schema"]).expect("a valid schema");
+    for (path, complaint) in [
+        ("nope", None),
+        ("a\\\\b", None),
+        ("a\\x41\\u{e9}\\n", None),
+        ("\u{202e}e", None),
+        ("line\nbreak", None),
+        ("", Some("`path` must not be empty.")),
+        ("a\0b", Some("`path` has a NUL byte")),
+        ("a\\qb", Some("`path` has a backslash that does not begin an escape")),
+        ("a\\", Some("`path` has a backslash that does not begin an escape")),
+    ] {
+        let arguments = json!({"path": path});
+        assert_eq!(validator.is_valid(&arguments), complaint.is_none(), "{path:?}");
+        let error = call(&server, &document, "read", &arguments)["meta"]["error"].take();
+        let expected = if complaint.is_some() { "INVALID_ARGUMENT" } else { "NOT_FOUND" };
+        assert_eq!(error["code"], expected, "{path:?}: {error}");
+        assert!(error["message"].as_str().unwrap().starts_with(complaint.unwrap_or_default()), "{error}");
+    }
 }

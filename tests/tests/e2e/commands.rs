@@ -15,7 +15,7 @@ use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
 
 /// A server with every tool switched on and one skill.
-pub(crate) fn server() -> ToolServer {
+fn server() -> ToolServer {
     let builder = ToolServer::builder().allowing_all();
     let skill = builder.dir().data().join("skills/example");
     fs::create_dir_all(skill.join("scripts")).unwrap();

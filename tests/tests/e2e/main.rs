@@ -73,7 +73,6 @@ mod quotas;
 mod schedules;
 mod schemas;
 mod swagger;
-mod typed_answers;
 mod undo;
 mod undo_tasks;
 
