@@ -228,13 +228,14 @@ fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
     assert!(shown.contains("[2J") && !shown.contains("\u{1b}[2J"), "{shown:?}");
     answer(&mut terminal, "what?", "one of the letters");
     answer(&mut terminal, "d", "Why?");
-    let told = answer(&mut terminal, "not today", "I was told");
-    assert_says(&told, &["Denied by the terminal: not today", "APPROVAL_DENIED"]);
+    // The end of what the model says, which is shown while it grows.
+    let told = answer(&mut terminal, "not today", "APPROVAL_DENIED");
+    assert_says(&told, &["Denied by the terminal: not today", "I was told"]);
     assert!(!file.exists());
 
     answer(&mut terminal, "write it", prompt);
-    let told = answer(&mut terminal, "o", "I was told");
-    assert_says(&told, &["Allowed once by the terminal", "exit 0"]);
+    let told = answer(&mut terminal, "o", "exit 0");
+    assert_says(&told, &["Allowed once by the terminal", "I was told"]);
     assert!(file.exists());
 
     // An approver who does not decide leaves it to others, and sees the answer all the same.
@@ -245,7 +246,7 @@ fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
     let pending = system.shown_json(&["approvals", "--json"]);
     let id = pending["approvals"][0]["id"].as_str().unwrap();
     assert!(system.run_command(&["deny", id, "--reason", "from outside"]).status.success());
-    assert_says(&terminal.wait_for("I was told", before), &["from outside"]);
+    terminal.wait_for("from outside", before);
     terminal.type_in(CTRL_D);
     assert!(terminal.end().success());
 
