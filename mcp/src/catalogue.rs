@@ -23,8 +23,7 @@ impl Catalogue {
 
     /// What a session can call.
     pub(crate) fn of(&self, session: &SessionId) -> &ListToolsResult {
-        let named = session.as_str().split_once(':').map(|(channel, _)| channel);
-        let own = self.channels.iter().find(|(channel, _)| Some(*channel) == named);
+        let own = self.channels.iter().find(|(channel, _)| Some(*channel) == session.channel());
         let (channel, list) = match own {
             Some((channel, list)) => (Some(*channel), list),
             None => (None, &self.elsewhere),

@@ -157,15 +157,25 @@ impl Serialize for MessageId {
     }
 }
 
+/// The channel of a session that may not be valid.
+pub fn channel_of(session: &str) -> Option<&str> {
+    session.split_once(':').map(|(channel, _)| channel)
+}
+
 impl SessionId {
     /// The session of callers that send none.
     pub fn default_session() -> Self {
         Self("default".to_owned())
     }
 
+    /// The channel whose chat it is, if it has the form of one.
+    pub fn channel(&self) -> Option<&str> {
+        channel_of(&self.0)
+    }
+
     /// Whether it is a chat of this channel.
     pub fn is_of(&self, channel: &str) -> bool {
-        self.0.split_once(':').is_some_and(|(of, _)| of == channel)
+        self.channel() == Some(channel)
     }
 
     /// The name of the session's own directory, where sessions have their own: at most 255 bytes, safe as one

@@ -69,6 +69,15 @@ pub(super) struct Kept {
     total_bytes: u64,
     dropped_bytes: u64,
     unfinished: [Unfinished; 2],
+    /// The pieces in which a private key begins.
+    key_begins: VecDeque<(Stream, u64)>,
+}
+
+/// What was written before some pieces, from the first private key on that begins in it.
+#[derive(Debug, Default)]
+pub struct LookBack {
+    pieces: Vec<Piece>,
+    key_begins: VecDeque<(Stream, u64)>,
 }
 
 /// A line whose end has not come.
@@ -107,6 +116,9 @@ impl Kept {
 
     fn push(&mut self, stream: Stream, bytes: Vec<u8>) {
         self.last += 1;
+        if begins_key(&bytes) {
+            self.key_begins.push_back((stream, self.last));
+        }
         let size = bytes.len() + PIECE_OVERHEAD;
         self.seen_bytes += size;
         self.all_bytes += size;
@@ -123,6 +135,7 @@ impl Kept {
         {
             self.all_bytes -= piece.bytes.len() + PIECE_OVERHEAD;
             self.unseen -= 1;
+            self.key_begins.pop_front_if(|(_, seq)| *seq == piece.seq);
         }
     }
 
@@ -169,23 +182,30 @@ impl Kept {
         first
     }
 
+    /// What was written before the pieces that a reader got.
+    pub(super) fn look_back(&self) -> LookBack {
+        let Some((_, first)) = self.key_begins.front() else { return LookBack::default() };
+        let pieces = self.pieces.iter().filter(|piece| piece.seq >= *first).cloned().collect();
+        LookBack { pieces, key_begins: self.key_begins.clone() }
+    }
+}
+
+impl LookBack {
     /// What the same stream wrote before a piece, as far as it matters: nothing unless a private key began
     /// in it.
-    pub(super) fn before(&self, piece: &Piece) -> Vec<u8> {
-        let same = self.pieces.iter().filter(|other| other.stream == piece.stream && other.seq < piece.seq);
-        let begins_key = |other: &&Piece| {
-            [&b"PRIVATE KEY"[..], b"Private-Lines:"]
-                .iter()
-                .any(|mark| memmem::find(&other.bytes, mark).is_some())
-        };
-        let Some(begin) = same.clone().rev().find(begins_key).map(|begin| begin.seq) else {
-            return Vec::new();
-        };
-        let mut before: Vec<u8> =
-            same.filter(|other| other.seq >= begin).flat_map(|other| other.bytes.iter().copied()).collect();
+    pub fn before(&self, piece: &Piece) -> Vec<u8> {
+        let is_before = |begin: &&(Stream, u64)| begin.0 == piece.stream && begin.1 < piece.seq;
+        let Some((_, begin)) = self.key_begins.iter().rev().find(is_before) else { return Vec::new() };
+        let [from, to] = [*begin, piece.seq].map(|seq| self.pieces.partition_point(|other| other.seq < seq));
+        let same = self.pieces[from..to].iter().filter(|other| other.stream == piece.stream);
+        let mut before: Vec<u8> = same.flat_map(|other| other.bytes.iter().copied()).collect();
         before.drain(..before.len().saturating_sub(LOOK_BACK_BYTES));
         before
     }
+}
+
+fn begins_key(bytes: &[u8]) -> bool {
+    [&b"PRIVATE KEY"[..], b"Private-Lines:"].iter().any(|mark| memmem::find(bytes, mark).is_some())
 }
 
 /// How many lines end in a piece.
@@ -296,7 +316,10 @@ mod tests {
         kept.add(Stream::Stderr, b"b\n", now);
         kept.add(Stream::Stdout, b"FAKEbody\n", now);
         let (pieces, _) = kept.read(From::After(0));
-        assert!(kept.before(&pieces[1]).is_empty() && kept.before(&pieces[2]).is_empty());
-        assert!(kept.before(&pieces[3]).starts_with(b"-----BEGIN"));
+        let back = kept.look_back();
+        assert!(back.before(&pieces[1]).is_empty() && back.before(&pieces[2]).is_empty());
+        assert!(back.before(&pieces[3]).starts_with(b"-----BEGIN"));
+        kept.add(Stream::Stdout, &[b'\n'; KEPT_BYTES + LOOK_BACK_BYTES + PIECE_BYTES], now);
+        assert!(kept.look_back().pieces.is_empty(), "what is no longer there is not looked for");
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use protocol::journal::{BackgroundProcessEnded, ProcessState};
 use protocol::{ErrorCode, EventId, SessionId, ToolError};
 
-pub use kept::{From, Piece, Stream};
+pub use kept::{From, LookBack, Piece, Stream};
 pub use process::{About, End, Output, Process, Signal, Status, Stop};
 
 /// The most processes of all sessions.

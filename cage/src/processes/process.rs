@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use sandbox::{Lifeline, Receivers};
 
-use super::kept::{From, Kept, Piece, Stream};
+use super::kept::{From, Kept, LookBack, Piece, Stream};
 
 pub use rustix::process::Signal;
 
@@ -100,8 +100,10 @@ pub struct Status {
 /// Output of a process.
 #[derive(Debug)]
 pub struct Output {
-    /// In order, each with what its stream wrote before, if a private key began in that.
-    pub pieces: Vec<(Piece, Vec<u8>)>,
+    /// In order.
+    pub pieces: Vec<Piece>,
+    /// What was written before each of them.
+    pub look_back: LookBack,
     /// How much before them is no longer there.
     pub dropped_bytes: u64,
     /// The state of the process then.
@@ -258,11 +260,7 @@ impl Process {
             shared = self.wait(shared, left);
         }
         let (pieces, dropped_bytes) = shared.kept.read(from);
-        let before = |piece: Piece| {
-            let before = shared.kept.before(&piece);
-            (piece, before)
-        };
-        Output { pieces: pieces.into_iter().map(before).collect(), dropped_bytes, status: shared.status() }
+        Output { pieces, look_back: shared.kept.look_back(), dropped_bytes, status: shared.status() }
     }
 
     /// Waits for its end; false if it does not come in time.

@@ -60,7 +60,8 @@ model plan.created
 model plan.updated
 model task.added
 approval task.parked
-approval approval.requested: delete";
+approval approval.requested: delete
+model background_process.ended: bash";
 
 fn rows() -> Vec<Event> {
     ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect()

@@ -66,8 +66,8 @@ impl Effects {
             return Ok(answer);
         }
         let stored = file::store_all(&self.store, files, &named).await?;
-        let contents = self.contents(&target, named.into_iter().zip(stored.clone()), caption)?;
-        let sent = match self.outgoing(target, contents) {
+        let contents = self.contents(&target, named.into_iter().zip(stored.clone()), caption);
+        let sent = match contents.and_then(|contents| self.outgoing(target, contents)) {
             Ok(outgoing) => self.queue(request, own, outgoing, None).await,
             Err(error) => Err(error),
         };

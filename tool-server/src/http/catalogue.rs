@@ -8,6 +8,7 @@
 
 use axum::http::HeaderValue;
 use bytes::Bytes;
+use protocol::ids::channel_of;
 use protocol::{ToolError, ToolSpec};
 use serde_json::{Value, json};
 use toolkit::Runner;
@@ -34,7 +35,7 @@ impl Catalogues {
 
     /// What a session can call.
     pub(super) fn of(&self, session: &str) -> &Catalogue {
-        let channel = session.split_once(':').map(|(channel, _)| channel);
+        let channel = channel_of(session);
         let own = self.channels.iter().find(|(name, _)| Some(*name) == channel);
         own.map_or(&self.elsewhere, |(_, catalogue)| catalogue)
     }

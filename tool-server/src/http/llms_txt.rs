@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use protocol::ToolSpec;
+use protocol::ids::channel_of;
 use serde_json::Value;
 
 use super::call::session_named;
@@ -21,9 +22,8 @@ const MORE: &str = "\n## More\n\n- [The OpenAPI document](/openapi.json): every 
 
 /// `GET /llms.txt`
 pub(super) async fn llms_txt(State(app): State<Arc<AppState>>, headers: HeaderMap) -> Response {
-    let channel = session_named(&headers).split_once(':').map(|(channel, _)| channel);
     let mut page = PAGE.to_owned();
-    for tool in app.runner.specs(channel) {
+    for tool in app.runner.specs(channel_of(session_named(&headers))) {
         page.push_str(&line(tool));
     }
     page.push_str(MORE);

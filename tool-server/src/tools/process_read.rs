@@ -194,8 +194,8 @@ impl Page {
         let mut page = Self::default();
         let mut changes = Changes::default();
         let (mut lines, mut bytes) = (0, 0);
-        let mut add = |page: &mut Self, (piece, before): &(Piece, Vec<u8>)| {
-            let (mut text, hides_key) = text_of(piece, before, &mut changes);
+        let mut add = |page: &mut Self, piece: &Piece| {
+            let (mut text, hides_key) = text_of(piece, &output.look_back.before(piece), &mut changes);
             lines += text.lines().count();
             bytes += text.len();
             page.full = match () {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Success, Tool};
 
 use crate::outgoing::{OpenedFile, TELEGRAM, chat_of, id_of, require_sum, valid_name, with_archive};
 use crate::tool_context::ToolContext;
@@ -30,11 +30,11 @@ use crate::tool_context::ToolContext;
 #[serde(deny_unknown_fields)]
 pub(crate) struct SendFileArguments {
     /// The file, absolute or relative to the first root.
-    path: String,
+    path: PathText,
     /// Up to 9 more files, which come with it as an album.
     #[serde(default)]
     #[schemars(length(max = 9))]
-    more_paths: Vec<String>,
+    more_paths: Vec<PathText>,
     /// The name that the chat sees; its own by default.
     #[serde(default)]
     filename: Option<String>,

@@ -129,8 +129,8 @@ struct Facts<'s> {
 
 impl<'s> Facts<'s> {
     fn of(policy: &'s Policy, subject: &'s Subject<'s>) -> Self {
-        let prefix = subject.session.as_str().split_once(':').map(|(prefix, _)| prefix);
-        let channel = CHANNELS.into_iter().find(|channel| Some(*channel) == prefix).unwrap_or(rule::HTTP);
+        let of_session = subject.session.channel();
+        let channel = CHANNELS.into_iter().find(|channel| Some(*channel) == of_session).unwrap_or(rule::HTTP);
         let (sessions, paths, trees, hosts) = Default::default();
         Self { policy, subject, channel, sessions, paths, trees, hosts }
     }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
 use toolkit::policy::Touches;
-use toolkit::{Call, Failure, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, Failure, NamedFiles, Outcome, PathText, Slot, Success, Tool};
 
 use crate::outgoing::{OpenedFile, TELEGRAM, chat_of, id_of, valid_name};
 use crate::state_files;
@@ -93,7 +93,7 @@ const CLEAN: &str = r#"rm -f -- "$1.txt" "$1.ogg""#;
 pub(crate) struct SendVoiceArguments {
     /// A sound file, absolute or relative to the first root.
     #[serde(default)]
-    path: Option<String>,
+    path: Option<PathText>,
     /// The text to speak, if there is no `path`; else the caption. May be Markdown, whose signs are not
     /// spoken.
     #[serde(default)]
