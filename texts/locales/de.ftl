@@ -210,8 +210,8 @@ StrangersWrote =
        *[other] { $count } weitere Unbekannte haben
     } diesem Bot geschrieben. /pairings zeigt, wer wartet.
 CodeTooLate = Dieser Code ist benutzt oder abgelaufen.
-StrangerAllowed = { $title } (Chat-ID { $chat }) darf diesen Bot jetzt nutzen. `supervisor unpair { $chat }` nimmt das zurück.
-StrangerIgnored = { $title } (Chat-ID { $chat }) wird ignoriert. `supervisor pair { $code }` lässt den Chat noch zu.
+StrangerAllowed = { $title } (Chat-ID { $chat }) darf diesen Bot jetzt nutzen. /unpair { $chat } nimmt das zurück, im Terminal supervisor unpair { $chat }.
+StrangerIgnored = { $title } (Chat-ID { $chat }) wird ignoriert. Im Terminal lässt „supervisor pair { $code }“ den Chat noch zu.
 Welcome = Dieser Chat darf den Bot jetzt nutzen. /help zeigt, was er kann.
 
 ## Presses of buttons, and what somebody types instead
@@ -274,7 +274,13 @@ ProgressFetching = Lade { $name }
 
 ## Approvals
 
-ApprovalAsks = Darf ich { $tool } aufrufen (Risiko { $risk })?
+ApprovalAsks =
+    Darf ich { $tool } aufrufen (Risiko { $risk ->
+        [low] niedrig
+        [medium] mittel
+        [high] hoch
+       *[other] { $risk }
+    })?
 ApprovalBy = Verlangt von { $session }.
 ApprovalOnceOnly = Erlaubt werden kann nur dieser eine Aufruf: Was alles läuft, ist vorher nicht zu wissen.
 ApprovalExtentTask = „{ ButtonOnce }“ gilt für diesen Aufruf. Nach „{ ButtonTask }“ oder „{ ButtonChat }“ laufen dort ohne Frage: { $covers }.
@@ -286,6 +292,24 @@ ButtonOnce = Einmal
 ButtonTask = Diese Aufgabe
 ButtonChat = Dieser Chat
 ButtonDeny = Ablehnen
+ReasonDryRun = ein Probelauf löscht nichts
+ReasonDelete = der Aufruf löscht eine Datei
+ReasonScript = der Aufruf startet ein Skript eines Skills
+ReasonControlFiles = es können Dateien bleiben, die andere Programme ausführen
+ReasonSendsData = der Aufruf schickt Daten an einen anderen Rechner
+ReasonNewHost = der Aufruf fragt einen Rechner, der nicht in AUTONOUS_FETCH_ALLOWED_HOSTS steht
+ReasonOtherChat = der Aufruf schickt etwas in einen anderen Chat
+ReasonNewContact = dieser Chat hat diesem Kontakt unter dieser Adresse noch nicht geschrieben
+ReasonSeenOutside = der Aufruf plant eine Aufgabe für später, nachdem die eigene von außen gelesen hat
+CoversCalls = Aufrufe von `{ $tool }`
+CoversCommands = { "" } mit Befehlen, die mit { $list } beginnen
+CoversPaths = { "" } mit Pfaden wie { $list }
+CoversHosts = { "" } mit Rechnern wie { $list }
+CoversCircumstances = { "" } unter dem Umstand { $list }
+CoversArguments = { "" } mit { $list }
+CoversDefaultRule = Standardregel { $number }
+CoversBoth = { $first }, und { $last }
+CoversAt = { $calls }, nur bei { $hosts }
 OutcomeDenied = Abgelehnt.
 OutcomeDeniedBy = Abgelehnt von { $by }.
 OutcomeDeniedWhy = Abgelehnt: { $reason }.

@@ -210,8 +210,8 @@ StrangersWrote =
        *[other] { $count } more strangers
     } wrote to this bot. /pairings shows who waits.
 CodeTooLate = This code was used, or it has expired.
-StrangerAllowed = { $title } (chat ID { $chat }) may use this bot now. `supervisor unpair { $chat }` takes that back.
-StrangerIgnored = { $title } (chat ID { $chat }) is ignored. `supervisor pair { $code }` still allows it.
+StrangerAllowed = { $title } (chat ID { $chat }) may use this bot now. /unpair { $chat } takes that back, as does supervisor unpair { $chat } in a terminal.
+StrangerIgnored = { $title } (chat ID { $chat }) is ignored. In a terminal, “supervisor pair { $code }” still allows it.
 Welcome = You may use this bot now. /help says what it can do.
 
 ## Presses of buttons, and what somebody types instead
@@ -286,6 +286,24 @@ ButtonOnce = Once
 ButtonTask = This task
 ButtonChat = This chat
 ButtonDeny = Deny
+ReasonDryRun = a dry run deletes nothing
+ReasonDelete = it deletes a file
+ReasonScript = it runs a script of a skill
+ReasonControlFiles = it may leave files that other programs execute
+ReasonSendsData = it sends data to another machine
+ReasonNewHost = it asks a host that is not listed in AUTONOUS_FETCH_ALLOWED_HOSTS
+ReasonOtherChat = it sends into another chat
+ReasonNewContact = this chat has not written to this contact before, at this address
+ReasonSeenOutside = it sets a task for later, after its own has read from outside
+CoversCalls = calls of `{ $tool }`
+CoversCommands = { "" } with commands that begin with { $list }
+CoversPaths = { "" } with paths like { $list }
+CoversHosts = { "" } with hosts like { $list }
+CoversCircumstances = { "" } in the circumstance { $list }
+CoversArguments = { "" } with { $list }
+CoversDefaultRule = default rule { $number }
+CoversBoth = { $first }, and { $last }
+CoversAt = { $calls }, at { $hosts } alone
 OutcomeDenied = Denied.
 OutcomeDeniedBy = Denied by { $by }.
 OutcomeDeniedWhy = Denied: { $reason }.

@@ -209,8 +209,8 @@ StrangersWrote =
        *[other] { $count } desconocidos más escribieron
     } a este bot. /pairings muestra quién espera.
 CodeTooLate = Este código ya se usó o ha caducado.
-StrangerAllowed = { $title } (ID del chat { $chat }) ya puede usar este bot. `supervisor unpair { $chat }` lo revierte.
-StrangerIgnored = { $title } (ID del chat { $chat }) queda ignorado. `supervisor pair { $code }` todavía lo permite.
+StrangerAllowed = { $title } (ID del chat { $chat }) ya puede usar este bot. /unpair { $chat } lo revierte, o supervisor unpair { $chat } en una terminal.
+StrangerIgnored = { $title } (ID del chat { $chat }) queda ignorado. En una terminal, «supervisor pair { $code }» todavía lo permite.
 Welcome = Ya puedes usar este bot. /help dice qué puede hacer.
 
 ## Presses of buttons, and what somebody types instead
@@ -273,7 +273,13 @@ ProgressFetching = Descargando { $name }
 
 ## Approvals
 
-ApprovalAsks = ¿Puedo llamar a { $tool } (riesgo { $risk })?
+ApprovalAsks =
+    ¿Puedo llamar a { $tool } (riesgo { $risk ->
+        [low] bajo
+        [medium] medio
+        [high] alto
+       *[other] { $risk }
+    })?
 ApprovalBy = Lo pide { $session }.
 ApprovalOnceOnly = Solo se puede permitir esta llamada: no se puede saber antes todo lo que ejecuta.
 ApprovalExtentTask = «{ ButtonOnce }» vale para esta llamada. Tras «{ ButtonTask }» o «{ ButtonChat }», se ejecutan ahí sin preguntar: { $covers }.
@@ -285,6 +291,24 @@ ButtonOnce = Una vez
 ButtonTask = Esta tarea
 ButtonChat = Este chat
 ButtonDeny = Denegar
+ReasonDryRun = una prueba no borra nada
+ReasonDelete = borra un archivo
+ReasonScript = ejecuta un script de un skill
+ReasonControlFiles = puede dejar archivos que otros programas ejecutan
+ReasonSendsData = envía datos a otra máquina
+ReasonNewHost = consulta un servidor que no está en AUTONOUS_FETCH_ALLOWED_HOSTS
+ReasonOtherChat = envía algo a otro chat
+ReasonNewContact = este chat todavía no ha escrito a este contacto en esta dirección
+ReasonSeenOutside = programa una tarea para más tarde después de que la suya leyera de fuera
+CoversCalls = llamadas a `{ $tool }`
+CoversCommands = { "" } con comandos que empiezan por { $list }
+CoversPaths = { "" } con rutas como { $list }
+CoversHosts = { "" } con servidores como { $list }
+CoversCircumstances = { "" } en la circunstancia { $list }
+CoversArguments = { "" } con { $list }
+CoversDefaultRule = regla predeterminada { $number }
+CoversBoth = { $first }, y { $last }
+CoversAt = { $calls }, solo en { $hosts }
 OutcomeDenied = Denegado.
 OutcomeDeniedBy = Denegado por { $by }.
 OutcomeDeniedWhy = Denegado: { $reason }.

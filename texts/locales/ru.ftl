@@ -228,8 +228,8 @@ StrangersWrote =
        *[other] написали ещё { $count } незнакомцев
     }. /pairings показывает, кто ждёт.
 CodeTooLate = Этот код уже использован или истёк.
-StrangerAllowed = { $title } (ID чата { $chat }) теперь может пользоваться ботом. `supervisor unpair { $chat }` это отменит.
-StrangerIgnored = { $title } (ID чата { $chat }): запрос проигнорирован. `supervisor pair { $code }` ещё может разрешить доступ.
+StrangerAllowed = { $title } (ID чата { $chat }) теперь может пользоваться ботом. /unpair { $chat } это отменит, в терминале – supervisor unpair { $chat }.
+StrangerIgnored = { $title } (ID чата { $chat }): запрос проигнорирован. В терминале «supervisor pair { $code }» ещё может разрешить доступ.
 Welcome = Теперь ботом можно пользоваться. /help расскажет, что он умеет.
 
 ## Presses of buttons, and what somebody types instead
@@ -294,7 +294,13 @@ ProgressFetching = Загружаю { $name }
 
 ## Approvals
 
-ApprovalAsks = Можно вызвать { $tool } (риск { $risk })?
+ApprovalAsks =
+    Можно вызвать { $tool } (риск { $risk ->
+        [low] низкий
+        [medium] средний
+        [high] высокий
+       *[other] { $risk }
+    })?
 ApprovalBy = Запрос от { $session }.
 ApprovalOnceOnly = Разрешить можно только этот вызов: заранее не известно всё, что он запустит.
 ApprovalExtentTask = «{ ButtonOnce }» – только этот вызов. После «{ ButtonTask }» или «{ ButtonChat }» там без вопроса выполняются: { $covers }.
@@ -306,6 +312,24 @@ ButtonOnce = Один раз
 ButtonTask = Эта задача
 ButtonChat = Этот чат
 ButtonDeny = Запретить
+ReasonDryRun = пробный запуск ничего не удаляет
+ReasonDelete = вызов удаляет файл
+ReasonScript = вызов запускает скрипт навыка
+ReasonControlFiles = могут остаться файлы, которые выполняют другие программы
+ReasonSendsData = вызов отправляет данные на другую машину
+ReasonNewHost = вызов обращается к узлу, которого нет в AUTONOUS_FETCH_ALLOWED_HOSTS
+ReasonOtherChat = вызов пишет в другой чат
+ReasonNewContact = этот чат ещё не писал этому контакту по этому адресу
+ReasonSeenOutside = вызов планирует задачу на потом, после того как его задача читала что-то извне
+CoversCalls = вызовы `{ $tool }`
+CoversCommands = { "" } с командами, которые начинаются с { $list }
+CoversPaths = { "" } с путями вида { $list }
+CoversHosts = { "" } с узлами вида { $list }
+CoversCircumstances = { "" } при обстоятельстве { $list }
+CoversArguments = { "" } с { $list }
+CoversDefaultRule = стандартное правило { $number }
+CoversBoth = { $first }, и { $last }
+CoversAt = { $calls }, только с { $hosts }
 OutcomeDenied = Отклонено.
 OutcomeDeniedBy = Отклонено: { $by }.
 OutcomeDeniedWhy = Отклонено, причина: { $reason }.

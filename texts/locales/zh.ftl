@@ -162,8 +162,8 @@ StrangersBehind = 还有 { $count } 个在等答复：{ $names }。
 StrangersBehindAndOthers = 还有 { $count } 个在等答复：{ $names } 等。
 StrangersWrote = 又有 { $count } 个陌生人给这个机器人写了消息。/pairings 显示谁在等待。
 CodeTooLate = 这个代码已被使用或已过期。
-StrangerAllowed = { $title }（聊天 ID { $chat }）现在可以使用这个机器人。`supervisor unpair { $chat }` 可以撤回。
-StrangerIgnored = 已忽略 { $title }（聊天 ID { $chat }）。`supervisor pair { $code }` 仍可允许。
+StrangerAllowed = { $title }（聊天 ID { $chat }）现在可以使用这个机器人。/unpair { $chat } 可以撤回，在终端中用 supervisor unpair { $chat }。
+StrangerIgnored = 已忽略 { $title }（聊天 ID { $chat }）。在终端中，“supervisor pair { $code }” 仍可允许。
 Welcome = 现在可以使用这个机器人了。/help 说明它能做什么。
 
 ## Presses of buttons, and what somebody types instead
@@ -218,7 +218,13 @@ ProgressFetching = 正在获取 { $name }
 
 ## Approvals
 
-ApprovalAsks = 可以调用 { $tool } 吗（风险 { $risk }）？
+ApprovalAsks =
+    可以调用 { $tool } 吗（风险 { $risk ->
+        [low] 低
+        [medium] 中
+        [high] 高
+       *[other] { $risk }
+    }）？
 ApprovalBy = 请求来自 { $session }。
 ApprovalOnceOnly = 只能允许这一次调用：它会运行的内容无法事先全部知道。
 ApprovalExtentTask = “{ ButtonOnce }”只对这次调用有效。选择“{ ButtonTask }”或“{ ButtonChat }”后，以下调用在那里不再询问：{ $covers }。
@@ -230,6 +236,24 @@ ButtonOnce = 仅此一次
 ButtonTask = 此任务
 ButtonChat = 此聊天
 ButtonDeny = 拒绝
+ReasonDryRun = 试运行不会删除任何内容
+ReasonDelete = 此调用会删除文件
+ReasonScript = 此调用会运行技能的脚本
+ReasonControlFiles = 此调用可能留下会被其他程序执行的文件
+ReasonSendsData = 此调用会把数据发送到另一台机器
+ReasonNewHost = 此调用会访问不在 AUTONOUS_FETCH_ALLOWED_HOSTS 中的主机
+ReasonOtherChat = 此调用会发送到另一个聊天
+ReasonNewContact = 本聊天还没有用这个地址给这个联系人写过消息
+ReasonSeenOutside = 此调用在其任务读取外部内容之后安排以后的任务
+CoversCalls = 对 `{ $tool }` 的调用
+CoversCommands = { "" }，命令以 { $list } 开头
+CoversPaths = { "" }，路径类似 { $list }
+CoversHosts = { "" }，主机类似 { $list }
+CoversCircumstances = { "" }，情形为 { $list }
+CoversArguments = { "" }，参数为 { $list }
+CoversDefaultRule = 默认规则 { $number }
+CoversBoth = { $first }；以及{ $last }
+CoversAt = { $calls }，仅限 { $hosts }
 OutcomeDenied = 已拒绝。
 OutcomeDeniedBy = 已被 { $by } 拒绝。
 OutcomeDeniedWhy = 已拒绝：{ $reason }。

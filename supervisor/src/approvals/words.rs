@@ -9,6 +9,7 @@ use redaction::HIDDEN;
 pub(crate) use store::approvals::Choice;
 use texts::{Language, Text};
 use toolkit::approvals::{Approval, Decided};
+use toolkit::policy::{AskingRule, Condition, ConditionKind};
 
 /// What a button carries before the approval's ID, and how its choice is written behind it.
 pub(crate) const PREFIX: &str = "ask:";
@@ -114,10 +115,33 @@ fn head(approval: &Approval, asked_in: Option<&SessionId>, language: Language) -
     let asks = Text::ApprovalAsks { tool: &visible(&approval.tool), risk: approval.risk.name() };
     let by = Text::ApprovalBy { session: &visible(approval.session.as_str()) };
     let by = (asked_in != Some(&approval.session)).then(|| by.to(language));
-    let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty()).map(sentence);
+    let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty());
+    let reason = reason.map(|reason| sentence(&reason_in(reason, language)));
     let reveal = how_to_reveal(approval, language);
     let lines = [Some(asks.to(language)), reason, by, reveal, Some(extent(approval, language))];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// The reasons of the default rules; a test compares them with the rules.
+const DEFAULT_REASONS: [Text<'static>; 9] = [
+    Text::ReasonDryRun,
+    Text::ReasonDelete,
+    Text::ReasonScript,
+    Text::ReasonControlFiles,
+    Text::ReasonSendsData,
+    Text::ReasonNewHost,
+    Text::ReasonOtherChat,
+    Text::ReasonNewContact,
+    Text::ReasonSeenOutside,
+];
+
+/// The reasons of rules, those of default rules in the chat's language. An operator writes the others.
+fn reason_in(reasons: &str, language: Language) -> String {
+    let known = |reason: &str| {
+        let text = DEFAULT_REASONS.into_iter().find(|text| text.to(Language::English) == reason);
+        text.map_or_else(|| reason.to_owned(), |text| text.to(language))
+    };
+    reasons.split("; ").map(known).collect::<Vec<_>>().join("; ")
 }
 
 /// The reason of a rule as a sentence.
@@ -128,10 +152,42 @@ fn sentence(reason: &str) -> String {
     visible(&format!("{first}{}{end}", characters.as_str()))
 }
 
+/// The further calls that a yes for the task or the chat would let run; none if it can be for one call alone.
+fn covers(approval: &Approval, language: Language) -> Option<String> {
+    let known = approval.covers.as_deref()?;
+    let rules: Vec<String> = approval.rules.iter().map(|rule| asked_by(rule, approval, language)).collect();
+    let Some((last, others)) = rules.split_last() else { return Some(visible(known)) };
+    let first = others.join("; ");
+    let rules =
+        if others.is_empty() { last.clone() } else { Text::CoversBoth { first: &first, last }.to(language) };
+    let hosts = approval.hosts.join(", ");
+    let all =
+        if hosts.is_empty() { rules } else { Text::CoversAt { calls: &rules, hosts: &hosts }.to(language) };
+    Some(visible(&all))
+}
+
+/// The calls that a rule asks about, and where it is written.
+fn asked_by(rule: &AskingRule, approval: &Approval, language: Language) -> String {
+    let mut words = Text::CoversCalls { tool: &approval.tool }.to(language);
+    for Condition { kind, any_of } in &rule.conditions {
+        let list = &format!("`{}`", any_of.join("`, `"));
+        let text = match kind {
+            ConditionKind::Commands => Text::CoversCommands { list },
+            ConditionKind::Paths => Text::CoversPaths { list },
+            ConditionKind::Hosts => Text::CoversHosts { list },
+            ConditionKind::Circumstances => Text::CoversCircumstances { list },
+            ConditionKind::Arguments => Text::CoversArguments { list },
+        };
+        words.push_str(&text.to(language));
+    }
+    let number = rule.rule.strip_prefix("default rule ");
+    let origin = number.map(|number| Text::CoversDefaultRule { number }.to(language));
+    format!("{words} ({})", origin.as_deref().unwrap_or(&rule.rule))
+}
+
 /// What each yes would let run.
 fn extent(approval: &Approval, language: Language) -> String {
-    let Some(covers) = &approval.covers else { return Text::ApprovalOnceOnly.to(language) };
-    let covers = &visible(covers);
+    let Some(covers) = &covers(approval, language) else { return Text::ApprovalOnceOnly.to(language) };
     let text = match approval.task_id {
         Some(_) => Text::ApprovalExtentTask { covers },
         None => Text::ApprovalExtentChat { covers },
@@ -215,7 +271,7 @@ fn denied(decided: &Decided, language: Language) -> String {
 /// A yes, with who said it and what runs from now on.
 fn allowed(decided: &Decided, approval: &Approval, language: Language) -> String {
     let by = decided.by.as_deref().map(visible);
-    let covers = &approval.covers.as_deref().map(visible).unwrap_or_default();
+    let covers = &covers(approval, language).unwrap_or_default();
     let (text, covered) = match (decided.scope, &by) {
         (ApprovalScope::Call, None) => return Text::OutcomeOnce.to(language),
         (ApprovalScope::Call, Some(by)) => return Text::OutcomeOnceBy { by }.to(language),
@@ -301,6 +357,45 @@ mod tests {
         assert!(head(&asked, Some(&elsewhere()), Language::English).contains("Asked for by telegram:7."));
         let own = head(&asked, Some(&asked.session), Language::English);
         assert!(own.starts_with("May I call bash (risk high)?\nIt sends.\n“Once” is"), "{own}");
+    }
+
+    #[test]
+    fn a_default_rule_has_its_reason_in_the_catalogue() {
+        let rules = include_str!("../../../tool-server/src/call_rules/defaults.toml");
+        let reasons = rules.lines().filter_map(|line| line.strip_prefix("reason = \"")?.strip_suffix('"'));
+        let known = DEFAULT_REASONS.map(|text| text.to(Language::English));
+        assert_eq!(reasons.collect::<Vec<_>>(), known);
+    }
+
+    #[test]
+    fn a_question_of_default_rules_is_in_the_language_of_the_chat() {
+        let rule = |rule: &str, conditions: Value| {
+            let about = "calls of `bash`";
+            json!({"rule": rule, "digest": "", "about": about, "can_last": true, "conditions": conditions})
+        };
+        let arguments = json!([{"kind": "arguments", "any_of": ["allow_control_files=true"]}]);
+        let commands = json!([{"kind": "commands", "any_of": ["git push", "make"]}]);
+        let asked = approval(
+            json!({}),
+            json!({
+                "reason": "it may leave files that other programs execute; mine",
+                "rules": [rule("default rule 4", arguments), rule("policy.toml, line 1", commands)],
+                "hosts": ["example.org"],
+            }),
+        );
+        let own = Some(&asked.session);
+        assert_eq!(
+            head(&asked, own, Language::German),
+            "Darf ich bash aufrufen (Risiko hoch)?\nEs können Dateien bleiben, die andere Programme \
+             ausführen; mine.\n„Einmal“ gilt für diesen Aufruf. Nach „Diese Aufgabe“ oder „Dieser Chat“ \
+             laufen dort ohne Frage: Aufrufe von `bash` mit `allow_control_files=true` (Standardregel 4), \
+             und Aufrufe von `bash` mit Befehlen, die mit `git push`, `make` beginnen (policy.toml, line 1), \
+             nur bei example.org."
+        );
+        for language in Language::ALL.into_iter().filter(|language| *language != Language::English) {
+            let said = head(&asked, own, language);
+            assert!(!said.contains("calls of") && !said.contains("other programs"), "{said}");
+        }
     }
 
     #[test]

@@ -116,6 +116,9 @@ pub(crate) const COMMANDS: [Described; 22] = [
     Described { name: "start", summary: Text::SummarySameAsHelp },
 ];
 
+/// The commands that only the owner of the bot may give.
+const OWNER_COMMANDS: [&str; 6] = ["pairings", "chats", "unpair", "schedules", "usage", "health"];
+
 /// What a command may look at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
@@ -209,7 +212,7 @@ pub(crate) fn carry_out(
     context: &Context<'_>,
 ) -> Result<Option<String>, StoreError> {
     let answer = match command {
-        Command::Help => help::text(context.models, context.language),
+        Command::Help => help::text(context.models, context.language, context.is_owner),
         Command::Status => status::carry_out(connection, context)?,
         Command::Cancel { all } => cancel::carry_out(connection, context, *all)?,
         Command::New => new::carry_out(connection, context)?,

@@ -277,6 +277,9 @@ fn the_owner_looks_after_the_bot_from_a_phone_and_other_people_do_not() {
         assert_eq!(answer(Chat { id: 12 }, command), "Only the owner of this bot can do that.");
     }
     wait_for_rest(&system, &telegram);
+    let (everybody, owner) = (answer(Chat { id: 12 }, "/help"), answer(ADA, "/help"));
+    assert!(everybody.contains("/status – ") && !everybody.contains("owner"), "{everybody}");
+    assert_says(&owner, &["/status – ", "/pairings – ", "/unpair – "]);
     assert_says(&answer(ADA, "/chats"), &["12: by the settings", "666: Ada (ID 666), paired"]);
     assert_eq!(answer(ADA, "/schedules"), "Nothing is scheduled.");
     assert_eq!(answer(ADA, "/usage"), "No model was used in the last 7 days.");
@@ -317,7 +320,7 @@ fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
     system.restart();
     assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &allow), "Allowed.");
     let now = edited(&telegram, asked.number, 2);
-    assert_says(&now.text, &["666", "may use this bot now", "supervisor unpair 666"]);
+    assert_says(&now.text, &["666", "may use this bot now. /unpair 666 takes that back"]);
     wait::until_true("the stranger is told", || {
         to(&telegram.sent(), STRANGER).iter().any(|text| text.contains("You may use this bot now"))
     });

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 pub(crate) use below::Below;
 use globs::Globs;
-pub use rule::{ANNOTATIONS, AskingRule, CHANNELS, Rule, RuleSpec, TOKENS};
+pub use rule::{ANNOTATIONS, AskingRule, CHANNELS, Condition, ConditionKind, Rule, RuleSpec, TOKENS};
 pub use touches::{Circumstance, CommandLine, SimpleCommand, TouchedPath, Touches};
 pub use verdict::Verdict;
 

@@ -68,8 +68,36 @@ pub struct AskingRule {
     pub digest: String,
     /// The calls that it asks about, in words.
     pub about: String,
+    /// The same: which of the tool's calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
     /// Whether a yes may cover further calls. It may not where the call does not show all that it runs.
     pub can_last: bool,
+}
+
+/// What a rule says about what calls name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Condition {
+    /// What is compared.
+    pub kind: ConditionKind,
+    /// With what: one has to match, of arguments (`name=value`) each.
+    pub any_of: Vec<String>,
+}
+
+/// What a rule compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConditionKind {
+    /// How commands begin.
+    Commands,
+    /// Globs of paths.
+    Paths,
+    /// Globs of hosts.
+    Hosts,
+    /// Circumstances.
+    Circumstances,
+    /// Arguments and their values.
+    Arguments,
 }
 
 impl Rule {
@@ -176,28 +204,25 @@ impl Rule {
     /// It, as a rule that asks about calls of this tool.
     pub(super) fn asking(&self, tool: &str, can_last: bool) -> AskingRule {
         let spec = serde_json::to_vec(&self.spec).expect("a rule was read from text");
-        AskingRule { rule: self.origin.clone(), digest: sha256(&spec), about: self.in_words(tool), can_last }
+        let conditions = self.conditions();
+        let about = in_words(tool, &conditions);
+        AskingRule { rule: self.origin.clone(), digest: sha256(&spec), about, conditions, can_last }
     }
 
-    /// The calls of a tool that it is about.
-    fn in_words(&self, tool: &str) -> String {
+    /// What it says about what calls name.
+    fn conditions(&self) -> Vec<Condition> {
         let spec = &self.spec;
-        let mut words = format!("calls of `{tool}`");
-        for (what, list) in [
-            (" with commands that begin with ", &spec.commands),
-            (" with paths like ", &spec.paths),
-            (" with hosts like ", &spec.hosts),
-            (" in the circumstance ", &spec.circumstances),
-        ] {
-            if let Some(list) = list {
-                words.push_str(what);
-                words.push_str(&format!("`{}`", list.join("` or `")));
-            }
-        }
-        for (name, value) in spec.arguments.iter().flatten() {
-            words.push_str(&format!(" with `{name}` {value}"));
-        }
-        words
+        let lists = [
+            (ConditionKind::Commands, &spec.commands),
+            (ConditionKind::Paths, &spec.paths),
+            (ConditionKind::Hosts, &spec.hosts),
+            (ConditionKind::Circumstances, &spec.circumstances),
+        ];
+        let lists = lists.into_iter().filter_map(|(kind, list)| Some((kind, list.clone()?)));
+        let written = |(name, value): (&String, &Value)| format!("{name}={value}");
+        let arguments = spec.arguments.iter().flatten().map(written).collect::<Vec<_>>();
+        let arguments = (!arguments.is_empty()).then_some((ConditionKind::Arguments, arguments));
+        lists.chain(arguments).map(|(kind, any_of)| Condition { kind, any_of }).collect()
     }
 
     /// Whether it may be about a call, as rule `number`, whatever the call touches.
@@ -352,6 +377,23 @@ fn has(matching: &[usize], number: usize) -> bool {
 
 fn hosts_as_matched(patterns: &[String]) -> Vec<String> {
     patterns.iter().map(|pattern| host::pattern(pattern)).collect()
+}
+
+/// The calls of a tool that conditions are about.
+fn in_words(tool: &str, conditions: &[Condition]) -> String {
+    let mut words = format!("calls of `{tool}`");
+    for Condition { kind, any_of } in conditions {
+        words.push_str(match kind {
+            ConditionKind::Commands => " with commands that begin with ",
+            ConditionKind::Paths => " with paths like ",
+            ConditionKind::Hosts => " with hosts like ",
+            ConditionKind::Circumstances => " in the circumstance ",
+            ConditionKind::Arguments => " with ",
+        });
+        let between = if *kind == ConditionKind::Arguments { "` and `" } else { "` or `" };
+        words.push_str(&format!("`{}`", any_of.join(between)));
+    }
+    words
 }
 
 fn prefixes(commands: Option<&[String]>) -> Result<Option<Vec<Vec<String>>>, String> {
