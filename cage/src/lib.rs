@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod control_files;
+pub mod network;
 pub mod obstacle;
 pub mod processes;
 mod watch;

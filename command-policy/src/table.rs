@@ -202,7 +202,8 @@ pub static RULES: &[Rule] = &[
         form: Form::When("while the network is off, with another machine's address", network::leaves_machine),
         reason: "it needs another machine, and commands have no network but the loopback interface.",
         hint: "Work with what is on this machine; servers that the same call starts answer at 127.0.0.1. The \
-               operator can allow public addresses with AUTONOUS_TOOL_BASH_NETWORK=public.",
+               operator can allow domains with AUTONOUS_TOOL_BASH_NETWORK=packages,… or public addresses \
+               with AUTONOUS_TOOL_BASH_NETWORK=public.",
         refused: "curl https://example.com · curl -o out.html -H 'Accept: text/html' example.com/x · \
                   echo $(wget -q http://example.com/a.tgz) · nc -zv 10.0.0.1 22 · ssh host uptime · \
                   scp a.txt me@host:/tmp/ · ping -c 1 example.com · git clone git@github.com:a/b.git",
@@ -215,7 +216,8 @@ pub static RULES: &[Rule] = &[
         form: Form::When("while the network is off, when it downloads", network::downloads_packages),
         reason: "it downloads from a registry, and commands have no network.",
         hint: "Use what is installed, or local files: `pip install --no-index --find-links <directory>`, \
-               `npm ci --offline`, `cargo build --offline`. The rest is for the user to install.",
+               `npm ci --offline`, `cargo build --offline`. The rest is for the user to install, or the \
+               operator allows registries with AUTONOUS_TOOL_BASH_NETWORK=packages.",
         refused: "pip install requests · python3 -m pip install 'flask>=2' · npm i -g typescript · \
                   npm view react · cargo install ripgrep · apt-get install -y jq · apt update · pacman -Syu",
         passed: "pip list · pip install -e . · pip install -r requirements.txt · npm run build · apt list",

@@ -14,6 +14,7 @@ mod judge;
 mod messages;
 mod page;
 mod profiles;
+mod proxy;
 mod search;
 mod secrets;
 mod serve;
@@ -30,6 +31,7 @@ pub use messages::{
 };
 pub use page::{Rendered, render};
 pub use profiles::secret_variables;
+pub use proxy::{Proxy, ProxyRules, Refused};
 pub use secrets::{Secrets, readings};
 pub use standing::Standing;
 pub use start::{Exchange, Fetcher, StartError};

@@ -1,10 +1,11 @@
 //! The fetcher's own main loop: take the secrets, give up everything but the network, then fork a process for
-//! each request that the tool server hands over.
+//! each request and each proxy that the tool server hands over.
 //!
 //! It reads nothing but descriptors. Requests and answers pass only through the processes that it forks.
 
 use std::fs::File;
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 
@@ -18,6 +19,7 @@ use settings::Source;
 
 use crate::credentials::Credentials;
 use crate::fetch::{self, Context, Tls};
+use crate::proxy;
 use crate::web_settings::Settings;
 
 /// What it says once it is confined.
@@ -50,16 +52,19 @@ pub(crate) fn serve(
             let _ = socket.write_all(&[READY]);
             forked::tidy_heap();
             while let Ok(Some((kind, handed))) = fd_passing::receive(&socket) {
-                let Some(stream) = handed.into_iter().next() else { continue };
+                let mut handed = handed.into_iter();
+                let (Some(stream), listener) = (handed.next(), handed.next()) else { continue };
                 if kind == ASKED {
                     sign_of_life::answer(&stream);
                     continue;
                 }
-                // Now, so that it is done once, and only if there is a request at all.
-                context.tls.prepare();
+                if listener.is_none() {
+                    // Now, so that it is done once, and only if there is a request at all.
+                    context.tls.prepare();
+                }
                 if let Ok(ForkResult::Child) = forked::fork() {
                     drop(socket);
-                    answer(&context, UnixStream::from(stream));
+                    answer(&context, UnixStream::from(stream), listener.map(TcpListener::from));
                 }
             }
         }
@@ -92,16 +97,19 @@ fn prepare<'a>(
     Ok(Context { settings, credentials, tls: Tls::new(roots) })
 }
 
-/// Runs as the process of one request.
-fn answer(context: &Context<'_>, stream: UnixStream) -> ! {
+/// Runs as the process of one request, or as the proxy of one command, which connects to `listener`.
+fn answer(context: &Context<'_>, stream: UnixStream, listener: Option<TcpListener>) -> ! {
     let limit = |bound| Rlimit { current: Some(bound), maximum: Some(bound) };
     let limited = setrlimit(Resource::Cpu, limit(CPU_SECONDS))
         .and_then(|()| setrlimit(Resource::As, limit(MEMORY_BYTES)))
         .is_ok();
     // Without them it must not read what a stranger sends.
     if limited && end_forks().is_ok() {
-        let _ = set_name(c"fetch");
-        fetch::run(context, stream);
+        let _ = set_name(if listener.is_some() { c"proxy" } else { c"fetch" });
+        match listener {
+            None => fetch::run(context, stream),
+            Some(listener) => proxy::run(stream, listener),
+        }
     }
     forked::exit(0)
 }

@@ -8,9 +8,11 @@ use std::time::Duration;
 use process::fd_passing;
 use process::forked::{self, ForkResult};
 use process::sign_of_life::{self, Loss};
+use serde::Serialize;
 use settings::Source;
 
 use crate::messages::{Job, Message};
+use crate::proxy::{Proxy, ProxyRules};
 use crate::serve::{self, READY};
 use crate::stream;
 use crate::web_settings::Settings;
@@ -73,12 +75,21 @@ impl Fetcher {
 
     /// Gives it a job. Dropping what comes back ends the job.
     pub fn begin(&self, job: &Job) -> io::Result<Exchange> {
-        let (ours, theirs) = UnixStream::pair()?;
-        fd_passing::send(&self.socket, b'+', &[theirs.as_fd()])?;
+        self.hand_over(job, None).map(|stream| Exchange { stream })
+    }
+
+    /// Starts a proxy for those that connect to `listener`. Dropping what comes back ends it.
+    pub fn proxy(&self, listener: &OwnedFd, rules: &ProxyRules) -> io::Result<Proxy> {
+        self.hand_over(rules, Some(listener)).map(Proxy::behind)
+    }
+
+    fn hand_over(&self, message: &impl Serialize, listener: Option<&OwnedFd>) -> io::Result<UnixStream> {
+        let (mut ours, theirs) = UnixStream::pair()?;
+        let handed: Vec<_> = [theirs.as_fd()].into_iter().chain(listener.map(OwnedFd::as_fd)).collect();
+        fd_passing::send(&self.socket, b'+', &handed)?;
         drop(theirs);
-        let mut exchange = Exchange { stream: ours };
-        stream::send(&mut exchange.stream, job)?;
-        Ok(exchange)
+        stream::send(&mut ours, message)?;
+        Ok(ours)
     }
 }
 

@@ -65,6 +65,9 @@ pub struct CallEnded {
     pub change: Option<CallChange>,
     #[serde(skip_serializing_if = "Vec::is_empty", default, deserialize_with = "control_files")]
     pub created_control_files: Vec<CreatedControlFile>,
+    /// The hosts that the call's command asked for and may not reach.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub network_refused: Vec<String>,
     /// The tools that the task may call from now on; absent if the call did not restrict it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub allowed_tools: Option<Vec<String>>,
@@ -106,6 +109,9 @@ pub struct BackgroundProcessEnded {
     pub output_path: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub created_control_files: Vec<CreatedControlFile>,
+    /// The hosts that it asked for and may not reach.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub network_refused: Vec<String>,
 }
 
 /// Something that a command left for other programs to execute.

@@ -185,6 +185,7 @@ fn start(spawner: &Spawner, options: &Options) -> Result<Running, SandboxError> 
         limits: Limits { memory_bytes: options.memory_bytes, ..Limits::for_timeout(options.timeout) },
         covers: covers(options),
         network: None,
+        proxy_variables: Vec::new(),
         own_directories: options.own.as_deref().map(own_directory).into_iter().collect(),
     })
 }

@@ -184,10 +184,15 @@ fn network_layer(confined: bool, network: Network) -> Layer {
     layer(
         "network",
         confined && network != Network::All,
-        if network == Network::Public {
-            "Commands reach public addresses over TCP, and nothing of this machine or of its networks."
-        } else {
-            "Commands reach no network and no socket of this machine."
+        match network {
+            Network::Public => {
+                "Commands reach public addresses over TCP, and nothing of this machine or of its networks."
+            }
+            Network::Listed => {
+                "Commands reach the listed domains through a proxy, and no other network and no socket of \
+                 this machine."
+            }
+            Network::Off | Network::All => "Commands reach no network and no socket of this machine.",
         },
         if confined { "Commands use the server's network." } else { NO_COMMANDS },
     )

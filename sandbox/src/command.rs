@@ -67,8 +67,12 @@ pub struct CommandSpec {
     /// The mounts over parts of the roots before it starts, in this order. Tier B ignores them.
     pub covers: Vec<Cover>,
     /// The network that it shares with the running commands that name the same one. It has an effect only
-    /// where commands have a network of their own: in tier A with [`crate::Network::Off`].
+    /// where commands have a network of their own: in tier A with [`crate::Network::Off`] and
+    /// [`crate::Network::Listed`].
     pub network: Option<String>,
+    /// Variables with the URL of the proxy that serves [`crate::Running::listener`]. With
+    /// [`crate::Network::Listed`] in tier A there is such a socket if there is such a variable, else none.
+    pub proxy_variables: Vec<String>,
     /// All that it sees of the roots, if these are divided; see [`crate::SpawnerSettings::divided`].
     pub own_directories: Vec<OwnDirectory>,
 }

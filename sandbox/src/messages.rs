@@ -62,6 +62,11 @@ impl Job {
         }
     }
 
+    /// Whether a socket listens for it in its network.
+    pub(crate) fn has_listener(&self) -> bool {
+        matches!(self, Self::Execute(spec) if !spec.proxy_variables.is_empty())
+    }
+
     pub(crate) fn covers(&self) -> &[Cover] {
         match self {
             Self::Execute(spec) => &spec.covers,
@@ -233,6 +238,7 @@ mod tests {
                 kind: CoverKind::Pin,
             }],
             network: Some("chat:7".to_owned()),
+            proxy_variables: Vec::new(),
             own_directories: vec![own.clone()],
         };
         let plan = ProbePlan {

@@ -21,6 +21,8 @@ pub struct Running {
     pub stdout: OwnedFd,
     /// The reading end of its stderr.
     pub stderr: OwnedFd,
+    /// Accepts the connections that it makes to its proxy; none without [`crate::Network::Listed`].
+    pub listener: Option<OwnedFd>,
     /// Keeps it alive.
     pub lifeline: Lifeline,
     /// Waits for its end.

@@ -111,6 +111,7 @@ impl Spawner {
             limits: plan.limits,
             covers: Vec::new(),
             network: None,
+            proxy_variables: Vec::new(),
             own_directories: plan.own_directories.clone(),
         };
         let attempt = "run bash, and end it with all its processes".to_owned();

@@ -24,6 +24,8 @@ pub enum Network {
     Off,
     /// Public addresses over TCP, and nothing of this machine or of the networks around it. In tier B, none.
     Public,
+    /// None but their own loopback, where a socket of the server listens for each command. In tier B, none.
+    Listed,
     /// All that the server's machine reaches.
     All,
 }
@@ -31,7 +33,12 @@ pub enum Network {
 impl Network {
     /// What a tier makes of it: without namespaces, commands cannot be kept to public addresses.
     pub(crate) fn within(self, tier: Tier) -> Self {
-        if self == Self::Public && tier == Tier::B { Self::Off } else { self }
+        if matches!(self, Self::Public | Self::Listed) && tier == Tier::B { Self::Off } else { self }
+    }
+
+    /// Whether tier A gives commands a network of their own.
+    pub(crate) fn is_their_own(self) -> bool {
+        matches!(self, Self::Off | Self::Listed)
     }
 }
 

@@ -172,7 +172,8 @@ impl Spawner {
         let file = memory_file(&encode(job)).map_err(SandboxError::Unreachable)?;
         let network = job.network().map(|name| memory_file(name.as_bytes())).transpose();
         let network = network.map_err(SandboxError::Unreachable)?;
-        let job = EncodedJob { file, has_input: job.has_input(), network };
+        let has_listener = job.has_listener() && self.network == Network::Listed;
+        let job = EncodedJob { file, has_input: job.has_input(), has_listener, network };
         // Those that wait have a network of their own.
         while job.network.is_none()
             && let Some(control) = self.take_prepared()
@@ -218,6 +219,7 @@ impl Spawner {
 struct EncodedJob {
     file: OwnedFd,
     has_input: bool,
+    has_listener: bool,
     /// The name of the network that it shares, in a memory file of its own.
     network: Option<OwnedFd>,
 }
@@ -232,10 +234,11 @@ fn hand_over(control: OwnedFd, job: &EncodedJob, tier: Tier) -> Result<Running, 
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(unreachable);
     let ((child_stdin, stdin), (stdout, child_stdout)) = (pipe()?, pipe()?);
     let ((stderr, child_stderr), (started, child_started)) = (pipe()?, pipe()?);
-    let passed = [&job.file, &child_stdin, &child_stdout, &child_stderr, &child_started].map(OwnedFd::as_fd);
+    let (link, child_link) = socket_pair().map_err(unreachable)?;
+    let passed = [&job.file, &child_stdin, &child_stdout, &child_stderr, &child_link, &child_started];
     // If it is gone, it may have said why.
-    let _ = fd_passing::send(&control, passed);
-    drop((child_stdin, child_stdout, child_stderr, child_started));
+    let _ = fd_passing::send(&control, passed.map(OwnedFd::as_fd));
+    drop((child_stdin, child_stdout, child_stderr, child_link, child_started));
     // What it writes before it ends would only wake this thread twice.
     let mut closed = [PollFd::new(&started, PollFlags::empty())];
     while poll(&mut closed, None) == Err(Errno::INTR) {}
@@ -252,10 +255,17 @@ fn hand_over(control: OwnedFd, job: &EncodedJob, tier: Tier) -> Result<Running, 
             _ => return Err(SandboxError::NoReport),
         },
     }
+    let listener = if job.has_listener { Some(receive_listener(&link)?) } else { None };
     let control = Arc::new(control);
     let lifeline = Lifeline(Arc::clone(&control));
     let stdin = job.has_input.then_some(stdin);
-    Ok(Running { stdin, stdout, stderr, lifeline, exit: PendingExit { control, tier } })
+    Ok(Running { stdin, stdout, stderr, listener, lifeline, exit: PendingExit { control, tier } })
+}
+
+/// The socket that the command's process gave out before it executed the program.
+fn receive_listener(link: &OwnedFd) -> Result<OwnedFd, SandboxError> {
+    let received = fd_passing::receive::<1>(link).map_err(unreachable)?;
+    received.map(|[listener]| listener).ok_or(SandboxError::NoReport)
 }
 
 impl Drop for Spawner {

@@ -58,6 +58,7 @@ steps! {
     Reaper = "become the reaper of the command's processes",
     Stdio = "connect stdin, stdout and stderr",
     Workdir = "enter the working directory",
+    Listener = "listen in the command's network",
     Connector = "start the process that makes the command's connections",
     ResourceLimits = "set the resource limits",
     Capabilities = "drop all capabilities",

@@ -38,17 +38,6 @@ pub enum SandboxMode {
     Landlock,
 }
 
-/// Which network commands reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommandNetwork {
-    /// None.
-    Off,
-    /// Public addresses.
-    Public,
-    /// All that the machine reaches.
-    All,
-}
-
 /// Who may use the bot in an allowed group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupMembers {
@@ -169,11 +158,6 @@ impl Words for Division {
 impl Words for SandboxMode {
     const WORDS: &'static [(&'static str, Self)] =
         &[("auto", Self::Auto), ("full", Self::Full), ("landlock", Self::Landlock)];
-}
-
-impl Words for CommandNetwork {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("off", Self::Off), ("public", Self::Public), ("all", Self::All)];
 }
 
 impl Words for GroupMembers {

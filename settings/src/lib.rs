@@ -9,6 +9,7 @@
 mod check;
 mod checks;
 pub mod choices;
+pub mod command_network;
 pub mod config_file;
 mod error;
 pub mod language;

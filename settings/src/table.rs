@@ -16,9 +16,10 @@ use url::Url;
 
 use crate::checks;
 use crate::choices::{
-    CommandNetwork, Division, Effort, GroupMembers, GroupTrigger, ModelProvider, PromptForm, Reactions,
-    SandboxMode, SearchService, ToolProtocol, Words,
+    Division, Effort, GroupMembers, GroupTrigger, ModelProvider, PromptForm, Reactions, SandboxMode,
+    SearchService, ToolProtocol, Words,
 };
+use crate::command_network::{CommandNetwork, command_network};
 use crate::language::Language;
 use crate::row::{FromSupervisor, Program, Readers, Row};
 use crate::setting::{Optional, Setting};
@@ -304,9 +305,10 @@ table! {
          and `GIT_AUTHOR_EMAIL`, else `Autonous <autonous@localhost>`; a repository's own `user.name` goes \
          before that default");
     TOOL_BASH_NETWORK: Setting<CommandNetwork> = ("AUTONOUS_TOOL_BASH_NETWORK", TOOLS, "off",
-        choice(CommandNetwork::WORDS),
-        "the network of commands: none; public addresses over TCP ([sandbox.md](sandbox.md#network)); all \
-         that this machine reaches. `public` and `all` require a token");
+        items(command_network, "off, public or all; or domains separated by commas, such as \
+         packages,github.com,*.example.org"),
+        "the network of commands: none; public addresses over TCP; all that this machine reaches; or some \
+         domains through a proxy ([sandbox.md](sandbox.md#network)). `public` and `all` require a token");
     TOOL_BASH_ALLOW_NETWORK: Optional<bool> = ("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", TOOLS, "none", flag(),
         "older: `true` for `public`, `false` for `off`");
     TOOL_BASH_DENYLIST: Setting<Vec<String>> = ("AUTONOUS_TOOL_BASH_DENYLIST", TOOLS, "",

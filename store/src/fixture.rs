@@ -238,6 +238,7 @@ pub fn call_completed(output_text: &str) -> ToolCallCompleted {
         path_resolved: None,
         change: None,
         created_control_files: Vec::new(),
+        network_refused: Vec::new(),
         allowed_tools: None,
     };
     ToolCallCompleted { call, session_id: SessionId::default_session() }

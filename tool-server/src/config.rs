@@ -12,7 +12,8 @@ use files::roots::DeniedPaths;
 use process::Secret;
 use process::exit::BadSetting;
 use sandbox::{Mode, Network};
-use settings::choices::{CommandNetwork, Division, SandboxMode, Words};
+use settings::choices::{Division, SandboxMode, Words};
+use settings::command_network::{CommandNetwork, Domains};
 use settings::table::{
     APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, DATA_DIR, QUESTION_TIMEOUT_SECONDS, SKILLS_DIR, TOOL_ALLOWED_HOSTS,
     TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST, TOOL_BASH_NETWORK,
@@ -65,6 +66,8 @@ pub struct CommandSettings {
     pub(crate) variables: Vec<(String, String)>,
     /// `AUTONOUS_TOOL_BASH_NETWORK` (`off`): `public` and `all` need a token.
     pub network: Network,
+    /// The same as a list, with [`Network::Listed`].
+    pub(crate) domains: Option<Domains>,
     /// Further command words that are refused.
     pub(crate) denied_words: Vec<String>,
     /// Commands are killed when a root's disk has less left; in bytes.
@@ -141,10 +144,13 @@ pub struct Limits {
 }
 
 impl Config {
-    /// Whether a tool may ask the web: because a host is listed, or because somebody can be asked about one.
+    /// Whether a tool may ask the web: because a host is listed, or because somebody can be asked about one;
+    /// or whether commands may ask some domains.
     pub fn needs_the_web(&self, can_ask: bool) -> bool {
         let is_on = |tool: &str| !self.disabled.contains(tool);
-        (is_on("url_fetch") && (can_ask || self.web.can_fetch()))
+        let has_proxies = self.commands.domains.is_some() && !self.commands.disable_exec;
+        has_proxies
+            || (is_on("url_fetch") && (can_ask || self.web.can_fetch()))
             || (is_on("web_search") && (can_ask || self.web.can_search()))
     }
 
@@ -231,6 +237,7 @@ fn raw_files(source: &Source) -> Result<RawFiles, SettingError> {
 impl CommandSettings {
     fn read(source: &Source, current_dir: &Path) -> Result<Self, SettingError> {
         let readonly_roots = TOOL_READONLY_ROOTS.read(source)?;
+        let (network, domains) = network(source)?;
         let variables = TOOL_ENV.read(source)?;
         Ok(Self {
             disable_exec: TOOL_DISABLE_EXEC.read(source)?,
@@ -244,7 +251,8 @@ impl CommandSettings {
                 .iter()
                 .map(|entry| command_variable(source, entry))
                 .collect::<Result<_, _>>()?,
-            network: network(source)?,
+            network,
+            domains,
             denied_words: TOOL_BASH_DENYLIST.read(source)?,
             max_memory_bytes: TOOL_MAX_MEMORY_MB.read(source)?,
             min_free_bytes: TOOL_MIN_FREE_MB.read(source)?,
@@ -262,12 +270,12 @@ impl CommandSettings {
 const MAX_VALUE_BYTES: usize = 100_000;
 
 /// An older name says `true` for `public` and `false` for `off`; both together must say the same.
-fn network(source: &Source) -> Result<Network, SettingError> {
+fn network(source: &Source) -> Result<(Network, Option<Domains>), SettingError> {
     let older = TOOL_BASH_ALLOW_NETWORK.read(source)?;
     let of_older = |allowed| if allowed { CommandNetwork::Public } else { CommandNetwork::Off };
     let network = TOOL_BASH_NETWORK.given(source)?;
-    if let (Some(older), Some(network)) = (older, network)
-        && of_older(older) != network
+    if let (Some(older), Some(network)) = (older, &network)
+        && of_older(older) != *network
     {
         let expected = format!(
             "the same as {}, or nothing: true means public, and false means off",
@@ -275,10 +283,12 @@ fn network(source: &Source) -> Result<Network, SettingError> {
         );
         return Err(TOOL_BASH_ALLOW_NETWORK.refuse(older.to_string(), expected));
     }
-    Ok(match network.or(older.map(of_older)).unwrap_or_else(|| TOOL_BASH_NETWORK.default_value()) {
-        CommandNetwork::Off => Network::Off,
-        CommandNetwork::Public => Network::Public,
-        CommandNetwork::All => Network::All,
+    let network = network.or(older.map(of_older)).unwrap_or_else(|| TOOL_BASH_NETWORK.default_value());
+    Ok(match network {
+        CommandNetwork::Off => (Network::Off, None),
+        CommandNetwork::Public => (Network::Public, None),
+        CommandNetwork::Listed(domains) => (Network::Listed, Some(domains)),
+        CommandNetwork::All => (Network::All, None),
     })
 }
 
@@ -326,8 +336,9 @@ impl Listen {
                 "a loopback address, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
             return Err(TOOL_LISTEN.refuse(address.to_string(), expected).into());
         }
-        if token.is_none() && network != Network::Off {
-            let expected = "off, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
+        if token.is_none() && matches!(network, Network::Public | Network::All) {
+            let expected =
+                "off, a list of domains, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
             return Err(TOOL_BASH_NETWORK.refuse(format!("{network:?}").to_lowercase(), expected).into());
         }
         let approver_token = TOOL_APPROVER_TOKEN.read(source)?;

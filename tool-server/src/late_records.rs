@@ -57,6 +57,7 @@ fn killed_with_server(process_id: String, call: &GuardedCall, left: &[LeftBehind
         output_bytes: 0,
         output_path: None,
         created_control_files: command::listed(left),
+        network_refused: Vec::new(),
     }
 }
 

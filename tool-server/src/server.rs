@@ -16,9 +16,10 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use cage::command::{CommandQuota, Commands, Environment, GuardedSpawner};
 use cage::control_files::ControlGuard;
+use cage::network::{ListedNetwork, Proxy};
 use cage::processes::Processes;
 use command_policy::{Policy, PolicySettings};
-use fetcher::Fetcher;
+use fetcher::{Fetcher, ProxyRules};
 use files::change::{Changer, Durability};
 use files::output_store::OutputStore;
 use files::roots::{Roots, Workspaces};
@@ -28,7 +29,7 @@ use process::confinement::{Powers, confine};
 use process::sign_of_life::Loss;
 use redaction::Redactor;
 use rustix::net::{AddressFamily, SocketType};
-use sandbox::{Capabilities, Network, Spawner};
+use sandbox::{Capabilities, Network, Spawner, Tier};
 use settings::SettingError;
 use settings::choices::Division;
 use settings::quotas::Limits;
@@ -107,7 +108,8 @@ impl Server {
         let url = listener.as_ref().map(url).transpose()?.unwrap_or_default();
         let StartupResources { workspaces, readonly_roots, spawner, capabilities, fetcher } = resources;
         let stores = Stores::open(config)?;
-        let mut context = tool_context(config, workspaces, readonly_roots, &spawner, &stores)
+        let started = (&spawner, listed_network(config, fetcher.as_ref()));
+        let mut context = tool_context(config, workspaces, readonly_roots, started, &stores)
             .context("cannot open the files of the tools")?;
         context.web =
             fetcher.as_ref().map(|fetcher| web(config, &listen, fetcher, &stores, &context.workspaces));
@@ -278,7 +280,7 @@ fn tool_context(
     config: &Config,
     workspaces: Arc<Workspaces>,
     readonly_roots: Vec<sandbox::Root>,
-    spawner: &Result<Arc<Spawner>, String>,
+    (spawner, listed_network): (&Result<Arc<Spawner>, String>, Option<ListedNetwork>),
     stores: &Stores,
 ) -> anyhow::Result<ToolContext> {
     let pending = config.files.journal_dir().join("pending");
@@ -291,7 +293,7 @@ fn tool_context(
         Durability::Synced,
     )?;
     let policy = Policy::new(PolicySettings {
-        network: config.commands.network != Network::Off,
+        network: has_network(config.commands.network, spawner),
         extra_denied: config.commands.denied_words.clone(),
         roots: alone.workspaces.whole().to_paths(),
         disabled_tools: config.disabled.clone(),
@@ -300,12 +302,33 @@ fn tool_context(
     Ok(ToolContext {
         raw_files: config.raw_files,
         search: SearchLimits::new(config.limits.search_max_entries),
-        commands: Arc::new(commands),
+        commands: Arc::new(commands.with_listed_network(listed_network)),
         policy: Arc::new(policy),
         skills: Arc::new(Skills::open(&config.files.skills_dir)?),
         command_timeout: config.limits.timeout,
         ..alone
     })
+}
+
+/// Whether commands reach another machine. In tier B they cannot be kept to a part of the network.
+fn has_network(network: Network, spawner: &Result<Arc<Spawner>, String>) -> bool {
+    let is_tier_b = spawner.as_ref().is_ok_and(|spawner| spawner.tier() == Tier::B);
+    match network {
+        Network::Off => false,
+        Network::Listed => !is_tier_b,
+        Network::Public | Network::All => true,
+    }
+}
+
+/// The proxies of commands, if these reach listed domains.
+fn listed_network(config: &Config, fetcher: Option<&Arc<Fetcher>>) -> Option<ListedNetwork> {
+    let (domains, fetcher) = (config.commands.domains.as_ref()?, Arc::clone(fetcher?));
+    let setting = domains.written();
+    let rules = ProxyRules { domains: domains.patterns(), setting: setting.clone() };
+    Some(ListedNetwork::new(setting, move |listener| {
+        let proxy = fetcher.proxy(listener, &rules)?;
+        Ok(Proxy::new(move || proxy.refused().into_iter().map(|refused| refused.name).collect()))
+    }))
 }
 
 /// Runs the commands of tools; without a spawner, says why none can run.

@@ -152,8 +152,9 @@ fn supervise(
     (output_name, time): (&str, Duration),
     tell: &SyncSender<Result<(), ToolError>>,
 ) {
-    let Begun { running, guarded, bound, since } = begun;
-    let Running { stdin, stdout, stderr, lifeline, exit } = running;
+    let Begun { running, guarded, bound, way_out, since } = begun;
+    let Running { stdin, stdout, stderr, lifeline, exit, .. } = running;
+    process.reaches_by(way_out);
     process.attach(lifeline, stdin);
     let _ = tell.send(Ok(()));
     let mut file = OutputFile::begin(&commands.output, output_name);
@@ -313,12 +314,14 @@ fn finish(
 ) {
     let stop = process.stopped().filter(|_| exit.is_none_or(|exit| exit.killed));
     let (state, reason) = (state_of(stop, exit), reason_of(stop, exit));
+    let (network_refused, notice) = process.network_refused();
     let end = End {
         exit_code: exit.map_or(1, |exit| exit_code_of(exit, stop == Some(Stop::Deadline))),
         signal: exit.and_then(|exit| exit.signal),
         reason: reason.clone(),
-        notices: report.notices,
+        notices: report.notices.into_iter().chain(notice).collect(),
         created_control_files: report.files.clone(),
+        network_refused,
         duration_ms: millis(duration),
     };
     let ended = BackgroundProcessEnded {
@@ -332,6 +335,7 @@ fn finish(
         output_bytes: process.status().output_bytes,
         output_path,
         created_control_files: report.files,
+        network_refused: end.network_refused.clone(),
     };
     commands.processes.finish(process, ended, end);
 }

@@ -58,9 +58,9 @@ impl Environment {
     }
 
     /// All variables of a command whose relative paths start in `workspace`.
-    pub(crate) fn variables(&self, workspace: &Path) -> Vec<(OsString, OsString)> {
+    pub(crate) fn variables(&self, workspace: &Path) -> impl Iterator<Item = (OsString, OsString)> {
         let workspace = ("WORKSPACE".into(), workspace.into());
-        self.variables.iter().cloned().chain([workspace]).collect()
+        self.variables.iter().cloned().chain([workspace])
     }
 
     pub(crate) fn search_path(&self) -> &str {
@@ -112,7 +112,6 @@ mod tests {
         let value = |name: &str| {
             environment
                 .variables(Path::new("/work"))
-                .into_iter()
                 .filter(|(own, _)| own == name)
                 .map(|(_, value)| value)
                 .collect::<Vec<_>>()
@@ -123,7 +122,8 @@ mod tests {
         assert_eq!(value("GIT_CONFIG_NOSYSTEM"), ["1"]);
         assert_eq!(value("LC_CTYPE"), ["C.UTF-8"]);
         let german = Environment::new("/usr/bin", Some("de_DE.UTF-8"), std::iter::empty(), &[])
-            .variables(Path::new("/work"));
+            .variables(Path::new("/work"))
+            .collect::<Vec<_>>();
         assert!(german.contains(&("LANG".into(), "de_DE.UTF-8".into())), "{german:?}");
         assert_eq!(value("HOME"), [""; 0], "the sandbox sets it");
     }

@@ -7,10 +7,12 @@
 mod background;
 mod capture;
 mod covers;
+mod ending;
 mod environment;
 mod excerpt;
 mod grouped;
 mod guarded;
+mod listed_network;
 mod pipes;
 mod quota;
 mod report;
@@ -33,9 +35,11 @@ use toolkit::output::Full;
 use toolkit::{Call, Failure, Outcome, Success};
 
 use crate::control_files::{GuardedCall, Leaving};
+use crate::network::{ListedNetwork, WayOut};
 use crate::obstacle::Obstacle;
 use crate::processes::Processes;
 use capture::Capture;
+use ending::{data_of, error_of, exit_code, exit_code_of, name_of};
 use guarded::GuardedCommand;
 use pipes::Pipes;
 use report::ControlFileReport;
@@ -73,6 +77,7 @@ pub struct Commands {
     max_memory_bytes: u64,
     quota: CommandQuota,
     processes: Processes,
+    listed_network: Option<ListedNetwork>,
 }
 
 /// A command to run.
@@ -110,6 +115,8 @@ pub struct CommandData {
     pub(crate) sandbox_tier: String,
     /// What it left for other programs to execute, at most 64 of it.
     pub(crate) created_control_files: Vec<CreatedControlFile>,
+    /// The hosts that it asked for and may not reach, at most 32; only where the network is a list.
+    pub(crate) network_refused: Vec<String>,
     /// The ID of the background process that it is now; absent if it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) process_id: Option<String>,
@@ -138,7 +145,17 @@ impl Commands {
         let room = Room::new(Arc::clone(workspaces.whole()), min_free_bytes);
         let quota = CommandQuota::default();
         let processes = Processes::none();
-        Self { spawner, workspaces, environment, output, room, max_memory_bytes, quota, processes }
+        Self {
+            spawner,
+            workspaces,
+            environment,
+            output,
+            room,
+            max_memory_bytes,
+            quota,
+            processes,
+            listed_network: None,
+        }
     }
 
     /// The same within limits of the day.
@@ -200,7 +217,7 @@ impl Commands {
         let reserved = self.quota.reserve(&call.session, request.timeout)?;
         let request = CommandRequest { timeout: reserved.time, ..request };
         let timeout = request.timeout;
-        let Begun { running, guarded, bound, since } = self.begin(call, request, None)?;
+        let Begun { running, guarded, bound, way_out, since } = self.begin(call, request, None)?;
         let mut command = RunningCommand {
             call,
             until: since + timeout,
@@ -208,6 +225,7 @@ impl Commands {
             poll_interval: TIGHT_POLL_INTERVAL,
             stopped: None,
             bound,
+            way_out,
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
         let control_files = ControlFileReport::of(guarded);
@@ -235,12 +253,13 @@ impl Commands {
         let mut command = CommandSpec {
             program: request.program,
             arguments: request.arguments,
-            environment: self.environment.variables(roots.first()),
+            environment: self.environment.variables(roots.first()).chain(self.beside_proxy(call)).collect(),
             has_input: process.is_some(),
             workdir: request.workdir,
             limits: self.limits(request.timeout, &bound),
             covers: Vec::new(),
             network: self.network_of(call, process),
+            proxy_variables: self.proxy_variables(call),
             own_directories: roots.own_directories().map_err(|error| io_error(".", "open", &error))?,
         };
         let guarded = GuardedCall {
@@ -253,13 +272,8 @@ impl Commands {
             .spawner()?
             .start(call, &roots, (guarded, request.leaving), &mut command)
             .map_err(|error| error.into_tool_error(call))?;
-        Ok(Begun { running, guarded, bound, since })
-    }
-
-    /// The background processes of a session and the commands that run beside them reach each other.
-    fn network_of(&self, call: &Call, process: Option<&str>) -> Option<String> {
-        let shares = process.is_some() || self.processes.has_running(&call.session);
-        shares.then(|| call.session.as_str().to_owned())
+        let way_out = self.way_out(call, &running)?;
+        Ok(Begun { running, guarded, bound, way_out, since })
     }
 
     /// The limits of a command; one that is to free room may write to no file.
@@ -275,7 +289,7 @@ impl Commands {
 
     /// Reads a command's output until it exits, and kills it when it must.
     fn follow(&self, command: &mut RunningCommand<'_>, running: Running) -> Result<Exit, SandboxError> {
-        let Running { stdin: _, stdout, stderr, lifeline, exit } = running;
+        let Running { stdout, stderr, lifeline, exit, .. } = running;
         let mut pipes = Pipes::of(stdout, stderr);
         let mut lifeline = Some(lifeline);
         let mut give_up = None;
@@ -349,6 +363,8 @@ struct Begun<'a> {
     guarded: GuardedCommand<'a>,
     /// What it must leave of the disk.
     bound: Bound,
+    /// How it reaches the network.
+    way_out: WayOut,
     since: Instant,
 }
 
@@ -360,6 +376,8 @@ struct RunningCommand<'a> {
     poll_interval: Duration,
     /// What it must leave of the disk.
     bound: Bound,
+    /// How it reaches the network.
+    way_out: WayOut,
     stopped: Option<StopReason>,
 }
 
@@ -381,9 +399,11 @@ impl RunningCommand<'_> {
         timeout: Duration,
     ) -> Outcome<CommandData> {
         let (text, saved) = self.capture.finish();
-        let data = data_of(&exit, control_files.files, self.stopped, duration);
+        let refused = self.way_out.refused();
+        let data = data_of(&exit, control_files.files, refused, self.stopped, duration);
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
         notices.extend(self.bound.notice());
+        notices.extend(self.way_out.notice());
         notices.extend(control_files.notices);
         notices.extend(text.changes.notices());
         let shown = Success {
@@ -400,87 +420,6 @@ impl RunningCommand<'_> {
             None => Ok(shown),
             Some(error) => Err(Failure::of_command(error, exit_code(&exit, self.stopped), shown)),
         }
-    }
-}
-
-fn exit_code(exit: &Exit, stopped: Option<StopReason>) -> i32 {
-    exit_code_of(exit, stopped == Some(StopReason::Deadline))
-}
-
-fn exit_code_of(exit: &Exit, timed_out: bool) -> i32 {
-    match (timed_out, exit.code, exit.signal) {
-        (true, ..) => 124,
-        (_, Some(code), _) => code,
-        (_, None, Some(signal)) => 128 + signal,
-        (_, None, None) => 1,
-    }
-}
-
-fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Option<ToolError> {
-    let error = match (stopped, exit.code, exit.signal) {
-        (None, ..) if exit.memory_exceeded => ToolError::new(
-            ErrorCode::ExitNonzero,
-            "The command was killed because all its processes together had more memory than \
-             AUTONOUS_TOOL_MAX_MEMORY_MB allows.",
-        )
-        .with_hint("Files in /tmp, /dev/shm and the home directory count too. Do less at once."),
-        (Some(StopReason::Deadline), ..) => {
-            let message = format!(
-                "The command did not finish within {} s and was killed with all its processes.",
-                timeout.as_secs()
-            );
-            let mut error = ToolError::new(ErrorCode::Timeout, message).with_hint(
-                "The output so far is shown. Set a longer `timeout_seconds` (at most 600), or do less at \
-                 once.",
-            );
-            error.http_status = Some(200);
-            error
-        }
-        (Some(StopReason::CallerGone), ..) => {
-            ToolError::new(ErrorCode::Cancelled, "The caller disconnected, so the command was killed.")
-        }
-        (Some(StopReason::DiskFull), ..) => ToolError::new(
-            ErrorCode::IoError,
-            "The command was killed because the disk is nearly full (AUTONOUS_TOOL_MIN_FREE_MB).",
-        )
-        .with_hint("Delete what is not needed: `bash` still can, but it can write to no file until then."),
-        (None, Some(0), _) => return None,
-        (None, Some(code), _) => {
-            ToolError::new(ErrorCode::ExitNonzero, format!("The command ended with exit code {code}."))
-        }
-        (None, None, signal) => {
-            let message = format!("The command was killed by signal {}.", signal.unwrap_or(0));
-            ToolError::new(ErrorCode::ExitNonzero, message)
-                .with_hint("9 can be the memory limit; 24 and 25 are the limits of CPU time and file size.")
-        }
-    };
-    Some(error)
-}
-
-fn data_of(
-    exit: &Exit,
-    created_control_files: Vec<CreatedControlFile>,
-    stopped: Option<StopReason>,
-    duration: Duration,
-) -> CommandData {
-    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    CommandData {
-        signal: exit.signal,
-        timed_out: stopped == Some(StopReason::Deadline),
-        duration_ms: ms(duration),
-        cpu_ms: ms(exit.cpu_time),
-        peak_memory_bytes: exit.peak_memory_bytes,
-        sandbox_tier: name_of(exit.tier).to_owned(),
-        created_control_files,
-        process_id: None,
-        state: None,
-    }
-}
-
-const fn name_of(tier: Tier) -> &'static str {
-    match tier {
-        Tier::A => "A",
-        Tier::B => "B",
     }
 }
 

@@ -14,6 +14,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use sandbox::{Lifeline, Receivers};
 
+use crate::network::WayOut;
+
 use super::kept::{From, Kept, LookBack, Piece, Stream};
 
 pub use rustix::process::Signal;
@@ -80,6 +82,8 @@ pub struct End {
     pub notices: Vec<String>,
     /// What it left for other programs to execute.
     pub created_control_files: Vec<CreatedControlFile>,
+    /// The hosts that it asked for and may not reach.
+    pub network_refused: Vec<String>,
     /// How long it ran, in milliseconds.
     pub duration_ms: u64,
 }
@@ -126,6 +130,8 @@ pub struct Process {
     changed: Condvar,
     controls: Mutex<Controls>,
     stdin: Mutex<Option<File>>,
+    /// None before it runs, and once it has ended.
+    way_out: Mutex<Option<WayOut>>,
 }
 
 #[derive(Debug)]
@@ -155,6 +161,7 @@ impl Process {
             changed: Condvar::new(),
             controls: Mutex::default(),
             stdin: Mutex::default(),
+            way_out: Mutex::default(),
         }
     }
 
@@ -171,6 +178,20 @@ impl Process {
         }
         drop(controls);
         self.shared().is_started = true;
+    }
+
+    pub(crate) fn reaches_by(&self, way_out: WayOut) {
+        *self.way_out() = Some(way_out);
+    }
+
+    /// The hosts that it has asked for so far and may not reach, and what to say about them.
+    pub fn network_refused(&self) -> (Vec<String>, Option<String>) {
+        let way_out = self.way_out().clone();
+        way_out.map_or_else(Default::default, |way_out| (way_out.refused(), way_out.notice()))
+    }
+
+    fn way_out(&self) -> MutexGuard<'_, Option<WayOut>> {
+        self.way_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn set_time(&self, time: Duration) {
@@ -231,6 +252,7 @@ impl Process {
     /// No process of it is left.
     pub(crate) fn finish(&self, state: ProcessState, end: End) {
         drop(self.controls().lifeline.take());
+        *self.way_out() = None;
         *self.stdin.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut shared = self.shared();
         shared.kept.finish_lines(Instant::now(), true);

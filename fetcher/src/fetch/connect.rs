@@ -19,7 +19,7 @@ const EACH: Duration = Duration::from_secs(10);
 const TRIED: usize = 6;
 
 /// The addresses of a host, all of them judged.
-pub(super) async fn judged_addresses(url: &Url, allow_private: bool) -> Result<Vec<SocketAddr>, FetchError> {
+pub(crate) async fn judged_addresses(url: &Url, allow_private: bool) -> Result<Vec<SocketAddr>, FetchError> {
     let port = url.port_or_known_default().unwrap_or(80);
     let addresses = match url.host() {
         Some(Host::Ipv4(address)) => vec![SocketAddr::new(IpAddr::V4(address), port)],
@@ -55,7 +55,7 @@ async fn resolve(name: &str, port: u16) -> Result<Vec<SocketAddr>, FetchError> {
 }
 
 /// A connection to the first of the addresses that answers.
-pub(super) async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, FetchError> {
+pub(crate) async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, FetchError> {
     let mut last = None;
     for address in addresses.iter().take(TRIED) {
         match tokio::time::timeout(EACH, TcpStream::connect(address)).await {

@@ -1,7 +1,7 @@
 //! One request, from the job to the last message, in the process that was forked for it.
 
 mod body;
-mod connect;
+pub(crate) mod connect;
 mod exchange;
 mod headers;
 mod redirects;

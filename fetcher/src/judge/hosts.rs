@@ -41,10 +41,15 @@ impl Hosts {
         Self(texts.iter().filter_map(|text| HostPattern::parse(text)).collect())
     }
 
-    /// Whether the host of an address is among them.
+    /// Whether the host of an address is among them. A pattern without a port means the ports of web servers.
     pub fn allow(&self, url: &Url) -> bool {
+        self.allow_on(url, is_web_port)
+    }
+
+    /// The same where a pattern without a port means these ports.
+    pub(crate) fn allow_on(&self, url: &Url, is_usual: impl Fn(u16) -> bool) -> bool {
         let (Some(host), Some(port)) = (host_name(url), url.port_or_known_default()) else { return false };
-        self.0.iter().any(|pattern| pattern.matches(&host, port))
+        self.0.iter().any(|pattern| pattern.matches(&host, port, &is_usual))
     }
 }
 
@@ -64,8 +69,8 @@ impl HostPattern {
         Some(Self { name, port })
     }
 
-    fn matches(&self, host: &str, port: u16) -> bool {
-        let is_port = self.port.map_or_else(|| is_web_port(port), |only| only == port);
+    fn matches(&self, host: &str, port: u16, is_usual: impl Fn(u16) -> bool) -> bool {
+        let is_port = self.port.map_or_else(|| is_usual(port), |only| only == port);
         is_port
             && match &self.name {
                 Name::Any => true,
@@ -86,7 +91,7 @@ fn normal(name: &str) -> Option<String> {
 }
 
 /// The host of an address, as patterns have it.
-pub(super) fn host_name(url: &Url) -> Option<String> {
+pub(crate) fn host_name(url: &Url) -> Option<String> {
     url.host_str().map(|host| host.trim_end_matches('.').to_ascii_lowercase())
 }
 

@@ -6,7 +6,7 @@ use libc::sock_filter;
 
 use super::cgroup::Cgroups;
 use super::private_home::PrivateHome;
-use crate::settings::{Network, SpawnerSettings, Tier};
+use crate::settings::{SpawnerSettings, Tier};
 
 /// What all commands share.
 pub(super) struct SpawnerContext<'a> {
@@ -36,6 +36,6 @@ pub(super) struct CommandContext<'a> {
 impl CommandContext<'_> {
     /// Whether the command has a network namespace that may serve another one.
     pub(super) fn watches_network(&self) -> bool {
-        self.spawner.tier == Tier::A && self.spawner.settings.network == Network::Off
+        self.spawner.tier == Tier::A && self.spawner.settings.network.is_their_own()
     }
 }

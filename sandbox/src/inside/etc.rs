@@ -58,7 +58,7 @@ impl Etc {
     /// Reads the files and copies the directories' mounts, as far as they exist on this machine.
     pub(super) fn read(network: Network) -> Result<Self, StepError> {
         let etc = Path::new("/etc");
-        let resolver = (network != Network::Off).then_some("resolv.conf");
+        let resolver = (!network.is_their_own()).then_some("resolv.conf");
         let read_file = |name| Some((name, std::fs::read(etc.join(name)).ok()?));
         let mut files: Vec<_> = FILES.into_iter().chain(resolver).filter_map(read_file).collect();
         if let Some((_, settings)) = files.iter_mut().find(|(name, _)| *name == "resolv.conf")

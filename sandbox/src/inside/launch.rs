@@ -6,8 +6,10 @@
 
 use std::convert::Infallible;
 use std::ffi::{CString, NulError, OsStr};
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use process::descriptors;
 use process::seccomp;
@@ -36,10 +38,11 @@ pub(super) fn run(context: &CommandContext<'_>, socket: &OwnedFd) -> ! {
     if let Some(questions) = questions {
         let _ = fd_passing::send(socket, [questions.as_fd()]);
     }
-    let Ok(Some([job, stdin, stdout, stderr, started])) = fd_passing::receive::<HAND_OVER>(socket) else {
+    let Ok(Some([job, stdin, stdout, stderr, link, started])) = fd_passing::receive::<HAND_OVER>(socket)
+    else {
         syscalls::exit(127)
     };
-    let Err(error) = become_command(context, &job, [stdin, stdout, stderr], &started);
+    let Err(error) = become_command(context, &job, [stdin, stdout, stderr], [&link, &started]);
     let _ = rustix::io::write(&started, &encode(&Report::Failed(error.into())));
     syscalls::exit(127)
 }
@@ -85,7 +88,7 @@ fn become_command(
     context: &CommandContext<'_>,
     job: &OwnedFd,
     [stdin, stdout, stderr]: [OwnedFd; 3],
-    started: &OwnedFd,
+    [link, started]: [&OwnedFd; 2],
 ) -> Result<Infallible, StepError> {
     let job = read_job(job)?;
     if job.has_input() {
@@ -102,8 +105,10 @@ fn become_command(
         confine(context, None)?;
     }
     privileges::confirm().during(Step::LastCheck)?;
+    let listens = context.spawner.tier == Tier::A && context.spawner.settings.network == Network::Listed;
+    let port = if listens && job.has_listener() { Some(listen(link)?) } else { None };
     match &job {
-        Job::Execute(spec) => Err(execute(context, spec, started)),
+        Job::Execute(spec) => Err(execute(context, spec, port, started)),
         Job::Trial(_) => {
             announce(started);
             syscalls::exit(0)
@@ -116,17 +121,30 @@ fn become_command(
     }
 }
 
+/// Listens in the command's network, which counts as touched by that, and gives the socket to the server. The
+/// command itself does not have it.
+fn listen(link: &OwnedFd) -> Result<u16, StepError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).during(Step::Listener)?;
+    fd_passing::send(link, [listener.as_fd()]).during(Step::Listener)?;
+    listener.local_addr().map(|address| address.port()).during(Step::Listener)
+}
+
 /// Says that all layers are in force. The program is executed when the pipe then closes without an error.
 fn announce(started: &OwnedFd) {
     let _ = rustix::io::write(started, &[CONFINED]);
 }
 
-fn execute(context: &CommandContext<'_>, spec: &CommandSpec, started: &OwnedFd) -> StepError {
+fn execute(
+    context: &CommandContext<'_>,
+    spec: &CommandSpec,
+    port: Option<u16>,
+    started: &OwnedFd,
+) -> StepError {
     let strings = || {
         let program = CString::new(spec.program.as_os_str().as_bytes())?;
         let arguments = spec.arguments.iter().map(|argument| CString::new(argument.as_bytes()));
         let arguments = [Ok(program.clone())].into_iter().chain(arguments).collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, NulError>((program, arguments, environment(context, spec)?))
+        Ok::<_, NulError>((program, arguments, environment(context, spec, port)?))
     };
     match strings() {
         Err(_) => StepError::new(Step::Exec, libc::EINVAL),
@@ -138,12 +156,21 @@ fn execute(context: &CommandContext<'_>, spec: &CommandSpec, started: &OwnedFd) 
     }
 }
 
-fn environment(context: &CommandContext<'_>, spec: &CommandSpec) -> Result<Vec<CString>, NulError> {
-    let given = spec.environment.iter().filter(|(name, _)| name != "HOME" && name != "TMPDIR");
-    let own = match context.home {
+fn environment(
+    context: &CommandContext<'_>,
+    spec: &CommandSpec,
+    port: Option<u16>,
+) -> Result<Vec<CString>, NulError> {
+    let mut own = match context.home {
         None => vec![("HOME", HOME.into())],
         Some(home) => vec![("HOME", home.home()), ("TMPDIR", home.tmp())],
     };
+    if let Some(port) = port {
+        let url = PathBuf::from(format!("http://127.0.0.1:{port}"));
+        own.extend(spec.proxy_variables.iter().map(|name| (name.as_str(), url.clone())));
+    }
+    let is_own = |name: &OsStr| own.iter().any(|(own, _)| name == *own);
+    let given = spec.environment.iter().filter(|(name, _)| !is_own(name));
     let given = given.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let own = own.iter().map(|(name, value)| (OsStr::new(*name), value.as_os_str()));
     given

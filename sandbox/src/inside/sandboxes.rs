@@ -63,7 +63,7 @@ impl<'a> Sandboxes<'a> {
     /// Starts one; `control` is the socket to the server, and `network` the file with the name of the network
     /// that it shares.
     pub(super) fn start(&mut self, control: OwnedFd, network: Option<&OwnedFd>) {
-        let shares = (self.spawner.tier, self.spawner.settings.network) == (Tier::A, Network::Off);
+        let shares = self.spawner.tier == Tier::A && self.spawner.settings.network.is_their_own();
         let started = network.filter(|_| shares).map(networks::name_in).transpose().and_then(|name| {
             let init = self.start_init(&control, name.as_deref());
             if init.is_err()
@@ -83,7 +83,7 @@ impl<'a> Sandboxes<'a> {
         let spawner = self.spawner;
         self.count += 1;
         let (network, home) = match (spawner.tier, spawner.settings.network) {
-            (Tier::A, Network::Off) => (Some(self.networks.enter_for(shared)?), None),
+            (Tier::A, Network::Off | Network::Listed) => (Some(self.networks.enter_for(shared)?), None),
             (Tier::A, Network::Public | Network::All) => (None, None),
             (Tier::B, _) => (None, Some(PrivateHome::in_directory(&spawner.settings.scratch, self.count))),
         };

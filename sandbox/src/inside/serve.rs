@@ -20,7 +20,7 @@ use super::{landlock_rules, namespaces, system_mounts};
 use crate::capabilities::LANDLOCK_WITH_SCOPES;
 use crate::messages::Report;
 use crate::seccomp;
-use crate::settings::{Network, SpawnerSettings, Tier};
+use crate::settings::{SpawnerSettings, Tier};
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
 
@@ -65,7 +65,7 @@ fn prepare<'a>(
     let cgroups = Cgroups::make();
     match tier {
         Tier::A => {
-            if settings.network != Network::Off {
+            if !settings.network.is_their_own() {
                 // Without a network namespace only Landlock protects the machine's abstract sockets.
                 require_scopes()?;
             }

@@ -30,7 +30,7 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
     match tier {
         Tier::A => {
             rules.push(match network {
-                Network::Off => sockets_without_network(),
+                Network::Off | Network::Listed => sockets_without_network(),
                 Network::Public | Network::All => only(libc::SYS_socket, sockets_of_tier_a(network)),
             });
             if network == Network::Public {
@@ -123,7 +123,7 @@ fn netlink() -> Vec<(u32, Test)> {
 /// to any address.
 fn sockets_of_tier_a(network: Network) -> Vec<Vec<(u32, Test)>> {
     let mut allowed = match network {
-        Network::Off | Network::All => internet(),
+        Network::Off | Network::Listed | Network::All => internet(),
         Network::Public => [libc::AF_INET, libc::AF_INET6]
             .into_iter()
             .flat_map(|family| sockets(family, libc::SOCK_STREAM, libc::IPPROTO_TCP))

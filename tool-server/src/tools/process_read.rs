@@ -75,6 +75,8 @@ pub(crate) struct ProcessReadData {
     output_path: String,
     /// What it left for other programs to execute, once it has ended; at most 64 of it.
     created_control_files: Vec<CreatedControlFile>,
+    /// The hosts that it has asked for and may not reach, at most 32.
+    network_refused: Vec<String>,
 }
 
 /// Some output.
@@ -142,7 +144,8 @@ impl Tool for ProcessRead {
             ));
         }
         let end = status.end.unwrap_or_default();
-        page.notices.extend(end.notices);
+        let (refused, notice) = process.network_refused();
+        page.notices.extend(end.notices.into_iter().chain(notice));
         let data = ProcessReadData {
             process_id: process.id.clone(),
             next_seq,
@@ -152,6 +155,7 @@ impl Tool for ProcessRead {
             reason: end.reason,
             output_path: process.output_path.clone(),
             created_control_files: end.created_control_files,
+            network_refused: if refused.is_empty() { end.network_refused } else { refused },
             chunks: page.chunks,
         };
         let stdout = data.chunks.iter().map(|chunk| chunk.text.as_str()).collect();

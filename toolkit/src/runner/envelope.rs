@@ -2,10 +2,11 @@
 //!
 //! Only this file knows how a success, a partial success and a failure look in an envelope.
 
-use protocol::journal::{CallChange, CallEnded, CallFailure, CreatedControlFile, OUTPUT_TEXT_BYTES};
+use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
 use protocol::text_form::stderr_of;
 use protocol::{Context, Data, Envelope, EventId, Meta, Risk, Stats, Status, ToolError, visible};
 use redaction::Redactor;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
@@ -120,7 +121,8 @@ pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) ->
         output_text: head(&envelope.stdout, OUTPUT_TEXT_BYTES).to_owned(),
         path_resolved: envelope.meta.context.path_resolved.clone(),
         change: change(envelope),
-        created_control_files: created_control_files(&envelope.meta.data),
+        created_control_files: listed(&envelope.meta.data, "created_control_files"),
+        network_refused: listed(&envelope.meta.data, "network_refused"),
         allowed_tools,
         failure: envelope.meta.error.as_ref().map(|error| CallFailure {
             error: error.message.clone(),
@@ -131,8 +133,9 @@ pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) ->
     }
 }
 
-fn created_control_files(data: &Data) -> Vec<CreatedControlFile> {
-    let listed = data.get("created_control_files").map(Vec::deserialize);
+/// A list in a call's data; only commands have one.
+fn listed<T: DeserializeOwned>(data: &Data, name: &str) -> Vec<T> {
+    let listed = data.get(name).map(Vec::deserialize);
     listed.and_then(Result::ok).unwrap_or_default()
 }
 

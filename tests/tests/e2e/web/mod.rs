@@ -7,6 +7,7 @@ mod chat;
 mod name_server;
 mod network;
 mod outside;
+mod proxy;
 mod search;
 mod secrets;
 mod site;

@@ -72,7 +72,7 @@ fn addresses(name: &str, kind: u16) -> Option<Vec<Vec<u8>>> {
         if kind == AAAA { vec![address.octets().to_vec()] } else { Vec::new() }
     };
     Some(match name {
-        "page.test" | "other.test" => v4(PUBLIC),
+        "page.test" | "other.test" | "example.test" => v4(PUBLIC),
         "private.test" => v4(Ipv4Addr::new(10, 9, 9, 9)),
         "loop.test" => v4(Ipv4Addr::LOCALHOST),
         "metadata.test" => v4(Ipv4Addr::new(169, 254, 169, 254)),
