@@ -80,8 +80,18 @@ const CHECKS: [&str; 12] = [
 
 /// Arguments that no model needs with every request: the session's own lock holds for it, and how a plan is
 /// made has good defaults.
-const SELDOM: [&str; 8] =
-    ["eof", "expected_sha256", "max_steps", "model", "running", "signal", "style", "tail_lines"];
+const SELDOM: [&str; 10] = [
+    "env",
+    "eof",
+    "expected_sha256",
+    "max_steps",
+    "model",
+    "running",
+    "signal",
+    "stdin",
+    "style",
+    "tail_lines",
+];
 
 /// Arguments that the prompt explains for all tools, or whose tool says what they are.
 const SELF_EXPLANATORY: [&str; 8] = ["action", "args", "name", "path", "pattern", "skill", "steps", "task"];

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cage::command::{CommandRequest, Commands, Environment, GuardedSpawner};
+use cage::command::{CommandRequest, Commands, Environment, Given, GuardedSpawner};
 use cage::control_files::{ControlGuard, Leaving};
 use files::output_store::OutputStore;
 use sandbox::{Depth, Finding, Tier, Verdict};
@@ -130,6 +130,7 @@ impl Trial {
         let request = CommandRequest {
             program: self.commands.program("bash").map_err(said)?,
             arguments: vec!["-c".into(), line.into()],
+            given: Given::default(),
             workdir: self.root.clone(),
             timeout: TIMEOUT,
             tool: "bash",

@@ -137,7 +137,7 @@ fn accepted(schema: &Value) -> String {
 fn subschema<'a>(pointer: &str, schema: &'a Value) -> &'a Value {
     pointer.split('/').skip(1).fold(schema, |schema, step| match step.parse::<usize>() {
         Ok(_) => &schema["items"],
-        Err(_) => &schema["properties"][step],
+        Err(_) => schema["properties"].get(step).unwrap_or(&schema["additionalProperties"]),
     })
 }
 

@@ -1,5 +1,6 @@
 //! A command's environment: an allowlist, with everything interactive switched off.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -57,10 +58,17 @@ impl Environment {
         Self { variables: variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
     }
 
-    /// All variables of a command whose relative paths start in `workspace`.
-    pub(crate) fn variables(&self, workspace: &Path) -> impl Iterator<Item = (OsString, OsString)> {
-        let workspace = ("WORKSPACE".into(), workspace.into());
-        self.variables.iter().cloned().chain([workspace])
+    /// All variables of a command whose relative paths start in `workspace`; those of its call replace ours.
+    pub(crate) fn variables(
+        &self,
+        workspace: &Path,
+        beside: impl Iterator<Item = (OsString, OsString)>,
+        given: &BTreeMap<String, String>,
+    ) -> Vec<(OsString, OsString)> {
+        let is_given = |name: &OsString| name.to_str().is_some_and(|name| given.contains_key(name));
+        let own = self.variables.iter().cloned().chain(beside).filter(|(name, _)| !is_given(name));
+        let given = given.iter().map(|(name, value)| (name.into(), value.into()));
+        own.chain(given).chain([("WORKSPACE".into(), workspace.into())]).collect()
     }
 
     pub(crate) fn search_path(&self) -> &str {
@@ -111,7 +119,8 @@ mod tests {
         assert_eq!(environment.search_path(), "/usr/bin:/srv/toolchain/bin");
         let value = |name: &str| {
             environment
-                .variables(Path::new("/work"))
+                .variables(Path::new("/work"), std::iter::empty(), &BTreeMap::new())
+                .into_iter()
                 .filter(|(own, _)| own == name)
                 .map(|(_, value)| value)
                 .collect::<Vec<_>>()
@@ -121,9 +130,11 @@ mod tests {
         assert_eq!(value("WORKSPACE"), ["/work"]);
         assert_eq!(value("GIT_CONFIG_NOSYSTEM"), ["1"]);
         assert_eq!(value("LC_CTYPE"), ["C.UTF-8"]);
-        let german = Environment::new("/usr/bin", Some("de_DE.UTF-8"), std::iter::empty(), &[])
-            .variables(Path::new("/work"))
-            .collect::<Vec<_>>();
+        let german = Environment::new("/usr/bin", Some("de_DE.UTF-8"), std::iter::empty(), &[]).variables(
+            Path::new("/work"),
+            std::iter::empty(),
+            &BTreeMap::new(),
+        );
         assert!(german.contains(&("LANG".into(), "de_DE.UTF-8".into())), "{german:?}");
         assert_eq!(value("HOME"), [""; 0], "the sandbox sets it");
     }

@@ -16,6 +16,7 @@ mod listed_network;
 mod pipes;
 mod quota;
 mod report;
+mod request;
 mod room;
 mod sanitize;
 
@@ -34,7 +35,7 @@ use serde::Serialize;
 use toolkit::output::Full;
 use toolkit::{Call, Failure, Outcome, Success};
 
-use crate::control_files::{GuardedCall, Leaving};
+use crate::control_files::GuardedCall;
 use crate::network::{ListedNetwork, WayOut};
 use crate::obstacle::Obstacle;
 use crate::processes::Processes;
@@ -49,6 +50,7 @@ pub use environment::{Environment, find_program, git_settings};
 pub use guarded::GuardedSpawner;
 pub use quota::CommandQuota;
 pub use report::listed;
+pub use request::{CommandRequest, Given};
 pub use sanitize::{Changes, sanitize};
 
 /// How long output is still read after the main process exits, when another process holds the pipes.
@@ -78,23 +80,6 @@ pub struct Commands {
     quota: CommandQuota,
     processes: Processes,
     listed_network: Option<ListedNetwork>,
-}
-
-/// A command to run.
-#[derive(Debug)]
-pub struct CommandRequest {
-    /// The program, absolute.
-    pub program: PathBuf,
-    /// What follows the program's name.
-    pub arguments: Vec<std::ffi::OsString>,
-    /// The working directory, absolute, beneath a root.
-    pub workdir: PathBuf,
-    /// How long it may run.
-    pub timeout: Duration,
-    /// The tool that runs it.
-    pub tool: &'static str,
-    /// What becomes of the control files that it leaves.
-    pub leaving: Leaving,
 }
 
 /// The facts of a command that ran.
@@ -239,8 +224,8 @@ impl Commands {
         })
     }
 
-    /// Starts a command within everything that bounds it; that of a background process has a pipe as its
-    /// stdin.
+    /// Starts a command within everything that bounds it. Its stdin is what it is given, and without that
+    /// the pipe of a background process.
     fn begin(
         &self,
         call: &Call,
@@ -253,8 +238,12 @@ impl Commands {
         let mut command = CommandSpec {
             program: request.program,
             arguments: request.arguments,
-            environment: self.environment.variables(roots.first()).chain(self.beside_proxy(call)).collect(),
-            has_input: process.is_some(),
+            environment: self.environment.variables(
+                roots.first(),
+                self.beside_proxy(call),
+                request.given.env(),
+            ),
+            has_input: process.is_some() || request.given.stdin().is_some(),
             workdir: request.workdir,
             limits: self.limits(request.timeout, &bound),
             covers: Vec::new(),
@@ -268,11 +257,12 @@ impl Commands {
             tool: request.tool.to_owned(),
             process: process.map(str::to_owned),
         };
-        let (running, guarded) = self
+        let (mut running, guarded) = self
             .spawner()?
             .start(call, &roots, (guarded, request.leaving), &mut command)
             .map_err(|error| error.into_tool_error(call))?;
         let way_out = self.way_out(call, &running)?;
+        request.given.feed(&mut running.stdin)?;
         Ok(Begun { running, guarded, bound, way_out, since })
     }
 

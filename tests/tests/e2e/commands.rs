@@ -21,7 +21,7 @@ fn server() -> ToolServer {
     fs::create_dir_all(skill.join("scripts")).unwrap();
     let text = "---\nname: example\ndescription: shows how\nallowed-tools: [read, run_script]\n---\nDo it.\n";
     fs::write(skill.join("SKILL.md"), text).unwrap();
-    let script = "#!/bin/sh\nprintf '%s|' \"$@\"\npwd\nls\n";
+    let script = "#!/bin/sh\nprintf '%s|' \"$@\"\npwd\nls\nprintf %s \"$GIVEN\"\ncat\n";
     fs::write(skill.join("scripts/hello.sh"), script).unwrap();
     builder.start()
 }
@@ -177,10 +177,14 @@ fn a_task_that_has_read_a_skill_can_call_only_what_it_allows() {
     assert!(call(&server, "bash", &json!({"cmd": "true"})).ok);
     let skill = call(&server, "skill", &json!({"name": "example"}));
     assert!(skill.stdout.ends_with("Do it.\n"), "{}", skill.stdout);
-    let arguments = json!({"skill": "example", "relative_path": "hello.sh", "args": ["a b", "$HOME", ";id"]});
+    let mut arguments =
+        json!({"skill": "example", "relative_path": "hello.sh", "args": ["a b", "$HOME", ";id"]});
+    arguments["env"] = json!({"GIVEN": "own "});
+    arguments["stdin"] = "input".into();
     let ran = call(&server, "run_script", &arguments);
     assert!(ran.stdout.starts_with("a b|$HOME|;id|"), "no shell reads the arguments: {}", ran.stdout);
-    assert_eq!(ran.stdout.lines().count(), 1, "it starts in an empty directory: {}", ran.stdout);
+    assert!(ran.stdout.ends_with("\nown input"), "{}", ran.stdout);
+    assert_eq!(ran.stdout.lines().count(), 2, "it starts in an empty directory: {}", ran.stdout);
     assert_eq!(code(&call(&server, "bash", &json!({"cmd": "true"}))), ErrorCode::ToolNotAllowed);
     server.crash(|_| ());
     let refused = call(&server, "bash", &json!({"cmd": "true"}));

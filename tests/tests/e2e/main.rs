@@ -62,6 +62,7 @@ mod background;
 mod commands;
 mod file_errors;
 mod files;
+mod given;
 mod http_errors;
 mod idempotency;
 mod links;

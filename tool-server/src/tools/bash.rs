@@ -1,11 +1,11 @@
 //! `bash`: a command line, run in the sandbox.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cage::command::{CommandData, CommandRequest};
+use cage::command::{CommandData, CommandRequest, Given};
 use cage::control_files::Leaving;
 use command_policy::{expand_aliases, programs, simple_commands};
 use files::roots::{CACHE_ALIAS, Roots, STATE_ALIAS, names};
@@ -13,9 +13,10 @@ use protocol::{Annotations, Risk, SessionId, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::policy::{Circumstance, Touches};
+use toolkit::policy::{Circumstance, CommandLine, Touches};
 use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
 
+use super::given;
 use super::short_form::short_form;
 use crate::bound_files::{self, BoundFiles};
 use crate::tool_context::ToolContext;
@@ -49,6 +50,13 @@ pub(crate) struct BashArguments {
     /// Whether to answer at once and let it run on, such as a server. `process_read` shows its output.
     #[serde(default)]
     background: bool,
+    /// More environment variables.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Its input; none by default.
+    #[serde(default)]
+    #[schemars(length(max = 65_536))]
+    stdin: Option<String>,
     /// Whether the command may leave files that other programs execute, such as git hooks. A person must
     /// approve such a call.
     #[serde(default)]
@@ -88,9 +96,14 @@ impl Tool for Bash {
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+        let line = |cmd| {
+            let line = simple_commands(&given::as_line(self.known(cmd, session), arguments));
+            let is_understood = line.is_understood && !given::may_run_unseen(arguments);
+            CommandLine { is_understood, ..line }
+        };
         Touches {
             paths: self.0.paths_touched(arguments["workdir"].as_str().unwrap_or("."), session),
-            commands: arguments["cmd"].as_str().map(|cmd| simple_commands(&self.known(cmd, session))),
+            commands: arguments["cmd"].as_str().map(line),
             circumstances: if arguments["allow_control_files"] == true {
                 vec![Circumstance::ControlFiles]
             } else {
@@ -114,7 +127,8 @@ impl Tool for Bash {
     /// One line for each command that would run.
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
         let roots = self.0.workspaces.of(&call.session)?;
-        let cmd = &expanded(arguments["cmd"].as_str().unwrap_or_default(), &roots)?;
+        let cmd = expanded(arguments["cmd"].as_str().unwrap_or_default(), &roots)?;
+        let cmd = &given::as_line(cmd, arguments);
         self.0.policy.within(&roots.to_paths()).judge(cmd, arguments["workdir"].as_str())?;
         roots.open_directory(arguments["workdir"].as_str().unwrap_or("."))?;
         let line = simple_commands(cmd);
@@ -130,6 +144,7 @@ impl Tool for Bash {
         if !line.is_plain {
             shown.push_str("with redirections into files, assignments or functions: see the line itself\n");
         }
+        shown.push_str(&given::in_words(arguments));
         shown.push_str(&self.bound_in_words(arguments, &roots)?);
         if arguments["background"] == true {
             shown.push_str("runs on in the background, and takes input for which no person is asked\n");
@@ -143,12 +158,16 @@ impl Tool for Bash {
     fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {
         let roots = self.0.workspaces.of(&call.session)?;
         let cmd = expanded(&arguments.cmd, &roots)?;
-        self.0.policy.within(&roots.to_paths()).judge(&cmd, arguments.workdir.as_deref())?;
+        let given = json!({"env": arguments.env, "stdin": arguments.stdin});
+        let line = given::as_line(Cow::Borrowed(cmd.as_ref()), &given);
+        self.0.policy.within(&roots.to_paths()).judge(&line, arguments.workdir.as_deref())?;
+        let given = Given::new(arguments.env, arguments.stdin)?;
         let workdir = roots.open_directory(arguments.workdir.as_deref().unwrap_or("."))?.path;
         let bash: PathBuf = self.0.commands.program("bash")?;
         let request = CommandRequest {
             program: bash,
             arguments: vec!["-c".into(), cmd.into_owned().into()],
+            given,
             workdir,
             timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,
@@ -167,6 +186,7 @@ impl Bash {
     /// The files that a decision about a call is bound to.
     fn bound(&self, arguments: &Value, roots: &Roots) -> Result<BoundFiles, ToolError> {
         let line = expanded(arguments["cmd"].as_str().unwrap_or_default(), roots)?;
+        let line = given::as_line(line, arguments);
         Ok(BoundFiles::of(&line, arguments["workdir"].as_str().unwrap_or("."), roots))
     }
 

@@ -6,6 +6,7 @@ mod contacts_send;
 mod delete;
 mod edit;
 mod find;
+mod given;
 mod grep;
 mod ls;
 mod multi_edit;

@@ -1,9 +1,10 @@
 //! `run_script`: a script of a skill, run without a shell.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cage::command::{CommandData, CommandRequest};
+use cage::command::{CommandData, CommandRequest, Given};
 use cage::control_files::Leaving;
 use files::change::hash_file;
 use protocol::{Annotations, Risk, SessionId, ToolError};
@@ -14,7 +15,9 @@ use toolkit::arguments::invalid;
 use toolkit::policy::{CommandLine, SimpleCommand, Touches};
 use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
+use super::given;
 use super::short_form::short_form;
+use crate::bound_files::tree_state;
 use crate::tool_context::ToolContext;
 
 /// How long the script may take to be hashed.
@@ -48,6 +51,13 @@ pub(crate) struct RunScriptArguments {
     /// Whether to answer at once and let it run on. `process_read` shows its output.
     #[serde(default)]
     background: bool,
+    /// More environment variables.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Its input; none by default.
+    #[serde(default)]
+    #[schemars(length(max = 65_536))]
+    stdin: Option<String>,
 }
 
 pub(crate) struct RunScript(pub(super) ToolContext);
@@ -80,7 +90,11 @@ impl Tool for RunScript {
         let words = [&arguments["relative_path"]].into_iter().chain(passed);
         let words = words.map(|word| word.as_str().map(str::to_owned)).collect();
         let command = SimpleCommand { words, without_options: None };
-        let line = CommandLine { commands: vec![command], is_understood: true, is_plain: true };
+        let line = CommandLine {
+            commands: vec![command],
+            is_understood: !given::may_run_unseen(arguments),
+            is_plain: !given::has_variables(arguments),
+        };
         let text = |name: &str| arguments[name].as_str().unwrap_or_default();
         let script = Path::new(text("relative_path"));
         let script = Path::new("scripts").join(script.strip_prefix("scripts").unwrap_or(script));
@@ -88,12 +102,17 @@ impl Tool for RunScript {
         Touches { paths, commands: Some(line), ..Touches::nothing() }
     }
 
-    /// The script.
-    fn named_files(&self, arguments: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    /// The script; and since variables can name programs and files that it uses, those of the roots.
+    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
         let text = |name: &str| arguments[name].as_str().unwrap_or_default();
         let script = self.0.skills.script(text("skill"), text("relative_path"))?;
         let (sha256, _) = hash_file(&script.file, text("relative_path"), &Call::own(HASH_WITHIN))?;
-        Ok(NamedFiles::from([(script.path.display().to_string(), sha256)]))
+        let mut contents = NamedFiles::from([(script.path.display().to_string(), sha256)]);
+        if given::has_variables(arguments) {
+            let roots = self.0.workspaces.of(session)?;
+            contents.insert(String::new(), tree_state(&roots, &[])?);
+        }
+        Ok(contents)
     }
 
     fn run(&self, arguments: RunScriptArguments, call: &Call) -> Outcome<CommandData> {
@@ -105,6 +124,7 @@ impl Tool for RunScript {
                 .into());
             }
         }
+        let given = Given::new(arguments.env, arguments.stdin)?;
         let script = self.0.skills.script(&arguments.skill, &arguments.relative_path)?;
         let (program, first) =
             script.interpreter.split_first().ok_or_else(|| invalid("The script names no interpreter."))?;
@@ -114,6 +134,7 @@ impl Tool for RunScript {
         let request = CommandRequest {
             program,
             arguments: passed.chain(arguments.args.into_iter().map(Into::into)).collect(),
+            given,
             workdir: self.0.commands.private_workdir(call)?,
             timeout: self.0.command_timeout(arguments.timeout_seconds),
             tool: Self::NAME,

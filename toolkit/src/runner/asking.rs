@@ -248,6 +248,9 @@ impl Question {
         let (mut arguments, mut preview) = (self.arguments.clone(), whole_preview.clone());
         if self.tool.slot() == Slot::Command {
             redactor.note_command(&mut arguments);
+            if let Some(env) = arguments.get_mut("env") {
+                redactor.note_value(env);
+            }
         } else {
             redactor.note_value(&mut arguments);
         }

@@ -146,8 +146,10 @@ impl PendingCall {
         let Ok(arguments) = &self.arguments else { return Map::new() };
         let mut clean = arguments.clone();
         let runs = self.tool.as_ref().is_ok_and(|tool| tool.slot() == Slot::Command);
-        let found =
+        let mut found =
             if runs { redactor.redact_command(&mut clean) } else { redactor.redact_value(&mut clean) };
+        // What runs is in the command; a value of `env` is hidden because of its name, too.
+        found |= clean.get_mut("env").is_some_and(|env| redactor.redact_value(env));
         let _ = self.info.shown.set(ShownArguments::of(&clean, found, arguments));
         if let Value::Object(clean) = clean { clean } else { Map::new() }
     }

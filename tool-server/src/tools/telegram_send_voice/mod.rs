@@ -21,7 +21,7 @@ use crate::outgoing::{OpenedFile, TELEGRAM, chat_of, id_of, valid_name};
 use crate::state_files;
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
-use cage::command::CommandRequest;
+use cage::command::{CommandRequest, Given};
 use cage::control_files::Leaving;
 use files::roots::Missing;
 
@@ -242,6 +242,7 @@ impl TelegramSendVoice {
         let request = CommandRequest {
             program: bash,
             arguments,
+            given: Given::default(),
             workdir,
             timeout: call.deadline.saturating_duration_since(Instant::now()).min(COMMAND),
             tool: Self::NAME,

@@ -1,0 +1,84 @@
+//! What `env` and `stdin` of a call mean for rules and approvals: the same as if the command line said it.
+//!
+//! Whether a command can have them is checked where it starts, in `cage::command::Given`.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Variables that have a shell run or expand what they hold, or read its line in another way.
+const FOR_SHELLS: [&str; 5] = ["BASH_ENV", "ENV", "PS4", "SHELLOPTS", "BASHOPTS"];
+
+/// The line that does the same without `env` and `stdin`: with assignments before it, and its input from
+/// elsewhere.
+pub(super) fn as_line<'l>(cmd: Cow<'l, str>, arguments: &Value) -> Cow<'l, str> {
+    let assigned: Vec<String> = variables(arguments)
+        .map(|(name, value)| format!("{name}='{}'\n", value.replace('\'', r"'\''")))
+        .collect();
+    if assigned.is_empty() && !has_input(arguments) {
+        return cmd;
+    }
+    let fed = if has_input(arguments) { format!("{{\n{cmd}\n}} < /dev/stdin") } else { cmd.into_owned() };
+    Cow::Owned(assigned.concat() + &fed)
+}
+
+/// Whether a call gives its command variables.
+pub(super) fn has_variables(arguments: &Value) -> bool {
+    variables(arguments).next().is_some()
+}
+
+/// Whether variables of a call can have its shell or script run what no rule sees.
+pub(super) fn may_run_unseen(arguments: &Value) -> bool {
+    variables(arguments).any(|(name, _)| FOR_SHELLS.contains(&name))
+}
+
+/// What a person reads about both.
+pub(super) fn in_words(arguments: &Value) -> String {
+    let mut words = String::new();
+    let names: Vec<&str> = variables(arguments).map(|(name, _)| name).collect();
+    if !names.is_empty() {
+        words = format!("with the variables `{}`: see `env` itself\n", names.join("`, `"));
+    }
+    if has_input(arguments) {
+        words.push_str("reads `stdin` as its input\n");
+    }
+    words
+}
+
+fn has_input(arguments: &Value) -> bool {
+    arguments["stdin"].as_str().is_some_and(|stdin| !stdin.is_empty())
+}
+
+/// Those that a command could have: a call with another one is refused.
+fn variables(arguments: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let given = arguments["env"].as_object().into_iter().flatten();
+    given.filter_map(move |(name, value)| Some((name.as_str(), value.as_str()?)).filter(|_| is_name(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use command_policy::simple_commands;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_means_what_its_line_would() {
+        let check = |cmd: &str, given: Value, is_understood: bool, is_plain: bool| {
+            let line = as_line(Cow::Borrowed(cmd), &given);
+            let found = simple_commands(&line);
+            assert_eq!((found.is_understood, found.is_plain), (is_understood, is_plain), "{line}");
+            assert!(found.commands.iter().any(|one| one.words[0].as_deref() == cmd.split(' ').next()));
+        };
+        check("git push", json!({}), true, true);
+        check("git push", json!({"env": {"PATH": "."}}), true, false);
+        check("git push", json!({"env": {"A": "it's; rm x"}}), true, false);
+        check("git push", json!({"stdin": "text"}), true, true);
+        check("cat <<E\nx\nE", json!({"stdin": "text"}), true, true);
+        check("sh", json!({"stdin": "git push"}), false, true);
+        check("bash $X", json!({"env": {"X": "-c git"}}), false, false);
+        check("bash $X", json!({"env": {"X": "run.sh"}}), true, false);
+        assert!(may_run_unseen(&json!({"env": {"BASH_ENV": "x"}})) && !may_run_unseen(&json!({"env": {}})));
+    }
+}
