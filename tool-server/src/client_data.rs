@@ -1,8 +1,8 @@
-//! The data directory of a server that its client has started: one for each server that runs, so that two
-//! clients can work in one project at the same time.
+//! The data directories below the user's directory for states, for servers that are given none.
 //!
-//! The directories of a project are numbered, and a server takes the first that no other holds. So the next
-//! server continues the journal, and looks for what a killed one left.
+//! A server that its client has started has one of its own, so that two clients can work in one project at
+//! the same time. These directories are numbered for each project, and a server takes the first that no
+//! other holds. So the next server continues the journal, and looks for what a killed one left.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -15,6 +15,18 @@ use rustix::fs::{FlockOperation, flock};
 /// The most servers on the same roots at once.
 const MAX_SERVERS: u32 = 100;
 
+/// The directory of the one server at a port with these roots. Its journal keeps a second one out.
+pub fn lasting(states: &Path, roots: &[PathBuf]) -> PathBuf {
+    states.join("autonous/tools").join(project(roots))
+}
+
+/// Short, because the self-check of the sandbox has a socket below it, whose path cannot be long.
+fn project(roots: &[PathBuf]) -> String {
+    let real = |root: &PathBuf| root.canonicalize().unwrap_or_else(|_| root.clone()).display().to_string();
+    let names: Vec<String> = roots.iter().map(real).collect();
+    sha256(names.join("\n").as_bytes())[..8].to_owned()
+}
+
 /// A directory that no other server uses while this exists.
 #[derive(Debug)]
 pub struct ClientData {
@@ -25,9 +37,7 @@ pub struct ClientData {
 impl ClientData {
     /// Takes a directory for these roots below the directory for states of programs.
     pub fn take(states: &Path, roots: &[PathBuf]) -> io::Result<Self> {
-        let names: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
-        // Short, because the self-check of the sandbox has a socket below it, whose path cannot be long.
-        let project = &sha256(names.join("\n").as_bytes())[..8];
+        let project = project(roots);
         for number in 1..=MAX_SERVERS {
             let path = states.join("autonous/mcp").join(format!("{project}-{number}"));
             DirBuilder::new().recursive(true).mode(0o700).create(&path)?;

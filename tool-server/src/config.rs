@@ -27,7 +27,7 @@ use settings::table::{
 use settings::{Optional, Program, Row, SettingError, Source};
 use toolkit::Bounds;
 
-use crate::client_data::ClientData;
+use crate::client_data::{self, ClientData};
 use crate::raw_files::RawFiles;
 
 /// The variables with secrets; they are removed from the environment first of all.
@@ -165,6 +165,18 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads all settings of `tool-server run`, with the roots that the command line names.
+    pub fn for_roots(source: &Source, current_dir: &Path, roots: &[PathBuf]) -> anyhow::Result<Self> {
+        let roots = named_roots(source, current_dir, roots, "run")?;
+        let own = match DATA_DIR.given(source)? {
+            Some(_) => None,
+            None => Some(client_data::lasting(&states(source)?, &roots)),
+        };
+        let mut config = Self::read_all(source, current_dir, own.as_deref())?;
+        config.files.roots = roots;
+        Ok(config)
+    }
+
     /// Reads all settings of a server that its client starts, with the roots that the command line names.
     /// Without AUTONOUS_DATA_DIR it has a directory of its own, which it holds as long as the second result
     /// exists.
@@ -173,11 +185,7 @@ impl Config {
         current_dir: &Path,
         roots: &[PathBuf],
     ) -> anyhow::Result<(Self, Option<ClientData>)> {
-        let named: Vec<PathBuf> = roots.iter().map(|root| current_dir.join(root)).collect();
-        let roots = if named.is_empty() { allowed_roots(source)? } else { named };
-        if roots.is_empty() {
-            anyhow::bail!(BadSetting("name a directory that tools may use: tool-server mcp --root DIR"));
-        }
+        let roots = named_roots(source, current_dir, roots, "mcp")?;
         let data = match DATA_DIR.given(source)? {
             Some(_) => None,
             None => Some(ClientData::take(&states(source)?, &roots).context("cannot make a data directory")?),
@@ -189,7 +197,8 @@ impl Config {
 
     /// Reads all settings for a check, which may have no roots.
     pub fn for_check(source: &Source, current_dir: &Path) -> anyhow::Result<Self> {
-        Self::read_all(source, current_dir, None)
+        let own = data_outside(source, current_dir)?;
+        Self::read_all(source, current_dir, own.as_deref())
     }
 
     fn read_all(source: &Source, current_dir: &Path, data_dir: Option<&Path>) -> anyhow::Result<Self> {
@@ -329,8 +338,17 @@ impl Listen {
 
     /// Reads the address and the token, required with `network`: otherwise a command could call the server.
     pub fn read(source: &Source, network: Network) -> anyhow::Result<Self> {
-        let address = TOOL_LISTEN.read(source)?;
-        let token = TOOL_TOKEN.read(source)?;
+        Self::with(source, network, None, TOOL_TOKEN.read(source)?)
+    }
+
+    /// The same with an address of the command line, and with this token.
+    pub fn with(
+        source: &Source,
+        network: Network,
+        address: Option<SocketAddr>,
+        token: Option<Secret>,
+    ) -> anyhow::Result<Self> {
+        let address = address.map_or_else(|| TOOL_LISTEN.read(source), Ok)?;
         if token.is_none() && !address.ip().is_loopback() {
             let expected =
                 "a loopback address, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
@@ -366,6 +384,36 @@ fn states(source: &Source) -> anyhow::Result<PathBuf> {
         .or_else(below_home)
         .filter(|path| path.is_absolute())
         .context(BadSetting("there is no HOME: set AUTONOUS_DATA_DIR to a directory outside of the roots"))
+}
+
+/// The default data directory of a server in whose roots `./data` would be, where tools could reach it.
+fn data_outside(source: &Source, current_dir: &Path) -> anyhow::Result<Option<PathBuf>> {
+    if DATA_DIR.given(source)?.is_some() {
+        return Ok(None);
+    }
+    let roots = allowed_roots(source)?;
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let default = real(&real(current_dir).join(DATA_DIR.default_value()));
+    if roots.iter().any(|root| default.starts_with(real(&current_dir.join(root)))) {
+        return Ok(Some(client_data::lasting(&states(source)?, &roots)));
+    }
+    Ok(None)
+}
+
+/// The roots of the command line, or else those of AUTONOUS_TOOL_ALLOWED_ROOTS.
+fn named_roots(
+    source: &Source,
+    current_dir: &Path,
+    roots: &[PathBuf],
+    command: &str,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let named: Vec<PathBuf> = roots.iter().map(|root| current_dir.join(root)).collect();
+    let roots = if named.is_empty() { allowed_roots(source)? } else { named };
+    if roots.is_empty() {
+        let expected = format!("name a directory that tools may use: tool-server {command} --root DIR");
+        return Err(anyhow::Error::msg(expected).context(BadSetting("there is no root")));
+    }
+    Ok(roots)
 }
 
 fn allowed_roots(source: &Source) -> Result<Vec<PathBuf>, SettingError> {

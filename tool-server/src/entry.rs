@@ -1,7 +1,7 @@
 //! How callers reach the server: over a port, or as the one client on stdin.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,14 @@ impl Entry {
         match self {
             Self::Port(_, app) => Some(app),
             Self::Stdin(_) => None,
+        }
+    }
+
+    /// The address of the port.
+    pub(crate) fn address(&self) -> io::Result<Option<SocketAddr>> {
+        match self {
+            Self::Port(listener, _) => listener.local_addr().map(Some),
+            Self::Stdin(_) => Ok(None),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The tool server's command line.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use process::{Secret, hardening, logs, secrets, shutdown};
 use protocol::SessionId;
 use redaction::{RedactingWriter, Redactor};
 use sandbox::Depth;
-use settings::table::{DATA_DIR, TOOL_APPROVER_TOKEN, TOOL_JOURNAL, TOOL_MCP_USERS_DECIDE};
+use settings::table::{DATA_DIR, TOOL_APPROVER_TOKEN, TOOL_JOURNAL, TOOL_LISTEN, TOOL_MCP_USERS_DECIDE};
 use settings::{FILE_ENDING, Source, is_bad_setting};
 use tool_server::call_rules;
 use tool_server::client_data::ClientData;
@@ -31,6 +32,7 @@ use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
 use tool_server::guard_check;
 use tool_server::http::api_document;
 use tool_server::journal::{Chain, verify};
+use tool_server::own_token::TokenPlace;
 use tool_server::self_check;
 use tool_server::server::{Server, THREADS};
 use tool_server::service_report::ServiceReport;
@@ -60,6 +62,20 @@ enum Command {
         /// Exit when stdin reports end of file, because the parent process is gone.
         #[arg(long)]
         lifeline: bool,
+    },
+    /// Serve the tools in these directories, with defaults for everything else, and print how to call them.
+    ///
+    /// Journal, outputs and the token are below the user's directory for states (~/.local/state), unless
+    /// AUTONOUS_DATA_DIR is set. The token stays the same.
+    Run {
+        /// A directory that tools may use; can be given several times.
+        ///
+        /// Without one, those in AUTONOUS_TOOL_ALLOWED_ROOTS.
+        #[arg(long = "root", value_name = "DIR")]
+        roots: Vec<PathBuf>,
+        /// The address to listen on [default: $AUTONOUS_TOOL_LISTEN, else 127.0.0.1:8701]
+        #[arg(long, value_name = "ADDRESS", value_parser = |text: &str| TOOL_LISTEN.parse(text))]
+        listen: Option<SocketAddr>,
     },
     /// Serve the tools over MCP to the client that starts this program, on stdin and stdout.
     Mcp {
@@ -139,6 +155,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Serve { lifeline } => serve(&Callers::OnPort { lifeline }),
+        Command::Run { roots, listen } => serve(&Callers::OfOneUser { roots, listen }),
         Command::Mcp { roots } => serve(&Callers::OnStdin { roots }),
         Command::Check { json } => check(json),
         Command::Openapi => print_openapi(),
@@ -152,6 +169,7 @@ fn run(command: Command) -> anyhow::Result<()> {
 /// Who is served.
 enum Callers {
     OnPort { lifeline: bool },
+    OfOneUser { roots: Vec<PathBuf>, listen: Option<SocketAddr> },
     OnStdin { roots: Vec<PathBuf> },
 }
 
@@ -159,21 +177,33 @@ impl Callers {
     fn config(&self, source: &Source, current_dir: &Path) -> anyhow::Result<(Config, Option<ClientData>)> {
         match self {
             Self::OnPort { .. } => Ok((Config::read(source, current_dir)?, None)),
+            Self::OfOneUser { roots, .. } => Ok((Config::for_roots(source, current_dir, roots)?, None)),
             Self::OnStdin { roots } => Config::for_client(source, current_dir, roots),
         }
     }
 
-    fn listen(&self, source: &Source, config: &Config) -> anyhow::Result<Listen> {
+    /// Where the server listens, and for a person who starts it where its token is.
+    fn listen(
+        &self,
+        source: &Source,
+        current_dir: &Path,
+        config: &Config,
+    ) -> anyhow::Result<(Listen, Option<TokenPlace>)> {
+        let network = config.commands.network;
         match self {
-            Self::OnPort { .. } => Listen::read(source, config.commands.network),
-            Self::OnStdin { .. } => Ok(Listen::to_stdin()),
+            Self::OnPort { .. } => Ok((Listen::read(source, network)?, None)),
+            Self::OfOneUser { listen, .. } => {
+                let (place, token) = TokenPlace::of(source, current_dir, &config.files.data_dir)?;
+                Ok((Listen::with(source, network, *listen, Some(token))?, Some(place)))
+            }
+            Self::OnStdin { .. } => Ok((Listen::to_stdin(), None)),
         }
     }
 
     /// Whether the users of clients are asked about their calls.
     fn users_decide(&self, source: &Source) -> anyhow::Result<bool> {
         match self {
-            Self::OnPort { .. } => Ok(TOOL_MCP_USERS_DECIDE.read(source)?),
+            Self::OnPort { .. } | Self::OfOneUser { .. } => Ok(TOOL_MCP_USERS_DECIDE.read(source)?),
             Self::OnStdin { .. } => Ok(true),
         }
     }
@@ -210,7 +240,7 @@ fn serve(callers: &Callers) -> anyhow::Result<()> {
     resources.fetcher = fetcher.map(Arc::new);
     // From here on this process has secrets; the spawner has none.
     let source = source.receive_secrets()?.with_secret_files(SECRET_VARIABLES)?;
-    let listen = callers.listen(&source, &config)?;
+    let (listen, token) = callers.listen(&source, &current_dir, &config)?;
     let redactor =
         Arc::new(Redactor::new(listen.token.iter().chain(&listen.approver_token).map(Secret::expose)));
     let log_redactor = Arc::clone(&redactor);
@@ -223,6 +253,11 @@ fn serve(callers: &Callers) -> anyhow::Result<()> {
     let served = runtime.block_on(async {
         // Before the server announces that it listens: a request to end could follow at once.
         let requests = shutdown::Requests::catch().context("could not catch signals")?;
+        if let (Some(token), Some(address)) = (token, server.address()?) {
+            let mut stdout = std::io::stdout();
+            write!(stdout, "{}", token.greeting(address, &config)).context("cannot print")?;
+            stdout.flush().context("cannot print")?;
+        }
         server.serve(end(requests, callers.have_lifeline())).await
     });
     runtime.shutdown_background();

@@ -48,6 +48,10 @@ pub(crate) fn forbidden_root_reason(root: &Path, config: &Config) -> Option<Stri
     let within = private_files(config).into_iter().chain(program).chain([skills.clone()]);
     let config_dir = files.config_dir.clone().map(|directory| (directory, "the configuration directory"));
     match (first_within(root, within), first_above(root, [skills, output].into_iter().chain(config_dir))) {
+        (Some(what), _) if what == DATA_DIRECTORY => Some(format!(
+            "it contains {what}, which tools must not reach: set AUTONOUS_DATA_DIR to a directory outside \
+             of the roots"
+        )),
         (Some(what), _) => Some(format!("it contains {what}, which tools must not reach")),
         (None, Some(what)) => Some(format!("it is in {what}, which tools must not change")),
         (None, None) => None,
@@ -71,12 +75,14 @@ pub(crate) fn forbidden_readonly_root_reason(root: &Path, config: &Config) -> Op
 
 type Named = (PathBuf, &'static str);
 
+const DATA_DIRECTORY: &str = "the data directory itself";
+
 /// What no tool and no command may reach.
 fn private_files(config: &Config) -> Vec<Named> {
     let files = &config.files;
     let config_dir = files.config_dir.clone().map(|directory| (directory, "the configuration directory"));
     let own = [
-        (files.data_dir.clone(), "the data directory itself"),
+        (files.data_dir.clone(), DATA_DIRECTORY),
         (files.data_dir.join("db"), "the database"),
         (files.data_dir.join("tokens"), "the tokens"),
         (files.journal.clone(), "the journal"),

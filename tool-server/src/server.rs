@@ -147,6 +147,11 @@ impl Server {
         Ok(Self { entry, runner, approvals, vitals, journal, output, context, spawner, fetcher, division })
     }
 
+    /// The address that it listens on; none for a client on stdin.
+    pub fn address(&self) -> io::Result<Option<SocketAddr>> {
+        self.entry.address()
+    }
+
     /// Serves until `end` resolves, then waits for running calls as long as it says.
     pub async fn serve(self, end: impl Future<Output = Duration> + Send + 'static) -> anyhow::Result<()> {
         tracing::info!("{}", self.division.meaning());

@@ -6,6 +6,7 @@ use std::process::Command;
 use harness::binaries::path_of;
 use harness::project_copy::workspace;
 use harness::{FakeTelegram, System, TestDir, ToolServer};
+use serde_json::json;
 
 /// How a block is checked.
 enum How {
@@ -60,6 +61,14 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/operations.md", "\"ready\": false", Test("a_token_that_telegram_rejects_makes_it_unready")),
     ("docs/skills/autonous-tools/SKILL.md", "", Test("the_skill_for_other_agents_works_as_written")),
     ("docs/telegram.md", "make run", SETTINGS),
+    (
+        "docs/tool-server.md",
+        "tool-server run --root .",
+        Test("the_line_that_is_printed_works_when_pasted_and_the_token_outlives_the_server"),
+    ),
+    ("docs/tool-server.md", "[Service]", Not("needs systemd")),
+    ("docs/tool-server.md", "docker run", ENGINE),
+    ("docs/tool-server.md", "AUTONOUS_TOOL_ENV", Test("the_toolchains_of_the_document_run_in_the_sandbox")),
     (
         "docs/telegram.md",
         "supervisor pair",
@@ -282,4 +291,43 @@ fn a_file_is_sent_to_a_chat_as_shown() {
     run(system.dir(), "", &block.replace("127.0.0.1:8700", &control));
     let sent = telegram.wait_for_sent(1);
     assert_eq!(sent[0].file, Some(("report.pdf".to_owned(), b"the report".to_vec())));
+}
+
+/// A program of a toolchain, which knows where it is and what it is run with.
+fn made_up_toolchain(home: &std::path::Path, program: &str, needs: &str) {
+    let program = home.join(program);
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    fs::write(&program, format!("#!/bin/sh\necho made up: $0, {needs}\n")).unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn the_toolchains_of_the_document_run_in_the_sandbox() {
+    let check = |name: &str, program: &str, needs: &str, data: &str| {
+        let [block] = &shown("docs/tool-server.md", &format!("# {name}\n"))[..] else { panic!("one block") };
+        let builder = ToolServer::builder();
+        let home = builder.dir().path().join("home");
+        made_up_toolchain(&home, program, needs);
+        fs::create_dir_all(home.join(data)).unwrap();
+        fs::write(home.join(data).join("data"), "its data\n").unwrap();
+        let cmd = std::path::Path::new(program).file_name().unwrap().to_str().unwrap();
+        let cmd = json!({"cmd": format!("{cmd} --version")});
+        let said = |builder: harness::ToolServerBuilder| {
+            builder.variable("HOME", home.to_str().unwrap()).start().call("bash", &cmd)
+        };
+        // Without the settings of the page, no command finds it; the machine may have one of its own.
+        assert!(!said(ToolServer::builder()).stdout.contains("its data"), "{name}");
+        let path = home.join(program).parent().unwrap().display().to_string();
+        let prelude = format!("export HOME={} PATH={path}:$PATH", home.display());
+        let print = "printf '%s\\n' \"$AUTONOUS_TOOL_READONLY_ROOTS\" \"$AUTONOUS_TOOL_ENV\"";
+        let settings = run(builder.dir(), &prelude, &format!("{block}\n{print}"));
+        let [roots, variables] = settings.lines().collect::<Vec<_>>()[..] else { panic!("{settings}") };
+        let builder = builder.variable("AUTONOUS_TOOL_READONLY_ROOTS", roots);
+        let answer = said(builder.variable("AUTONOUS_TOOL_ENV", variables));
+        assert!(answer.ok && answer.stdout.contains("its data"), "{name}: {answer:?}");
+    };
+    check("rustup", ".cargo/bin/cargo", "$(cat $RUSTUP_HOME/data)", ".rustup");
+    check("pyenv", ".pyenv/shims/python3.99", "$(cat $PYENV_ROOT/data)", ".pyenv");
+    let node = ".nvm/versions/node/v99.0.0/bin/node";
+    check("nvm", node, "$(cat $(dirname $0)/../data)", ".nvm/versions/node/v99.0.0");
 }

@@ -71,6 +71,7 @@ mod mcp;
 mod one_gate;
 mod openapi_valid;
 mod quotas;
+mod run_alone;
 mod schedules;
 mod schemas;
 mod swagger;

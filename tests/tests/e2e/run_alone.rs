@@ -1,0 +1,180 @@
+//! `tool-server run`, and a server that finds its data directory by itself: what somebody does first.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use harness::wait::{SOON, until_true, within};
+use harness::{Request, TestDir, binaries, http, leftovers};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// A directory for states whose name a shell would cut in pieces.
+const STATES: &str = "the user's states";
+
+struct Server<'a> {
+    dir: &'a TestDir,
+    child: Child,
+    stdout: PathBuf,
+    log: PathBuf,
+}
+
+impl<'a> Server<'a> {
+    fn start(dir: &'a TestDir, command: &mut Command) -> Self {
+        let (stdout, log) = (dir.logs().join("stdout"), dir.logs().join("stderr"));
+        command.stdin(Stdio::null()).stdout(fs::File::create(&stdout).unwrap());
+        let child = dir.spawn(command.stderr(fs::File::create(&log).unwrap())).unwrap();
+        let server = Self { dir, child, stdout, log };
+        until_true("it listens", || server.log().contains("listening on http://"));
+        server
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// What it printed, up to the line for the shell.
+    fn greeting(&self) -> String {
+        let printed =
+            || Some(fs::read_to_string(&self.stdout).unwrap()).filter(|text| text.ends_with("}'\n"));
+        within(SOON, printed).unwrap_or_else(|| panic!("it printed nothing: {}", self.log()))
+    }
+
+    fn end(mut self) {
+        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        assert!(within(SOON, || self.child.try_wait().unwrap()).is_some_and(|status| status.success()));
+        leftovers::assert_no_process(self.dir);
+    }
+}
+
+fn program(dir: &TestDir, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binaries::path_of("tool-server"));
+    command.args(arguments).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").current_dir(dir.path());
+    command.env("XDG_STATE_HOME", dir.path().join(STATES)).env("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0");
+    command
+}
+
+/// `tool-server run` for the root.
+fn run(dir: &TestDir) -> Command {
+    program(dir, &["run", "--root", "root", "--listen", "127.0.0.1:0"])
+}
+
+fn refused(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(!output.status.success(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// The answer to the line that was printed, as somebody pastes it.
+fn pasted(greeting: &str, token: Option<&str>) -> Value {
+    let line = greeting.lines().find(|line| line.starts_with("curl ")).expect("there is a line");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).env_remove("http_proxy").envs(token.map(|token| ("AUTONOUS_TOOL_TOKEN", token)));
+    let output = shell.output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {line}: {output:?}"))
+}
+
+/// The only file of this name below the directory for states.
+fn kept(dir: &TestDir, name: &str) -> PathBuf {
+    let servers = fs::read_dir(dir.path().join(STATES).join("autonous/tools")).unwrap().flatten();
+    let found: Vec<PathBuf> = servers.map(|server| server.path().join(name)).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0].clone()
+}
+
+#[test]
+fn the_line_that_is_printed_works_when_pasted_and_the_token_outlives_the_server() {
+    let dir = TestDir::new();
+    fs::write(dir.root().join("a.txt"), "one\n").unwrap();
+    fs::create_dir(dir.path().join("second")).unwrap();
+    let server = Server::start(&dir, run(&dir).args(["--root", "second"]));
+    let greeting = server.greeting();
+    let answer = pasted(&greeting, None);
+    assert_eq!((&answer["ok"], &answer["stdout"]), (&json!(true), &json!("a.txt\n")), "{greeting}");
+    let file = kept(&dir, "token");
+    let token = fs::read_to_string(&file).unwrap();
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(greeting.contains(&file.display().to_string()) && greeting.contains("second"), "{greeting}");
+    assert!(!greeting.contains(&token) && !server.log().contains(&token));
+    let (_, rest) = greeting.split_once("http://").unwrap();
+    let address = http::address_of(&format!("http://{}", rest.split_once(' ').unwrap().0));
+    assert_eq!(Request::call("ls", &json!({"path": "."})).send(address).status, 401);
+    let call = |tool: &str, arguments: &Value| {
+        let request = Request::call(tool, arguments);
+        request.header("Authorization", &format!("Bearer {token}")).send(address).envelope()
+    };
+    assert!(!call("read", &json!({"path": file})).ok, "no tool reads the token");
+    let shown = call("bash", &json!({"cmd": format!("cat \"{}\"", file.display())}));
+    assert!(!shown.ok && !shown.stdout.contains(&token), "no command does: {shown:?}");
+    server.end();
+    let server = Server::start(&dir, run(&dir).args(["--root", "second"]));
+    assert_eq!(pasted(&server.greeting(), None)["ok"], true);
+    assert_eq!(fs::read_to_string(&file).unwrap(), token);
+    let second = refused(run(&dir).args(["--root", "second"]));
+    assert!(second.contains("journal"), "{second}");
+    server.end();
+}
+
+#[test]
+fn a_token_of_the_settings_goes_before_the_kept_one() {
+    let dir = TestDir::new();
+    let server = Server::start(&dir, run(&dir).env("AUTONOUS_TOOL_TOKEN", "FAKE-own-token"));
+    assert_eq!(pasted(&server.greeting(), Some("FAKE-own-token"))["ok"], true);
+    server.end();
+    let file = dir.path().join("own token");
+    fs::write(&file, "FAKE-token-in-file\n").unwrap();
+    let server = Server::start(&dir, run(&dir).env("AUTONOUS_TOOL_TOKEN_FILE", &file));
+    assert_eq!(pasted(&server.greeting(), None)["ok"], true);
+    server.end();
+    assert!(!kept(&dir, "token").exists());
+}
+
+#[test]
+fn a_token_that_others_can_read_or_that_is_none_stops_the_start() {
+    let dir = TestDir::new();
+    Server::start(&dir, &mut run(&dir)).end();
+    let file = kept(&dir, "token");
+    let check = |spoil: &dyn Fn(&Path), expected: &str| {
+        spoil(&file);
+        let said = refused(&mut run(&dir));
+        assert!(said.contains(expected) && said.contains(&file.display().to_string()), "{said}");
+    };
+    check(&|file| fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap(), "chmod 600");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    check(&|file| fs::write(file, "").unwrap(), "remove the file");
+    check(&|file| fs::write(file, [0xff; 40]).unwrap(), "cannot use the token");
+    let elsewhere = dir.path().join("elsewhere");
+    check(
+        &|file| {
+            fs::rename(file, &elsewhere).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, file).unwrap();
+        },
+        "cannot use the token",
+    );
+}
+
+#[test]
+fn the_data_of_a_server_that_starts_in_its_root_are_elsewhere() {
+    let dir = TestDir::new();
+    let in_root = |arguments: &[&str]| {
+        let mut command = program(&dir, arguments);
+        command.current_dir(dir.root()).env("AUTONOUS_TOOL_ALLOWED_ROOTS", dir.root());
+        command
+    };
+    Server::start(&dir, &mut in_root(&[])).end();
+    assert!(kept(&dir, "journal/tool-calls.jsonl").exists());
+    assert_eq!(fs::read_dir(dir.root()).unwrap().count(), 0, "nothing of it is in the root");
+    Server::start(&dir, &mut in_root(&["run"])).end();
+    assert!(kept(&dir, "token").exists(), "both ways to start it have one directory");
+    let inside = refused(in_root(&[]).env("AUTONOUS_DATA_DIR", dir.root().join("data")));
+    assert!(inside.contains("AUTONOUS_DATA_DIR"), "{inside}");
+    let homeless = refused(in_root(&[]).env_remove("XDG_STATE_HOME"));
+    assert!(homeless.contains("AUTONOUS_DATA_DIR"), "{homeless}");
+    let whole_home = refused(program(&dir, &["run", "--root", "."]).env("HOME", dir.path()));
+    assert!(whole_home.contains("AUTONOUS_DATA_DIR"), "{whole_home}");
+    assert!(refused(&mut program(&dir, &["run"])).contains("tool-server run --root DIR"));
+    let nowhere = refused(program(&dir, &["run", "--root", "root", "--listen", "here"]).stdin(Stdio::null()));
+    assert!(nowhere.contains("--listen") && nowhere.contains("127.0.0.1:8701"), "{nowhere}");
+}
