@@ -8,6 +8,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+/// What is said about a command that has no way out.
+const MISSING: &str = "This command had no network: AUTONOUS_TOOL_BASH_NETWORK lists domains, and only \
+                       sandbox tier A can keep a command to them. GET /capabilities says what tier A needs.";
+
 /// Starts a proxy for what connects to a socket.
 type Start = dyn Fn(&OwnedFd) -> io::Result<Proxy> + Send + Sync;
 
@@ -73,22 +77,16 @@ pub(crate) enum WayOut {
 }
 
 impl WayOut {
-    pub(crate) fn refused(&self) -> Vec<String> {
+    /// The names that were refused so far, and what to say about them.
+    pub(crate) fn refused(&self) -> (Vec<String>, Option<String>) {
         match self {
-            Self::Proxy(proxy, _) => proxy.refused(),
-            Self::OfAll | Self::Missing => Vec::new(),
-        }
-    }
-
-    pub(crate) fn notice(&self) -> Option<String> {
-        match self {
-            Self::OfAll => None,
-            Self::Missing => Some(
-                "This command had no network: AUTONOUS_TOOL_BASH_NETWORK lists domains, and only sandbox \
-                 tier A can keep a command to them. GET /capabilities says what tier A needs."
-                    .to_owned(),
-            ),
-            Self::Proxy(proxy, setting) => notice(&proxy.refused(), setting),
+            Self::OfAll => Default::default(),
+            Self::Missing => (Vec::new(), Some(MISSING.to_owned())),
+            Self::Proxy(proxy, setting) => {
+                let refused = proxy.refused();
+                let notice = notice(&refused, setting);
+                (refused, notice)
+            }
         }
     }
 }

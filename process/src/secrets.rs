@@ -20,6 +20,19 @@ pub const SECRETS_FD: &str = "AUTONOUS_SECRETS_FD";
 /// More than any set of keys needs, and less than a pipe buffers without a reader.
 const MAX_SECRETS_BYTES: usize = 32 * 1024;
 
+/// The bytes of a token; 256 bits cannot be guessed.
+const TOKEN_BYTES: usize = 32;
+
+/// A new token, in hexadecimal digits.
+///
+/// # Errors
+/// The system gives no random bytes.
+pub fn random_token() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// A value that is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -187,6 +200,13 @@ fn read_descriptor(descriptor: &str) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_tokens_differ_and_have_64_digits() {
+        let (first, second) = (random_token().unwrap(), random_token().unwrap());
+        assert_ne!(first, second);
+        assert!(first.len() == 64 && first.bytes().all(|byte| byte.is_ascii_hexdigit()), "{first}");
+    }
 
     #[test]
     fn a_secret_does_not_print() {

@@ -109,6 +109,12 @@ fn is_domain(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_docs_have_all_of_packages() {
+        let docs = include_str!("../../docs/sandbox.md");
+        assert!(docs.contains(&format!("| `packages` | `{}` |", PACKAGES.join("`, `"))));
+    }
+
     fn parse(text: &str) -> Result<CommandNetwork, String> {
         command_network(&crate::Source::items(text))
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use process::Secret;
+use process::secrets::random_token;
 use telegram::Webhook;
 
 use crate::children::launcher::Launcher;
@@ -13,7 +14,7 @@ use crate::config::Config;
 use crate::data_dir::{DataDirError, DataDirLock};
 use crate::dispatch::worker::Worker;
 use crate::ports::{Port, PortError};
-use crate::tokens::{self, Tokens};
+use crate::tokens::Tokens;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
@@ -50,12 +51,12 @@ impl StartupResources {
         let webhook = webhook(config)?;
         let control_token = match &config.control_token {
             Some(given) => given.expose().to_owned(),
-            None => tokens::random_token()?,
+            None => random_token()?,
         };
         let tokens = Tokens {
             control_token,
-            tool_token: tokens::random_token()?,
-            approver_token: tokens::random_token()?,
+            tool_token: random_token()?,
+            approver_token: random_token()?,
             control_url: control_port.url(),
             tool_url: tool_port.url(),
         };
@@ -73,6 +74,6 @@ fn webhook(config: &Config) -> Result<Option<Webhook>, StartError> {
     let Some(telegram) = &config.channels.telegram else { return Ok(None) };
     let Some((url, address)) = &telegram.webhook else { return Ok(None) };
     let port = Port::open("AUTONOUS_TELEGRAM_WEBHOOK_LISTEN", *address)?;
-    let secret = Secret::from(tokens::random_token()?.as_str());
+    let secret = Secret::from(random_token()?.as_str());
     Ok(Some(Webhook { url: url.clone(), listener: port.listener, secret }))
 }

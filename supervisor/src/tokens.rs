@@ -11,16 +11,6 @@ use std::path::Path;
 use process::Secret;
 use serde::{Deserialize, Serialize};
 
-/// The bytes of a token; 256 bits cannot be guessed.
-const TOKEN_BYTES: usize = 32;
-
-/// A new token, in hexadecimal digits.
-pub(crate) fn random_token() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; TOKEN_BYTES];
-    getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 /// Tokens and addresses of one start.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Tokens {
@@ -85,13 +75,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    #[test]
-    fn two_tokens_differ_and_have_64_digits() {
-        let (first, second) = (random_token().unwrap(), random_token().unwrap());
-        assert_ne!(first, second);
-        assert!(first.len() == 64 && first.bytes().all(|byte| byte.is_ascii_hexdigit()), "{first}");
-    }
 
     #[test]
     fn the_file_is_private_and_can_be_read_back() {

@@ -291,25 +291,10 @@ impl ToolFiles {
     }
 }
 
-/// One word of a command line, whatever is in it.
-pub(crate) fn quoted(path: &str) -> String {
-    format!("'{}'", path.replace('\'', "'\\''"))
-}
-
 fn not_now(error: reqwest::Error) -> PutError {
     PutError::NotNow(in_words(error))
 }
 
 fn in_words(error: reqwest::Error) -> String {
     process::error_chain(&error.without_url())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_one_word_of_the_command_line() {
-        assert_eq!(quoted("/a b/c'd"), "'/a b/c'\\''d'");
-    }
 }

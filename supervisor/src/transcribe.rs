@@ -13,8 +13,9 @@ use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
 use settings::table::{TRANSCRIBE, TRANSCRIBE_API_KEY, TRANSCRIBE_MODEL};
 use settings::{Row, SettingError, Source};
+use toolkit::shell::quoted;
 
-use crate::tool_files::{ToolFiles, quoted};
+use crate::tool_files::ToolFiles;
 
 /// How long either may take.
 const PATIENCE: Duration = Duration::from_secs(240);

@@ -10,6 +10,7 @@ use rustix::io::pread;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
+use toolkit::shell::quoted;
 use toolkit::{Call, NamedFiles};
 
 use crate::media::{HEAD_BYTES, form_of};
@@ -184,7 +185,7 @@ pub(crate) fn with_archive(error: ToolError, path: &str) -> ToolError {
     if error.code != ErrorCode::IsDirectory {
         return error;
     }
-    let cmd = json!({"cmd": format!("tar -czf archive.tar.gz -- '{}'", path.replace('\'', "'\\''"))});
+    let cmd = json!({"cmd": format!("tar -czf archive.tar.gz -- {}", quoted(path))});
     error.with_hint(format!("Make an archive with `bash` {cmd}, then send archive.tar.gz."))
 }
 

@@ -13,14 +13,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use process::Secret;
 use process::exit::BadSetting;
+use process::secrets::random_token;
 use rustix::fs::OFlags;
 use settings::table::TOOL_TOKEN;
 use settings::{FILE_ENDING, Source};
+use toolkit::shell::quoted;
 
 use crate::config::Config;
-
-/// The bytes of a token; 256 bits cannot be guessed.
-const TOKEN_BYTES: usize = 32;
 
 /// A file with less was cut off, or is not ours.
 const MIN_CHARS: usize = 16;
@@ -62,7 +61,7 @@ impl TokenPlace {
         let token = match self {
             Self::File(path) => {
                 let _ = writeln!(text, "Token:   in {}", path.display());
-                format!("$(cat {})", quoted(path))
+                format!("$(cat {})", quoted(&path.display().to_string()))
             }
             Self::Variable => {
                 let _ = writeln!(text, "Token:   AUTONOUS_TOOL_TOKEN");
@@ -111,9 +110,7 @@ fn open(path: &Path) -> io::Result<fs::File> {
 fn make(path: &Path) -> anyhow::Result<()> {
     let directory = path.parent().context("a file has a directory")?;
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let mut bytes = [0; TOKEN_BYTES];
-    getrandom::fill(&mut bytes).context("could not read random bytes")?;
-    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = random_token().context("could not read random bytes")?;
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(token.as_bytes())?;
     file.as_file().sync_all()?;
@@ -131,9 +128,4 @@ fn reachable(address: SocketAddr) -> SocketAddr {
         ip => ip,
     };
     SocketAddr::new(ip, address.port())
-}
-
-/// A path as one word of a shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }

@@ -23,6 +23,7 @@ pub mod policy;
 mod registry;
 pub mod runner;
 pub mod schema;
+pub mod shell;
 mod strict_json;
 mod tool;
 

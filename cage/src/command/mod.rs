@@ -389,11 +389,11 @@ impl RunningCommand<'_> {
         timeout: Duration,
     ) -> Outcome<CommandData> {
         let (text, saved) = self.capture.finish();
-        let refused = self.way_out.refused();
+        let (refused, about_refused) = self.way_out.refused();
         let data = data_of(&exit, control_files.files, refused, self.stopped, duration);
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
         notices.extend(self.bound.notice());
-        notices.extend(self.way_out.notice());
+        notices.extend(about_refused);
         notices.extend(control_files.notices);
         notices.extend(text.changes.notices());
         let shown = Success {

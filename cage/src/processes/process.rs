@@ -187,7 +187,7 @@ impl Process {
     /// The hosts that it has asked for so far and may not reach, and what to say about them.
     pub fn network_refused(&self) -> (Vec<String>, Option<String>) {
         let way_out = self.way_out().clone();
-        way_out.map_or_else(Default::default, |way_out| (way_out.refused(), way_out.notice()))
+        way_out.map_or_else(Default::default, |way_out| way_out.refused())
     }
 
     fn way_out(&self) -> MutexGuard<'_, Option<WayOut>> {

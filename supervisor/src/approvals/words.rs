@@ -154,9 +154,9 @@ fn sentence(reason: &str) -> String {
 
 /// The further calls that a yes for the task or the chat would let run; none if it can be for one call alone.
 fn covers(approval: &Approval, language: Language) -> Option<String> {
-    let known = approval.covers.as_deref()?;
+    approval.covers.as_ref()?;
     let rules: Vec<String> = approval.rules.iter().map(|rule| asked_by(rule, approval, language)).collect();
-    let Some((last, others)) = rules.split_last() else { return Some(visible(known)) };
+    let (last, others) = rules.split_last()?;
     let first = others.join("; ");
     let rules =
         if others.is_empty() { last.clone() } else { Text::CoversBoth { first: &first, last }.to(language) };
@@ -339,6 +339,10 @@ mod tests {
             "id": "0197a2a0-0000-7000-8000-000000000001", "state": "pending", "tool": "bash", "risk": "high",
             "arguments": arguments, "preview": "git *push*", "reason": "It sends data out.",
             "covers": "calls of `bash` with commands that begin with `git push` (policy.toml, line 1)",
+            "rules": [{
+                "rule": "policy.toml, line 1", "digest": "", "about": "", "can_last": true,
+                "conditions": [{"kind": "commands", "any_of": ["git push"]}],
+            }],
             "session": "telegram:7", "task_id": "0197a2a0-0000-7000-8000-000000000002", "created_at_ms": 1,
             "rule": "policy.toml, line 1", "token": "caller", "digest": "", "expires_at_ms": 2,
         });

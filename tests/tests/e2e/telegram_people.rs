@@ -320,7 +320,7 @@ fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
     system.restart();
     assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &allow), "Allowed.");
     let now = edited(&telegram, asked.number, 2);
-    assert_says(&now.text, &["666", "may use this bot now. /unpair 666 takes that back"]);
+    assert_says(&now.text, &["666", "may use this bot now", "supervisor unpair 666", "/unpair 666 takes"]);
     wait::until_true("the stranger is told", || {
         to(&telegram.sent(), STRANGER).iter().any(|text| text.contains("You may use this bot now"))
     });

@@ -158,8 +158,8 @@ impl Tool for Bash {
     fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {
         let roots = self.0.workspaces.of(&call.session)?;
         let cmd = expanded(&arguments.cmd, &roots)?;
-        let given = json!({"env": arguments.env, "stdin": arguments.stdin});
-        let line = given::as_line(Cow::Borrowed(cmd.as_ref()), &given);
+        let variables = arguments.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let line = given::line(Cow::Borrowed(cmd.as_ref()), variables, arguments.stdin.as_deref());
         self.0.policy.within(&roots.to_paths()).judge(&line, arguments.workdir.as_deref())?;
         let given = Given::new(arguments.env, arguments.stdin)?;
         let workdir = roots.open_directory(arguments.workdir.as_deref().unwrap_or("."))?.path;

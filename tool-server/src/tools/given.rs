@@ -5,20 +5,30 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use toolkit::shell::quoted;
 
 /// Variables that have a shell run or expand what they hold, or read its line in another way.
 const FOR_SHELLS: [&str; 5] = ["BASH_ENV", "ENV", "PS4", "SHELLOPTS", "BASHOPTS"];
 
-/// The line that does the same without `env` and `stdin`: with assignments before it, and its input from
-/// elsewhere.
+/// The line that does the same without `env` and `stdin` of a call: with assignments before it, and its input
+/// from elsewhere.
 pub(super) fn as_line<'l>(cmd: Cow<'l, str>, arguments: &Value) -> Cow<'l, str> {
-    let assigned: Vec<String> = variables(arguments)
-        .map(|(name, value)| format!("{name}='{}'\n", value.replace('\'', r"'\''")))
-        .collect();
-    if assigned.is_empty() && !has_input(arguments) {
+    line(cmd, variables(arguments), arguments["stdin"].as_str())
+}
+
+/// The same for these variables and this input.
+pub(super) fn line<'l, 'v>(
+    cmd: Cow<'l, str>,
+    variables: impl Iterator<Item = (&'v str, &'v str)>,
+    stdin: Option<&str>,
+) -> Cow<'l, str> {
+    let named = variables.filter(|(name, _)| is_name(name));
+    let assigned: Vec<String> = named.map(|(name, value)| format!("{name}={}\n", quoted(value))).collect();
+    let has_input = stdin.is_some_and(|stdin| !stdin.is_empty());
+    if assigned.is_empty() && !has_input {
         return cmd;
     }
-    let fed = if has_input(arguments) { format!("{{\n{cmd}\n}} < /dev/stdin") } else { cmd.into_owned() };
+    let fed = if has_input { format!("{{\n{cmd}\n}} < /dev/stdin") } else { cmd.into_owned() };
     Cow::Owned(assigned.concat() + &fed)
 }
 
@@ -39,21 +49,20 @@ pub(super) fn in_words(arguments: &Value) -> String {
     if !names.is_empty() {
         words = format!("with the variables `{}`: see `env` itself\n", names.join("`, `"));
     }
-    if has_input(arguments) {
+    if arguments["stdin"].as_str().is_some_and(|stdin| !stdin.is_empty()) {
         words.push_str("reads `stdin` as its input\n");
     }
     words
 }
 
-fn has_input(arguments: &Value) -> bool {
-    arguments["stdin"].as_str().is_some_and(|stdin| !stdin.is_empty())
-}
-
 /// Those that a command could have: a call with another one is refused.
 fn variables(arguments: &Value) -> impl Iterator<Item = (&str, &str)> {
-    let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let given = arguments["env"].as_object().into_iter().flatten();
-    given.filter_map(move |(name, value)| Some((name.as_str(), value.as_str()?)).filter(|_| is_name(name)))
+    given.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)).filter(|_| is_name(name)))
+}
+
+fn is_name(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::call::PendingCall;
+use crate::shell::quoted;
 
 /// The longest line that a hint repeats; the data of the answer always has it.
 const MAX_HINT_BYTES: usize = 2000;
@@ -71,10 +72,6 @@ fn in_shell(name: &str, value: &str) -> String {
         return format!("-H \"{name}: {value}\"");
     }
     format!("-H {}", quoted(&format!("{name}: {value}")))
-}
-
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
