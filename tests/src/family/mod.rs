@@ -11,6 +11,7 @@ mod ledger;
 mod model;
 mod person;
 mod silence;
+mod timeline;
 mod trouble;
 
 use std::thread;
@@ -78,7 +79,11 @@ impl FamilyTest {
         let is_quiet = || MEMBERS.iter().all(|member| telegram.visible_progress(member.id).is_empty());
         wait::within(wait::SOON, || is_quiet().then_some(()));
         let (system, telegram, ledger, troubles) = (&system, &telegram, &ledger, &troubles);
-        Inspection { system, telegram, ledger, troubles, begun }.report()
+        let inspection = Inspection { system, telegram, ledger, troubles, begun };
+        if let Some(path) = std::env::var_os("TIMELINE") {
+            std::fs::write(path, timeline::of(&inspection)).expect("the file can be written");
+        }
+        inspection.report()
     }
 }
 
