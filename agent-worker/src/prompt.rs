@@ -80,7 +80,7 @@ const CHECKS: [&str; 12] = [
 
 /// Arguments that no model needs with every request: the session's own lock holds for it, and how a plan is
 /// made has good defaults.
-const SELDOM: [&str; 10] = [
+const SELDOM: [&str; 11] = [
     "env",
     "eof",
     "expected_sha256",
@@ -91,6 +91,7 @@ const SELDOM: [&str; 10] = [
     "stdin",
     "style",
     "tail_lines",
+    "yield_after_seconds",
 ];
 
 /// Arguments that the prompt explains for all tools, or whose tool says what they are.

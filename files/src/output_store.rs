@@ -130,6 +130,13 @@ impl Spill {
         self.file.flush()
     }
 
+    /// Deletes the file: an answer shows all of it.
+    pub fn discard(self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::error!(%error, "could not delete an output that is shown whole");
+        }
+    }
+
     /// Closes the file, and says where it is.
     pub fn finish(mut self) -> SavedOutput {
         if let Err(error) = self.file.flush() {

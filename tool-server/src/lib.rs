@@ -17,6 +17,7 @@ pub mod journal;
 mod late_records;
 mod media;
 mod outgoing;
+mod output_text;
 pub mod own_token;
 mod private_key_lines;
 mod raw_files;

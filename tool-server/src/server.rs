@@ -42,7 +42,7 @@ use toolkit::{Recorder, Registry, Runner, RunnerSettings, WORKER_FUNCTIONS};
 use crate::call_rules;
 use crate::config::{CommandSettings, Config, Listen};
 use crate::entry::{Entry, url};
-use crate::http::{AppState, Catalogues, api_document};
+use crate::http::{AppState, Catalogues, LiveCalls, api_document};
 use crate::journal::Journal;
 use crate::late_records::{recorded, recorded_end};
 use crate::search::SearchLimits;
@@ -122,6 +122,7 @@ impl Server {
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
         let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), url);
         let commands = Arc::clone(&context.commands);
+        let live = Arc::new(LiveCalls::new(Arc::clone(&redactor)));
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
         let handler = handler(&runner, approvals.as_ref().filter(|_| listen.asks_clients));
@@ -133,6 +134,7 @@ impl Server {
                     openapi: openapi(&runner)?,
                     catalogue: Catalogues::new(&runner)?,
                     mcp: Arc::new(mcp::HttpFace::new(handler)),
+                    live,
                     runner: Arc::clone(&runner),
                     access,
                     approvals: approvals.clone(),

@@ -33,6 +33,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
     fn slot(&self) -> Slot;
     fn is_quick(&self) -> bool;
+    fn streams(&self) -> bool;
     fn is_bound_by_skill(&self) -> bool;
     fn is_offered(&self) -> bool;
     fn channel(&self) -> Option<&'static str>;
@@ -104,6 +105,10 @@ impl<T: Tool> AnyTool for Registered<T> {
 
     fn is_quick(&self) -> bool {
         T::QUICK
+    }
+
+    fn streams(&self) -> bool {
+        T::STREAMS
     }
 
     fn is_bound_by_skill(&self) -> bool {

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::locks::{self, Fingerprint, Locks};
 use crate::policy::{Below, Policy, TouchedPath, Touches};
-use crate::{Bounds, Outcome};
+use crate::{Bounds, Outcome, OutputSink};
 
 /// The files that a call names: where each path leads, with the SHA-256 of what is there, or why there is
 /// none.
@@ -57,6 +57,9 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Whether a call usually ends within a millisecond. It then starts without a change of threads.
     const QUICK: bool = false;
+
+    /// Whether it shows its output while it runs, to callers that want that ([`Call::sink`]).
+    const STREAMS: bool = false;
 
     /// Whether what it shows comes from outside, such as from the web. Its results are marked.
     const SHOWS_OUTSIDE: bool = false;
@@ -178,6 +181,8 @@ pub struct Call {
     pub(crate) attachment: Option<Attachment>,
     /// What a person has answered to the call's question.
     pub(crate) answer: Option<PersonAnswer>,
+    /// Where its output goes while it runs.
+    pub(crate) sink: Option<Arc<dyn OutputSink>>,
 }
 
 impl Call {
@@ -196,7 +201,18 @@ impl Call {
             below: None,
             attachment: None,
             answer: None,
+            sink: None,
         }
+    }
+
+    /// The same for what outlives the call: its caller gets no more output.
+    pub fn without_sink(&self) -> Self {
+        Self { sink: None, ..self.clone() }
+    }
+
+    /// Where its output goes while it runs, if the caller wants that.
+    pub fn sink(&self) -> Option<&dyn OutputSink> {
+        self.sink.as_deref()
     }
 
     /// What a person has answered to the call's question; none if nobody did.

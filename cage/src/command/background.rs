@@ -9,20 +9,23 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use files::output_store::{OutputStore, Spill};
+use files::output_store::{OutputStore, SavedOutput, Spill};
 use protocol::journal::{BackgroundProcessEnded, ProcessState};
 use protocol::{ErrorCode, ToolError, millis};
-use sandbox::{Exit, PendingExit, Running};
+use sandbox::{Exit, PendingExit, Running, SandboxError};
 use toolkit::{Call, Outcome, Success};
 
+use super::capture::Ends;
+use super::ending::Ran;
 use super::guarded::GuardedCommand;
 use super::pipes::Pipes;
 use super::quota::Reservation;
 use super::report::{ControlFileReport, listed, notices_of};
 use super::room::{Bound, Level};
+use super::yielding::Waiting;
 use super::{
     Begun, CommandData, CommandRequest, Commands, LINGER, MAX_STOP_TIME, POLL_INTERVAL,
-    STOPPING_POLL_INTERVAL, TIGHT_POLL_INTERVAL, exit_code_of, name_of,
+    STOPPING_POLL_INTERVAL, TIGHT_POLL_INTERVAL, exit_code_of, name_of, sandbox_failed,
 };
 use crate::control_files::{Leaving, LeftBehind};
 use crate::processes::{About, End, Process, Stop, Stream};
@@ -51,11 +54,23 @@ impl Commands {
         request: CommandRequest,
         command: String,
     ) -> Outcome<CommandData> {
+        let process = self.launch(call, request, command, None)?;
+        Ok(self.started(&process))
+    }
+
+    /// Starts a command on a thread of its own; `waiting` is the call that waits for its end, if one does.
+    pub(super) fn launch(
+        self: &Arc<Self>,
+        call: &Call,
+        request: CommandRequest,
+        command: String,
+        waiting: Option<Arc<Waiting>>,
+    ) -> Result<Arc<Process>, ToolError> {
         self.spawner()?;
         if request.leaving == Leaving::Kept {
             let message = "A command that may leave control files cannot run in the background.";
             let hint = "Leave out `background` or `allow_control_files`.";
-            return Err(ToolError::new(ErrorCode::InvalidArgument, message).with_hint(hint).into());
+            return Err(ToolError::new(ErrorCode::InvalidArgument, message).with_hint(hint));
         }
         let about = About {
             call: call.id.clone(),
@@ -67,8 +82,8 @@ impl Commands {
         let output_name = self.workspaces.output_name(&call.session, &call.id);
         let process = self.processes.add(about, self.output.path_of(&output_name))?;
         let (tell, answer) = sync_channel(1);
-        let supervised = Supervised { commands: Arc::clone(self), process: Arc::clone(&process) };
-        let (call, name) = (call.clone(), output_name);
+        let supervised = Supervised { commands: Arc::clone(self), process: Arc::clone(&process), waiting };
+        let (call, name) = (call.without_sink(), output_name);
         let thread = thread::Builder::new().name("process".to_owned());
         thread.spawn(move || supervised.run(&call, request, &name, &tell)).map_err(|error| {
             tracing::error!(%error, "cannot start a thread for a background process");
@@ -76,11 +91,10 @@ impl Commands {
         })?;
         let lost = || ToolError::new(ErrorCode::Internal, "The background process could not be started.");
         answer.recv().map_err(|_| lost())??;
-        Ok(self.started(&process))
+        Ok(process)
     }
 
     fn started(&self, process: &Process) -> Success<CommandData> {
-        let tier = self.spawner.as_ref().map_or("", |spawner| name_of(spawner.spawner.tier()));
         let notice = format!(
             "Background process {id} runs for at most {} s. Read its output with process_read, write to it \
              with process_write, end it with process_kill.",
@@ -89,7 +103,7 @@ impl Commands {
         );
         Success {
             data: CommandData {
-                sandbox_tier: tier.to_owned(),
+                sandbox_tier: self.tier_name().to_owned(),
                 process_id: Some(process.id.clone()),
                 state: Some(process.status().state),
                 ..CommandData::default()
@@ -100,12 +114,18 @@ impl Commands {
             ..Success::default()
         }
     }
+
+    /// The tier in which commands run.
+    pub(super) fn tier_name(&self) -> &'static str {
+        self.spawner.as_ref().map_or("", |spawner| name_of(spawner.spawner.tier()))
+    }
 }
 
 /// A process on its thread. Whatever happens to the thread, the process does not stay.
 struct Supervised {
     commands: Arc<Commands>,
     process: Arc<Process>,
+    waiting: Option<Arc<Waiting>>,
 }
 
 impl Drop for Supervised {
@@ -139,48 +159,96 @@ impl Supervised {
                 return;
             }
         };
-        supervise(commands, &self.process, slices, begun, (output_name, time), tell);
+        self.supervise(call, slices, begun, (output_name, time), tell);
+    }
+
+    /// Looks after a process that was started, and says how it ended: to the call that waits for it, or to
+    /// its session.
+    fn supervise(
+        &self,
+        call: &Call,
+        slices: Slices<'_>,
+        begun: Begun<'_>,
+        (output_name, time): (&str, Duration),
+        tell: &SyncSender<Result<(), ToolError>>,
+    ) {
+        let (commands, process, waiting) = (&*self.commands, &self.process, self.waiting.as_deref());
+        let Begun { running, guarded, bound, way_out, since } = begun;
+        let Running { stdin, stdout, stderr, lifeline, exit, .. } = running;
+        let about_room = bound.notice();
+        process.reaches_by(way_out);
+        process.attach(lifeline, stdin);
+        if waiting.is_none() {
+            process.show();
+        }
+        let _ = tell.send(Ok(()));
+        let mut file = OutputFile::begin(&commands.output, output_name);
+        let mut left = Vec::new();
+        let has_ended = Supervision {
+            commands,
+            process,
+            waiting,
+            pipes: Pipes::of(stdout, stderr),
+            file: &mut file,
+            guarded: &guarded,
+            slices,
+            left: &mut left,
+            bound,
+            until: since + time,
+            poll_interval: TIGHT_POLL_INTERVAL,
+            next_look: Instant::now() + LOOK_INTERVAL,
+        }
+        .until_ended(&exit);
+        let exit = has_ended.then(|| exit.wait().ok()).flatten();
+        let report = report_of(guarded, &left);
+        match waiting.and_then(Waiting::end) {
+            Some((waiting, ends)) => {
+                let ended = EndedInTime { call, exit, report, about_room, since, time };
+                waiting.answer(ended.outcome(process, &ends, file));
+                commands.processes.remove(process);
+            }
+            None => finish(commands, process, exit.as_ref(), report, file, since.elapsed()),
+        }
     }
 }
 
-/// Looks after a process that was started, and says how it ended.
-fn supervise(
-    commands: &Commands,
-    process: &Process,
-    slices: Slices<'_>,
-    begun: Begun<'_>,
-    (output_name, time): (&str, Duration),
-    tell: &SyncSender<Result<(), ToolError>>,
-) {
-    let Begun { running, guarded, bound, way_out, since } = begun;
-    let Running { stdin, stdout, stderr, lifeline, exit, .. } = running;
-    process.reaches_by(way_out);
-    process.attach(lifeline, stdin);
-    let _ = tell.send(Ok(()));
-    let mut file = OutputFile::begin(&commands.output, output_name);
-    let mut left = Vec::new();
-    let has_ended = Supervision {
-        commands,
-        process,
-        pipes: Pipes::of(stdout, stderr),
-        file: &mut file,
-        guarded: &guarded,
-        slices,
-        left: &mut left,
-        bound,
-        until: since + time,
-        poll_interval: TIGHT_POLL_INTERVAL,
-        next_look: Instant::now() + LOOK_INTERVAL,
-    }
-    .until_ended(&exit);
-    let exit = has_ended.then(|| exit.wait().ok()).flatten();
-    let (output_path, file_notice) = file.finish();
+/// What it left, with what was found while it ran.
+fn report_of(guarded: GuardedCommand<'_>, left: &[LeftBehind]) -> ControlFileReport {
     let quarantine = guarded.quarantine();
     let mut report = ControlFileReport::of(guarded);
-    report.notices.splice(0..0, notices_of(&left, &quarantine));
-    report.files.splice(0..0, listed(&left));
-    report.notices.extend(file_notice);
-    finish(commands, process, exit.as_ref(), report, (output_path, since.elapsed()));
+    report.notices.splice(0..0, notices_of(left, &quarantine));
+    report.files.splice(0..0, listed(left));
+    report
+}
+
+/// A command that ended while its call still waited for it.
+struct EndedInTime<'a> {
+    call: &'a Call,
+    exit: Option<Exit>,
+    report: ControlFileReport,
+    about_room: Option<String>,
+    since: Instant,
+    time: Duration,
+}
+
+impl EndedInTime<'_> {
+    /// The answer of a command that never was in the background.
+    fn outcome(self, process: &Process, ends: &Ends, file: OutputFile) -> Outcome<CommandData> {
+        let exit = self.exit.ok_or_else(|| sandbox_failed(self.call, &SandboxError::NoReport))?;
+        let text = ends.displayed();
+        let saved = if text.is_cut() { file.finish() } else { file.discard() };
+        Ran {
+            text,
+            saved,
+            refused: process.network_refused(),
+            about_room: self.about_room,
+            control_files: self.report,
+            stopped: process.stopped().filter(|_| exit.killed),
+            duration: self.since.elapsed(),
+            timeout: self.time,
+        }
+        .into_outcome(&exit)
+    }
 }
 
 /// What a process has reserved of today's time of commands, a slice after the other.
@@ -216,6 +284,7 @@ impl<'a> Slices<'a> {
 struct Supervision<'a> {
     commands: &'a Commands,
     process: &'a Process,
+    waiting: Option<&'a Waiting>,
     pipes: Pipes,
     file: &'a mut OutputFile,
     guarded: &'a GuardedCommand<'a>,
@@ -256,15 +325,18 @@ impl Supervision<'_> {
 
     /// Takes what it writes, and pauses after a full pipe; false when it can write no more.
     fn read(&mut self, wait: Duration) -> bool {
-        let (process, file) = (self.process, &mut *self.file);
+        let (process, waiting, file) = (self.process, self.waiting, &mut *self.file);
         let mut is_flood = false;
         let is_open = self.pipes.read(wait, |stream: Stream, block| {
             file.write(block);
-            process.add_output(stream, block);
+            match waiting {
+                Some(waiting) => waiting.add_output(process, stream, block),
+                None => process.add_output(stream, block),
+            }
             is_flood |= block.len() >= FULL_BLOCK;
         });
         process.finish_lines();
-        if is_flood {
+        if is_flood && !waiting.is_some_and(Waiting::is_on) {
             thread::sleep(FLOOD_PAUSE);
         } else {
             file.flush();
@@ -310,8 +382,10 @@ fn finish(
     process: &Process,
     exit: Option<&Exit>,
     report: ControlFileReport,
-    (output_path, duration): (Option<String>, Duration),
+    file: OutputFile,
+    duration: Duration,
 ) {
+    let saved = file.finish();
     let stop = process.stopped().filter(|_| exit.is_none_or(|exit| exit.killed));
     let (state, reason) = (state_of(stop, exit), reason_of(stop, exit));
     let (network_refused, notice) = process.network_refused();
@@ -319,7 +393,7 @@ fn finish(
         exit_code: exit.map_or(1, |exit| exit_code_of(exit, stop == Some(Stop::Deadline))),
         signal: exit.and_then(|exit| exit.signal),
         reason: reason.clone(),
-        notices: report.notices.into_iter().chain(notice).collect(),
+        notices: report.notices.into_iter().chain(saved.notice).chain(notice).collect(),
         created_control_files: report.files.clone(),
         network_refused,
         duration_ms: millis(duration),
@@ -333,7 +407,7 @@ fn finish(
         reason,
         duration_ms: end.duration_ms,
         output_bytes: process.status().output_bytes,
-        output_path,
+        output_path: saved.file.map(|file| file.path),
         created_control_files: report.files,
         network_refused: end.network_refused.clone(),
     };
@@ -381,8 +455,13 @@ impl OutputFile {
     }
 
     /// Where it is, and what to say about it.
-    fn finish(self) -> (Option<String>, Option<String>) {
-        let saved = self.0.map_or_else(files::output_store::SavedOutput::lost, Spill::finish);
-        (saved.file.map(|file| file.path), saved.notice)
+    fn finish(self) -> SavedOutput {
+        self.0.map_or_else(SavedOutput::lost, Spill::finish)
+    }
+
+    /// Deletes it.
+    fn discard(self) -> SavedOutput {
+        self.0.into_iter().for_each(Spill::discard);
+        SavedOutput::default()
     }
 }

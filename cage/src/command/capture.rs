@@ -14,10 +14,16 @@ use crate::processes::Stream;
 
 #[derive(Debug)]
 pub(super) struct Capture {
+    ends: Ends,
+    spill_buffer: SpillBuffer,
+}
+
+/// The beginning and the end of both outputs, as much as an answer can show.
+#[derive(Debug)]
+pub(super) struct Ends {
     bounds: Bounds,
     stdout: HeadAndTail,
     stderr: HeadAndTail,
-    spill_buffer: SpillBuffer,
 }
 
 /// All output in order of arrival: in memory while it is short, then in a file.
@@ -34,24 +40,44 @@ impl Capture {
     pub(super) fn new(bounds: Bounds, store: Arc<OutputStore>, name: &str) -> Self {
         let spill_buffer =
             SpillBuffer { store, name: name.to_owned(), memory: Vec::new(), spill: None, failed: false };
-        Self { bounds, stdout: HeadAndTail::default(), stderr: HeadAndTail::default(), spill_buffer }
+        Self { ends: Ends::within(bounds), spill_buffer }
     }
 
     /// Takes output in the order in which it arrives.
+    pub(super) fn add(&mut self, stream: Stream, block: &[u8]) {
+        self.ends.add(stream, block);
+        self.spill_buffer.add(block, self.ends.bounds.bytes);
+    }
+
+    /// The text to show, and the file of the complete output if the text is cut.
+    pub(super) fn finish(self) -> (DisplayedOutput, SavedOutput) {
+        let text = self.ends.displayed();
+        let saved = self.spill_buffer.finish(text.is_cut());
+        (text, saved)
+    }
+}
+
+impl Ends {
+    pub(super) fn within(bounds: Bounds) -> Self {
+        Self { bounds, stdout: HeadAndTail::default(), stderr: HeadAndTail::default() }
+    }
+
     pub(super) fn add(&mut self, stream: Stream, block: &[u8]) {
         let kept = match stream {
             Stream::Stdout => &mut self.stdout,
             Stream::Stderr => &mut self.stderr,
         };
         kept.add(block, self.bounds.bytes);
-        self.spill_buffer.add(block, self.bounds.bytes);
     }
 
-    /// The text to show, and the file of the complete output if the text is cut.
-    pub(super) fn finish(self) -> (DisplayedOutput, SavedOutput) {
-        let text = excerpt::displayed_output(&self.stdout, &self.stderr, self.bounds);
-        let saved = self.spill_buffer.finish(text.cut_lines || text.cut_bytes);
-        (text, saved)
+    /// Takes back the last bytes of each, in which no line ends.
+    pub(super) fn drop_last(&mut self, [stdout, stderr]: [usize; 2]) {
+        self.stdout.drop_last(stdout);
+        self.stderr.drop_last(stderr);
+    }
+
+    pub(super) fn displayed(&self) -> DisplayedOutput {
+        excerpt::displayed_output(&self.stdout, &self.stderr, self.bounds)
     }
 }
 
@@ -66,6 +92,13 @@ impl HeadAndTail {
         if self.tail.len() > 2 * most {
             self.tail.drain(..self.tail.len() - most);
         }
+    }
+
+    fn drop_last(&mut self, length: usize) {
+        let of_tail = length.min(self.tail.len());
+        self.tail.truncate(self.tail.len() - of_tail);
+        self.head.truncate(self.head.len().saturating_sub(length - of_tail));
+        self.bytes = self.bytes.saturating_sub(u64::try_from(length).unwrap_or(0));
     }
 }
 

@@ -2,14 +2,70 @@
 
 use std::time::Duration;
 
-use protocol::journal::CreatedControlFile;
-use protocol::{ErrorCode, ToolError};
+use files::output_store::SavedOutput;
+use protocol::{ErrorCode, ToolError, millis};
 use sandbox::{Exit, Tier};
+use toolkit::output::Full;
+use toolkit::{Failure, Outcome, Success};
 
-use super::{CommandData, StopReason};
+use super::CommandData;
+use super::excerpt::DisplayedOutput;
+use super::report::ControlFileReport;
+use crate::processes::Stop;
 
-pub(super) fn exit_code(exit: &Exit, stopped: Option<StopReason>) -> i32 {
-    exit_code_of(exit, stopped == Some(StopReason::Deadline))
+/// What an answer says of a command that ran, beside its exit.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) text: DisplayedOutput,
+    pub(super) saved: SavedOutput,
+    /// The hosts that it may not reach, and what to say about them.
+    pub(super) refused: (Vec<String>, Option<String>),
+    /// What to say about its room on the disk.
+    pub(super) about_room: Option<String>,
+    pub(super) control_files: ControlFileReport,
+    pub(super) stopped: Option<Stop>,
+    pub(super) duration: Duration,
+    pub(super) timeout: Duration,
+}
+
+impl Ran {
+    pub(super) fn into_outcome(self, exit: &Exit) -> Outcome<CommandData> {
+        let Self { text, saved, refused: (network_refused, about_refused), control_files, stopped, .. } =
+            self;
+        let data = CommandData {
+            signal: exit.signal,
+            timed_out: stopped == Some(Stop::Deadline),
+            duration_ms: millis(self.duration),
+            cpu_ms: millis(exit.cpu_time),
+            peak_memory_bytes: exit.peak_memory_bytes,
+            sandbox_tier: name_of(exit.tier).to_owned(),
+            created_control_files: control_files.files,
+            network_refused,
+            ..CommandData::default()
+        };
+        let mut notices: Vec<String> = saved.notice.into_iter().collect();
+        notices.extend(self.about_room);
+        notices.extend(about_refused);
+        notices.extend(control_files.notices);
+        notices.extend(text.changes.notices());
+        let full_output = saved.file;
+        let shown = Success { full_output, ..shown(data, text, notices) };
+        match error_of(exit, stopped, self.timeout) {
+            None => Ok(shown),
+            Some(error) => {
+                let code = exit_code_of(exit, stopped == Some(Stop::Deadline));
+                Err(Failure::of_command(error, code, shown))
+            }
+        }
+    }
+}
+
+/// A command's output as an answer shows it.
+pub(super) fn shown(data: CommandData, text: DisplayedOutput, notices: Vec<String>) -> Success<CommandData> {
+    let DisplayedOutput { stdout, stderr, cut_lines, cut_bytes, .. } = text;
+    Success { data, stdout, stderr: Some(stderr), notices, ..Success::default() }
+        .cut_at(cut_lines.then_some(Full::Lines))
+        .cut_at(cut_bytes.then_some(Full::Bytes))
 }
 
 pub(super) fn exit_code_of(exit: &Exit, timed_out: bool) -> i32 {
@@ -21,7 +77,7 @@ pub(super) fn exit_code_of(exit: &Exit, timed_out: bool) -> i32 {
     }
 }
 
-pub(super) fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Duration) -> Option<ToolError> {
+fn error_of(exit: &Exit, stopped: Option<Stop>, timeout: Duration) -> Option<ToolError> {
     let error = match (stopped, exit.code, exit.signal) {
         (None, ..) if exit.memory_exceeded => ToolError::new(
             ErrorCode::ExitNonzero,
@@ -29,7 +85,7 @@ pub(super) fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Durati
              AUTONOUS_TOOL_MAX_MEMORY_MB allows.",
         )
         .with_hint("Files in /tmp, /dev/shm and the home directory count too. Do less at once."),
-        (Some(StopReason::Deadline), ..) => {
+        (Some(Stop::Deadline), ..) => {
             let message = format!(
                 "The command did not finish within {} s and was killed with all its processes.",
                 timeout.as_secs()
@@ -41,14 +97,18 @@ pub(super) fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Durati
             error.http_status = Some(200);
             error
         }
-        (Some(StopReason::CallerGone), ..) => {
+        (Some(Stop::CallerGone), ..) => {
             ToolError::new(ErrorCode::Cancelled, "The caller disconnected, so the command was killed.")
         }
-        (Some(StopReason::DiskFull), ..) => ToolError::new(
+        (Some(Stop::DiskFull), ..) => ToolError::new(
             ErrorCode::IoError,
             "The command was killed because the disk is nearly full (AUTONOUS_TOOL_MIN_FREE_MB).",
         )
         .with_hint("Delete what is not needed: `bash` still can, but it can write to no file until then."),
+        (Some(Stop::Quota), ..) => ToolError::new(ErrorCode::QuotaExceeded, Stop::Quota.reason()),
+        (Some(stop @ (Stop::Asked | Stop::ServerEnd | Stop::Failed)), ..) => {
+            ToolError::new(ErrorCode::Cancelled, stop.reason())
+        }
         (None, Some(0), _) => return None,
         (None, Some(code), _) => {
             ToolError::new(ErrorCode::ExitNonzero, format!("The command ended with exit code {code}."))
@@ -60,28 +120,6 @@ pub(super) fn error_of(exit: &Exit, stopped: Option<StopReason>, timeout: Durati
         }
     };
     Some(error)
-}
-
-pub(super) fn data_of(
-    exit: &Exit,
-    created_control_files: Vec<CreatedControlFile>,
-    network_refused: Vec<String>,
-    stopped: Option<StopReason>,
-    duration: Duration,
-) -> CommandData {
-    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    CommandData {
-        signal: exit.signal,
-        timed_out: stopped == Some(StopReason::Deadline),
-        duration_ms: ms(duration),
-        cpu_ms: ms(exit.cpu_time),
-        peak_memory_bytes: exit.peak_memory_bytes,
-        sandbox_tier: name_of(exit.tier).to_owned(),
-        created_control_files,
-        network_refused,
-        process_id: None,
-        state: None,
-    }
 }
 
 pub(super) const fn name_of(tier: Tier) -> &'static str {

@@ -14,6 +14,13 @@ pub(super) struct DisplayedOutput {
     pub(super) changes: Changes,
 }
 
+impl DisplayedOutput {
+    /// Whether there is more than is shown.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut_lines || self.cut_bytes
+    }
+}
+
 /// The kept parts of an output, and its total size.
 #[derive(Debug, Default)]
 pub(super) struct HeadAndTail {

@@ -19,6 +19,7 @@ mod report;
 mod request;
 mod room;
 mod sanitize;
+mod yielding;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,15 +33,14 @@ use protocol::{ErrorCode, ToolError};
 use sandbox::{CommandSpec, Exit, Lifeline, Limits, PendingExit, Running, SandboxError, Tier};
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolkit::output::Full;
-use toolkit::{Call, Failure, Outcome, Success};
+use toolkit::{Call, Outcome};
 
 use crate::control_files::GuardedCall;
 use crate::network::{ListedNetwork, WayOut};
 use crate::obstacle::Obstacle;
-use crate::processes::Processes;
+use crate::processes::{Live, Processes, Stop, Stream};
 use capture::Capture;
-use ending::{data_of, error_of, exit_code, exit_code_of, name_of};
+use ending::{Ran, exit_code_of, name_of};
 use guarded::GuardedCommand;
 use pipes::Pipes;
 use report::ControlFileReport;
@@ -108,13 +108,9 @@ pub struct CommandData {
     /// The state of that process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) state: Option<ProcessState>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StopReason {
-    Deadline,
-    CallerGone,
-    DiskFull,
+    /// Pass it to `process_read` as `after_seq` to read what follows; only after `yield_after_seconds`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_seq: Option<u64>,
 }
 
 impl Commands {
@@ -207,14 +203,16 @@ impl Commands {
             call,
             until: since + timeout,
             capture: self.capture(call),
+            live: Live::begin(call),
             poll_interval: TIGHT_POLL_INTERVAL,
             stopped: None,
             bound,
             way_out,
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
+        command.live.take().into_iter().for_each(Live::finish);
         let control_files = ControlFileReport::of(guarded);
-        command.into_outcome(exit, control_files, since.elapsed(), timeout)
+        command.into_outcome(&exit, control_files, since.elapsed(), timeout)
     }
 
     fn spawner(&self) -> Result<&GuardedSpawner, ToolError> {
@@ -286,7 +284,7 @@ impl Commands {
         let mut ended = false;
         loop {
             let wait = if lifeline.is_some() { command.poll_interval() } else { STOPPING_POLL_INTERVAL };
-            let open = pipes.read(wait, |stream, block| command.capture.add(stream, block));
+            let open = pipes.read(wait, |stream, block| command.add_output(stream, block));
             if !ended {
                 ended = if open {
                     exit.is_there_within(Duration::ZERO)
@@ -335,11 +333,11 @@ impl Commands {
         let level = self.room.level(&command.bound);
         command.poll_interval = if level == Level::Ample { POLL_INTERVAL } else { TIGHT_POLL_INTERVAL };
         command.stopped = if command.left().is_zero() {
-            Some(StopReason::Deadline)
+            Some(Stop::Deadline)
         } else if command.call.is_cancelled() {
-            Some(StopReason::CallerGone)
+            Some(Stop::CallerGone)
         } else if level == Level::Short {
-            Some(StopReason::DiskFull)
+            Some(Stop::DiskFull)
         } else {
             return;
         };
@@ -362,16 +360,25 @@ struct RunningCommand<'a> {
     call: &'a Call,
     until: Instant,
     capture: Capture,
+    /// Its caller, if it wants the output at once.
+    live: Option<Live<'a>>,
     /// How often its caller and disk are checked.
     poll_interval: Duration,
     /// What it must leave of the disk.
     bound: Bound,
     /// How it reaches the network.
     way_out: WayOut,
-    stopped: Option<StopReason>,
+    stopped: Option<Stop>,
 }
 
 impl RunningCommand<'_> {
+    fn add_output(&mut self, stream: Stream, block: &[u8]) {
+        self.capture.add(stream, block);
+        if let Some(live) = &mut self.live {
+            live.add(stream, block);
+        }
+    }
+
     /// How long to wait for output or an exit before the next check.
     fn poll_interval(&self) -> Duration {
         self.poll_interval.min(self.left())
@@ -383,33 +390,14 @@ impl RunningCommand<'_> {
 
     fn into_outcome(
         self,
-        exit: Exit,
+        exit: &Exit,
         control_files: ControlFileReport,
         duration: Duration,
         timeout: Duration,
     ) -> Outcome<CommandData> {
         let (text, saved) = self.capture.finish();
-        let (refused, about_refused) = self.way_out.refused();
-        let data = data_of(&exit, control_files.files, refused, self.stopped, duration);
-        let mut notices: Vec<String> = saved.notice.into_iter().collect();
-        notices.extend(self.bound.notice());
-        notices.extend(about_refused);
-        notices.extend(control_files.notices);
-        notices.extend(text.changes.notices());
-        let shown = Success {
-            data,
-            stdout: text.stdout,
-            stderr: Some(text.stderr),
-            full_output: saved.file,
-            notices,
-            ..Success::default()
-        }
-        .cut_at(text.cut_lines.then_some(Full::Lines))
-        .cut_at(text.cut_bytes.then_some(Full::Bytes));
-        match error_of(&exit, self.stopped, timeout) {
-            None => Ok(shown),
-            Some(error) => Err(Failure::of_command(error, exit_code(&exit, self.stopped), shown)),
-        }
+        let (refused, about_room, stopped) = (self.way_out.refused(), self.bound.notice(), self.stopped);
+        Ran { text, saved, refused, about_room, control_files, stopped, duration, timeout }.into_outcome(exit)
     }
 }
 

@@ -36,6 +36,16 @@ pub enum Stream {
     Stderr,
 }
 
+impl Stream {
+    /// Its name, as answers have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
 /// Some output of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
@@ -144,6 +154,11 @@ impl Kept {
         self.last
     }
 
+    /// How much of each stream waits for the end of its line.
+    pub(super) fn unfinished(&self) -> [usize; 2] {
+        self.unfinished.each_ref().map(|unfinished| unfinished.bytes.len())
+    }
+
     pub(super) fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
@@ -159,7 +174,8 @@ impl Kept {
             From::After(seq) => seq.saturating_add(1),
             From::Tail(lines) => self.first_of_last_lines(lines),
         };
-        let mut pieces: Vec<Piece> = self.seen().filter(|piece| piece.seq >= first).cloned().collect();
+        let begin = self.pieces.partition_point(|piece| piece.seq < first).max(self.unseen);
+        let mut pieces: Vec<Piece> = self.pieces.range(begin..).cloned().collect();
         if let (From::Tail(lines), Some(piece)) = (from, pieces.first_mut()) {
             let later: usize = self.seen().filter(|piece| piece.seq > first).map(ends).sum();
             cut_to_last_lines(&mut piece.bytes, lines.saturating_sub(later));

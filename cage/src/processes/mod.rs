@@ -4,6 +4,7 @@
 //! process or knows the sandbox's guards.
 
 mod kept;
+mod live;
 mod process;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +14,7 @@ use protocol::journal::{BackgroundProcessEnded, ProcessState};
 use protocol::{ErrorCode, EventId, SessionId, ToolError};
 
 pub use kept::{From, LookBack, Piece, Stream};
+pub(crate) use live::Live;
 pub use process::{About, End, Output, Process, Signal, Status, Stop};
 
 /// The most processes of all sessions.
@@ -80,7 +82,7 @@ impl Processes {
         if most == 0 {
             let message = "Background processes are switched off (AUTONOUS_TOOL_MAX_PROCESSES).";
             let error = ToolError::new(ErrorCode::ToolNotAllowed, message);
-            return Err(error.with_hint("Leave `background` out."));
+            return Err(error.with_hint("Leave out `background` and `yield_after_seconds`."));
         }
         let mut table = self.table();
         if table.is_closed {
@@ -93,13 +95,15 @@ impl Processes {
         });
         if own >= most {
             let message = format!("This session has {own} background processes, as many as it may.");
-            let hint = "List them with process_list, and end one with process_kill.";
+            let hint = "List them with process_list and end one with process_kill, or leave out `background` \
+                        and `yield_after_seconds`.";
             return Err(ToolError::new(ErrorCode::QuotaExceeded, message).with_hint(hint));
         }
         if all >= MOST_OF_ALL {
             let message =
                 format!("All sessions together have {all} background processes, as many as may be.");
-            let hint = "Run the command without `background`, or try again when others have ended.";
+            let hint = "Run the command without `background` and `yield_after_seconds`, or try again when \
+                        others have ended.";
             return Err(ToolError::new(ErrorCode::QuotaExceeded, message).with_hint(hint));
         }
         let id = new_id(&about.call, |id| table.processes.iter().any(|process| process.id == id));
@@ -108,7 +112,7 @@ impl Processes {
         Ok(process)
     }
 
-    /// Gives back the place of one that did not start.
+    /// Gives back the place of one that did not start, or that its call saw end.
     pub(crate) fn remove(&self, process: &Arc<Process>) {
         self.table().processes.retain(|other| !Arc::ptr_eq(other, process));
         process.finish(ProcessState::Killed, End::default());
@@ -144,7 +148,7 @@ impl Processes {
         let mut table = self.table();
         table.forget_old();
         let own = table.processes.iter().filter(|process| process.about.session == *session);
-        own.filter(|process| process.is_started()).cloned().collect()
+        own.filter(|process| process.is_shown()).cloned().collect()
     }
 
     /// Whether a process of the session runs.
@@ -163,7 +167,7 @@ impl Processes {
         all.iter().for_each(|process| process.stop(Stop::ServerEnd));
         let until = Instant::now() + LAST_PATIENCE;
         for process in all {
-            if !process.ends_within(until.saturating_duration_since(Instant::now())) && process.is_started() {
+            if !process.ends_within(until.saturating_duration_since(Instant::now())) && process.is_shown() {
                 tracing::error!(process_id = process.id, "a background process has not ended in time");
             }
         }

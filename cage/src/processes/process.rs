@@ -45,6 +45,8 @@ pub enum Stop {
     Asked,
     /// Its time is over.
     Deadline,
+    /// The call that still waited for it has lost its caller.
+    CallerGone,
     /// The disk is nearly full.
     DiskFull,
     /// The commands of today have used up their time.
@@ -61,6 +63,7 @@ impl Stop {
         match self {
             Self::Asked => "process_kill ended it.",
             Self::Deadline => "It ran as long as it may (AUTONOUS_TOOL_MAX_PROCESS_SECONDS) and was killed.",
+            Self::CallerGone => "Its caller disconnected, so it was killed.",
             Self::DiskFull => "It was killed because the disk is nearly full (AUTONOUS_TOOL_MIN_FREE_MB).",
             Self::Quota => "It was killed because the seconds of commands for today are used up.",
             Self::ServerEnd => "It was killed because the tool server ended.",
@@ -137,7 +140,7 @@ pub struct Process {
 #[derive(Debug)]
 struct Shared {
     state: ProcessState,
-    is_started: bool,
+    is_shown: bool,
     kept: Kept,
     end: Option<(Instant, End)>,
 }
@@ -157,7 +160,7 @@ impl Process {
             started_ms: now_ms(),
             output_path,
             time: OnceLock::new(),
-            shared: Mutex::new(Shared { state: ProcessState::Running, is_started: false, kept, end: None }),
+            shared: Mutex::new(Shared { state: ProcessState::Running, is_shown: false, kept, end: None }),
             changed: Condvar::new(),
             controls: Mutex::default(),
             stdin: Mutex::default(),
@@ -176,8 +179,17 @@ impl Process {
         if controls.stop.is_none() {
             controls.lifeline = Some(lifeline);
         }
-        drop(controls);
-        self.shared().is_started = true;
+    }
+
+    /// Its session finds it from now on.
+    pub(crate) fn show(&self) {
+        self.shared().is_shown = true;
+    }
+
+    /// The number of the last piece of its output, and how much of each stream is in none yet.
+    pub(crate) fn reached(&self) -> (u64, [usize; 2]) {
+        let shared = self.shared();
+        (shared.kept.last(), shared.kept.unfinished())
     }
 
     pub(crate) fn reaches_by(&self, way_out: WayOut) {
@@ -203,8 +215,8 @@ impl Process {
         self.time.get().map_or(0, Duration::as_secs)
     }
 
-    pub(crate) fn is_started(&self) -> bool {
-        self.shared().is_started
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shared().is_shown
     }
 
     pub(crate) fn has_ended(&self) -> bool {

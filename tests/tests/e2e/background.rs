@@ -14,13 +14,13 @@ use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
 /// A session of a server.
-struct Session<'s> {
+pub(crate) struct Session<'s> {
     server: &'s ToolServer,
     name: &'s str,
 }
 
 impl Session<'_> {
-    fn call(&self, tool: &str, arguments: &Value) -> Envelope {
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Envelope {
         self.server.send(Request::call(tool, arguments).header("X-Session-Id", self.name)).envelope()
     }
 
@@ -33,14 +33,14 @@ impl Session<'_> {
         id
     }
 
-    fn read(&self, arguments: &Value) -> Envelope {
+    pub(crate) fn read(&self, arguments: &Value) -> Envelope {
         let read = self.call("process_read", arguments);
         assert!(read.ok, "{read:?}");
         read
     }
 
     /// Reads from the beginning until the output has this text.
-    fn wait_for(&self, id: &str, text: &str) -> Envelope {
+    pub(crate) fn wait_for(&self, id: &str, text: &str) -> Envelope {
         let mut last = None;
         until_true(&format!("{id} writes {text:?}"), || {
             let read = self.read(&json!({"process_id": id, "after_seq": 0}));
@@ -52,7 +52,7 @@ impl Session<'_> {
     }
 
     /// Waits for the end of a process.
-    fn wait_for_end(&self, id: &str) -> Envelope {
+    pub(crate) fn wait_for_end(&self, id: &str) -> Envelope {
         let mut last = None;
         until_true(&format!("{id} ends"), || {
             let read = self.read(&json!({"process_id": id, "wait_seconds": 1}));
@@ -63,32 +63,32 @@ impl Session<'_> {
         last.unwrap()
     }
 
-    fn kill(&self, id: &str) -> Envelope {
+    pub(crate) fn kill(&self, id: &str) -> Envelope {
         let killed = self.call("process_kill", &json!({"process_id": id}));
         assert!(killed.ok, "{killed:?}");
         killed
     }
 }
 
-fn session<'s>(server: &'s ToolServer, name: &'s str) -> Session<'s> {
+pub(crate) fn session<'s>(server: &'s ToolServer, name: &'s str) -> Session<'s> {
     Session { server, name }
 }
 
-fn code(envelope: &Envelope) -> ErrorCode {
+pub(crate) fn code(envelope: &Envelope) -> ErrorCode {
     envelope.meta.error.as_ref().unwrap_or_else(|| panic!("it should fail: {}", envelope.stdout)).code
 }
 
 /// A name for the processes of one test.
-fn word(name: &str) -> String {
+pub(crate) fn word(name: &str) -> String {
     format!("{name}-{}", std::process::id())
 }
 
-fn runs(word: &str) -> usize {
+pub(crate) fn runs(word: &str) -> usize {
     processes_with(word).iter().filter(|process| process.command.starts_with(word)).count()
 }
 
 /// The records of ended processes in the journal.
-fn ended(server: &ToolServer) -> Vec<Value> {
+pub(crate) fn ended(server: &ToolServer) -> Vec<Value> {
     let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
     let records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     records.filter(|record| record["type"] == "background_process.ended").collect()

@@ -93,6 +93,7 @@ mod waiting;
 mod words;
 mod workspaces;
 mod yes;
+mod yielding;
 
 // Crashes and full disks.
 mod bugfix;
@@ -120,6 +121,7 @@ mod operation;
 mod start_up;
 mod steering;
 mod stopping;
+mod streams;
 
 // The project itself: documents, map, and the harness.
 mod architecture;

@@ -29,12 +29,14 @@ Tools for an untrusted agent. Every call is answered with one envelope: `ok`, `e
 
 With `Accept: text/plain` the answer is a text for models instead: one status line, then stdout, then stderr.
 
+With `Accept: text/event-stream`, tools that run or read commands send their output as it comes.
+
 A call may carry these headers, which are no parameters of the operations so that a model is never offered \
 them as arguments:
 ";
 
 /// The optional headers of a call.
-const HEADERS: [(&str, &str); 9] = [
+const HEADERS: [(&str, &str); 10] = [
     ("X-Session-Id", "The session whose reads and locks the call uses; `default` if absent."),
     ("X-Task-Id", "The task that the call belongs to."),
     (
@@ -50,6 +52,10 @@ const HEADERS: [(&str, &str); 9] = [
     ("traceparent", "W3C trace context."),
     ("Prefer", "`wait=N`: a call that a person must approve waits up to N seconds for the decision."),
     ("Idempotency-Key", "A call with this key takes effect at most once; its answer is kept for a day."),
+    (
+        "Last-Event-ID",
+        "The `id` of the last event of a stream that broke: with the same key, the stream continues there.",
+    ),
 ];
 
 /// What `GET /tools` answers.

@@ -20,7 +20,7 @@ use protocol::{ErrorCode, SessionId, ToolError};
 use toolkit::arguments::{elide, invalid};
 
 use super::state::AppState;
-use super::{catalogue, response};
+use super::{catalogue, live_calls, response};
 
 const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
 
@@ -39,6 +39,9 @@ pub(super) async fn call(
     let tag = app.catalogue.of(session_named(&parts.headers)).tag().clone();
     let read = read_body(&parts.headers, content).await;
     let mut response = match read.and_then(|body| request_of(&app.access, &name, &parts.headers, body)) {
+        Ok(request) if response::wants_stream(&parts.headers) && app.runner.streams(&name) => {
+            live_calls::answer(&app.runner, &app.live, request, &parts.headers).await
+        }
         Ok(request) => response::envelope_response(app.runner.run(request).await),
         Err(error) => response::error_response(&name, error),
     };
@@ -72,6 +75,7 @@ pub(super) fn request_of(
         is_scheduled: headers.contains_key(protocol::task::SCHEDULED_TASK),
         is_unattended: headers.contains_key(protocol::task::UNATTENDED_TASK),
         attachment: None,
+        sink: None,
     })
 }
 

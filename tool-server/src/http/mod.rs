@@ -13,6 +13,8 @@ mod changes;
 mod docs;
 mod file_document;
 mod files;
+mod live_calls;
+mod live_stream;
 mod llms_txt;
 mod mcp;
 mod response;
@@ -33,6 +35,7 @@ use toolkit::arguments::elide;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use catalogue::Catalogues;
+pub use live_calls::LiveCalls;
 pub use state::AppState;
 
 /// When a client may try again that found no room.

@@ -74,13 +74,25 @@ fn json(envelope: &Envelope) -> Vec<u8> {
 
 /// Whether the caller lists plain text before JSON and before `*/*`.
 fn wants_text(headers: &HeaderMap) -> bool {
+    matches!(wanted_first(headers), Some("text/plain" | "text/*"))
+}
+
+/// Whether the caller lists a stream of events before JSON and before plain text.
+pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
+    wanted_first(headers) == Some(EVENT_STREAM)
+}
+
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// The first media type that we have.
+fn wanted_first(headers: &HeaderMap) -> Option<&str> {
     let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let first = accepted.split(',').map(|entry| entry.split(';').next().unwrap_or_default().trim()).find(
-        |media_type| {
-            matches!(*media_type, "text/plain" | "text/*" | "application/json" | "application/*" | "*/*")
-        },
-    );
-    matches!(first, Some("text/plain" | "text/*"))
+    let mut listed = accepted.split(',').map(|entry| entry.split(';').next().unwrap_or_default().trim());
+    listed.find(|media_type| {
+        let is_ours =
+            ["text/plain", "text/*", "application/json", "application/*", "*/*"].contains(media_type);
+        is_ours || *media_type == EVENT_STREAM
+    })
 }
 
 #[cfg(test)]
@@ -99,5 +111,6 @@ mod tests {
         check("*/*", false);
         check("text/html, text/plain", true);
         check("", false);
+        check("text/event-stream, text/plain", false);
     }
 }

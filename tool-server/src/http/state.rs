@@ -9,6 +9,7 @@ use toolkit::Runner;
 use toolkit::approvals::Approvals;
 
 use super::catalogue::Catalogues;
+use super::live_calls::LiveCalls;
 use crate::service_report::ServiceReport;
 use crate::vitals::Vitals;
 
@@ -30,6 +31,8 @@ pub struct AppState {
     pub openapi: Bytes,
     /// The calls that come over MCP.
     pub mcp: Arc<mcp::HttpFace>,
+    /// The calls whose output is sent as it comes.
+    pub live: Arc<LiveCalls>,
     /// The catalogues, made at the start.
     pub catalogue: Catalogues,
 }

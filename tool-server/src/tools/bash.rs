@@ -17,6 +17,7 @@ use toolkit::policy::{Circumstance, CommandLine, Touches};
 use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
 
 use super::given;
+use super::patience::Patience;
 use super::short_form::short_form;
 use crate::bound_files::{self, BoundFiles};
 use crate::tool_context::ToolContext;
@@ -50,6 +51,10 @@ pub(crate) struct BashArguments {
     /// Whether to answer at once and let it run on, such as a server. `process_read` shows its output.
     #[serde(default)]
     background: bool,
+    /// A command that takes longer is not killed but runs on as with `background`.
+    #[serde(default)]
+    #[schemars(range(max = 600))]
+    yield_after_seconds: Option<u64>,
     /// More environment variables.
     #[serde(default)]
     env: BTreeMap<String, String>,
@@ -75,6 +80,7 @@ impl Tool for Bash {
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::Command;
+    const STREAMS: bool = true;
     const ESSENTIAL: &'static [&'static str] = &["timeout_seconds"];
 
     fn example(&self) -> Value {
@@ -90,9 +96,7 @@ impl Tool for Bash {
     }
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
-        // A background process has its time for itself, when the call has long been answered.
-        let seconds = arguments["timeout_seconds"].as_u64().filter(|_| arguments["background"] != true);
-        Some(self.0.command_timeout(seconds))
+        Some(Patience::of(arguments).timeout(&self.0))
     }
 
     fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
@@ -126,6 +130,8 @@ impl Tool for Bash {
 
     /// One line for each command that would run.
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
+        let allow_control_files = arguments["allow_control_files"] == true;
+        let patience = Patience::of(arguments).checked(allow_control_files)?;
         let roots = self.0.workspaces.of(&call.session)?;
         let cmd = expanded(arguments["cmd"].as_str().unwrap_or_default(), &roots)?;
         let cmd = &given::as_line(cmd, arguments);
@@ -146,16 +152,17 @@ impl Tool for Bash {
         }
         shown.push_str(&given::in_words(arguments));
         shown.push_str(&self.bound_in_words(arguments, &roots)?);
-        if arguments["background"] == true {
-            shown.push_str("runs on in the background, and takes input for which no person is asked\n");
-        }
-        if arguments["allow_control_files"] == true {
+        shown.push_str(&patience.in_words());
+        if allow_control_files {
             shown.push_str("may leave or change what other programs execute: git hooks, settings, .envrc\n");
         }
         Ok(shown)
     }
 
     fn run(&self, arguments: BashArguments, call: &Call) -> Outcome<CommandData> {
+        let BashArguments { background, yield_after_seconds, timeout_seconds, .. } = arguments;
+        let patience = Patience { background, yield_after_seconds, timeout_seconds };
+        let patience = patience.checked(arguments.allow_control_files)?;
         let roots = self.0.workspaces.of(&call.session)?;
         let cmd = expanded(&arguments.cmd, &roots)?;
         let variables = arguments.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -169,16 +176,11 @@ impl Tool for Bash {
             arguments: vec!["-c".into(), cmd.into_owned().into()],
             given,
             workdir,
-            timeout: self.0.command_timeout(arguments.timeout_seconds),
+            timeout: Duration::MAX,
             tool: Self::NAME,
             leaving: if arguments.allow_control_files { Leaving::Kept } else { Leaving::TakenBack },
         };
-        if !arguments.background {
-            return self.0.commands.run(call, request);
-        }
-        let request =
-            CommandRequest { timeout: self.0.process_timeout(arguments.timeout_seconds), ..request };
-        self.0.commands.start_in_background(call, request, short_form(&arguments.cmd))
+        patience.run(&self.0, call, request, short_form(&arguments.cmd))
     }
 }
 

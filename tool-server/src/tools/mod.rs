@@ -10,6 +10,7 @@ mod given;
 mod grep;
 mod ls;
 mod multi_edit;
+mod patience;
 mod process_kill;
 mod process_list;
 mod process_read;

@@ -1,21 +1,20 @@
 //! `process_read`: what a background process has written, and whether it still runs.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cage::command::{Changes, sanitize};
-use cage::processes::{From, Output, Piece, Status, Stream};
+use cage::command::Changes;
+use cage::processes::{From, Output, Piece, Process, Status, Stream};
 use protocol::journal::{CreatedControlFile, ProcessState};
 use protocol::{Annotations, Risk, SessionId, ToolError};
-use redaction::PLACEHOLDER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::output::{Full, head};
 use toolkit::policy::Touches;
-use toolkit::{Bounds, Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Bounds, Call, NamedFiles, Outcome, OutputSink, Slot, Success, Tool};
 
-use crate::private_key_lines::length_in_key;
+use crate::output_text::text_of;
 use crate::tool_context::ToolContext;
 
 /// How many lines are shown of a process that is read without a place.
@@ -23,6 +22,9 @@ const DEFAULT_TAIL: usize = 200;
 
 /// How long a call may take beside its wait.
 const OWN_TIME: Duration = Duration::from_secs(5);
+
+/// How often a call that passes on output looks whether its caller is still there.
+const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// Shows what a background process has written, and whether it still runs.
 ///
@@ -99,6 +101,7 @@ impl Tool for ProcessRead {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::Process;
+    const STREAMS: bool = true;
     const ESSENTIAL: &'static [&'static str] = &["after_seq", "wait_seconds"];
 
     fn example(&self) -> Value {
@@ -130,7 +133,12 @@ impl Tool for ProcessRead {
             (Some(seq), None) => From::After(seq),
             (None, lines) => From::Tail(lines.unwrap_or(DEFAULT_TAIL)),
         };
-        let wait = Duration::from_secs(arguments.wait_seconds.unwrap_or(0));
+        let mut wait = Duration::from_secs(arguments.wait_seconds.unwrap_or(0));
+        if let Some(sink) = call.sink() {
+            sink.begin();
+            pass_on(&process, from, wait, sink, call);
+            wait = Duration::ZERO;
+        }
         let output = process.read(from, wait, || !call.is_cancelled());
         call.check()?;
         let mut page = Page::of(&output, from, call.bounds);
@@ -162,6 +170,20 @@ impl Tool for ProcessRead {
         let success =
             Success { data, stdout, notices: page.notices, redacted: page.hides_key, ..Success::default() };
         Ok(success.cut_at(page.full))
+    }
+}
+
+/// Passes on what a process has written and what it writes meanwhile, until it has ended or the time is over.
+fn pass_on(process: &Process, from: From, wait: Duration, sink: &dyn OutputSink, call: &Call) {
+    let until = Instant::now() + wait;
+    let mut sent = process.pass_on(sink, from, u64::MAX, Duration::ZERO);
+    loop {
+        let has_ended = process.status().end.is_some();
+        let left = if has_ended { Duration::ZERO } else { until.saturating_duration_since(Instant::now()) };
+        sent = process.pass_on(sink, From::After(sent), u64::MAX, left.min(LOOK_UP));
+        if left.is_zero() || call.is_cancelled() {
+            return;
+        }
     }
 }
 
@@ -199,7 +221,7 @@ impl Page {
         let mut changes = Changes::default();
         let (mut lines, mut bytes) = (0, 0);
         let mut add = |page: &mut Self, piece: &Piece| {
-            let (mut text, hides_key) = text_of(piece, &output.look_back.before(piece), &mut changes);
+            let (mut text, hides_key) = text_of(&piece.bytes, &output.look_back.before(piece), &mut changes);
             lines += text.lines().count();
             bytes += text.len();
             page.full = match () {
@@ -227,11 +249,4 @@ impl Page {
         page.notices = changes.notices();
         page
     }
-}
-
-/// A piece as it is shown: without what belongs to a private key that began before it.
-fn text_of(piece: &Piece, before: &[u8], changes: &mut Changes) -> (String, bool) {
-    let in_key = if before.is_empty() { 0 } else { length_in_key(before, &piece.bytes) };
-    let text = sanitize(&piece.bytes[in_key..], changes);
-    if in_key > 0 { (format!("{PLACEHOLDER}\n{text}"), true) } else { (text, false) }
 }

@@ -16,6 +16,7 @@ use toolkit::policy::{CommandLine, SimpleCommand, Touches};
 use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
 
 use super::given;
+use super::patience::Patience;
 use super::short_form::short_form;
 use crate::bound_files::tree_state;
 use crate::tool_context::ToolContext;
@@ -51,6 +52,10 @@ pub(crate) struct RunScriptArguments {
     /// Whether to answer at once and let it run on. `process_read` shows its output.
     #[serde(default)]
     background: bool,
+    /// A script that takes longer is not killed but runs on as with `background`.
+    #[serde(default)]
+    #[schemars(range(max = 600))]
+    yield_after_seconds: Option<u64>,
     /// More environment variables.
     #[serde(default)]
     env: BTreeMap<String, String>,
@@ -69,6 +74,7 @@ impl Tool for RunScript {
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::Command;
+    const STREAMS: bool = true;
     const ESSENTIAL: &'static [&'static str] = &["args"];
 
     fn example(&self) -> Value {
@@ -80,8 +86,7 @@ impl Tool for RunScript {
     }
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
-        let seconds = arguments["timeout_seconds"].as_u64().filter(|_| arguments["background"] != true);
-        Some(self.0.command_timeout(seconds))
+        Some(Patience::of(arguments).timeout(&self.0))
     }
 
     /// The script, and with its arguments one command.
@@ -116,6 +121,8 @@ impl Tool for RunScript {
     }
 
     fn run(&self, arguments: RunScriptArguments, call: &Call) -> Outcome<CommandData> {
+        let RunScriptArguments { background, yield_after_seconds, timeout_seconds, .. } = arguments;
+        let patience = Patience { background, yield_after_seconds, timeout_seconds }.checked(false)?;
         for (index, argument) in arguments.args.iter().enumerate() {
             if argument.len() > MAX_ARGUMENT_BYTES || argument.contains('\0') {
                 return Err(invalid(format!(
@@ -136,15 +143,10 @@ impl Tool for RunScript {
             arguments: passed.chain(arguments.args.into_iter().map(Into::into)).collect(),
             given,
             workdir: self.0.commands.private_workdir(call)?,
-            timeout: self.0.command_timeout(arguments.timeout_seconds),
+            timeout: Duration::MAX,
             tool: Self::NAME,
             leaving: Leaving::TakenBack,
         };
-        if !arguments.background {
-            return self.0.commands.run(call, request);
-        }
-        let request =
-            CommandRequest { timeout: self.0.process_timeout(arguments.timeout_seconds), ..request };
-        self.0.commands.start_in_background(call, request, short_form(&listed))
+        patience.run(&self.0, call, request, short_form(&listed))
     }
 }

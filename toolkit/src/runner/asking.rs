@@ -314,6 +314,7 @@ impl Question {
             below: None,
             attachment: None,
             answer: None,
+            sink: None,
         };
         self.tool.preview(&self.arguments, &trial)
     }

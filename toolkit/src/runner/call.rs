@@ -16,7 +16,7 @@ use super::lookup::{find, find_transfer};
 use super::{CallIds, Request, RunnerSettings};
 use crate::policy::Caller;
 use crate::registry::AnyTool;
-use crate::{Attachment, Registry, Slot, arguments};
+use crate::{Attachment, OutputSink, Registry, Slot, arguments};
 
 /// The facts of a call. The thread that runs it and the task that answers when it is late share them.
 pub(super) struct CallInfo {
@@ -61,6 +61,8 @@ pub(super) struct PendingCall {
     /// How long the call may take from its arrival on.
     pub(super) timeout: Duration,
     pub(super) attachment: Option<Attachment>,
+    /// Where its output goes while it runs.
+    pub(super) sink: Option<Arc<dyn OutputSink>>,
     /// How long it waits for a person, if one must allow it.
     pub(super) wait: Duration,
     /// A person's yes.
@@ -112,6 +114,7 @@ impl PendingCall {
             cancelled: Arc::default(),
             timeout: settings.timeout,
             attachment: request.attachment,
+            sink: request.sink,
             wait: request.wait,
             permit: None,
             claim: None,

@@ -103,6 +103,11 @@ impl Runner {
         !self.settings.disabled.contains(name) && self.registry.is_offered(name)
     }
 
+    /// Whether a tool shows its output while it runs.
+    pub fn streams(&self, name: &str) -> bool {
+        self.registry.get(name).is_some_and(|tool| tool.streams())
+    }
+
     /// The catalogue: the tools that are on in chats of a channel, or elsewhere, sorted by name.
     pub fn specs(&self, channel: Option<&str>) -> Vec<&ToolSpec> {
         let works = |name: &str| self.registry.channel_of(name).is_none_or(|of| Some(of) == channel);
@@ -218,6 +223,7 @@ impl Runner {
             cancelled,
             timeout,
             attachment,
+            sink,
             slot: _slot,
             ..
         } = call;
@@ -237,6 +243,7 @@ impl Runner {
             policy,
             attachment,
             answer,
+            sink,
         };
         let success = catch_unwind(AssertUnwindSafe(|| tool.run(arguments, &context)))
             .unwrap_or_else(|panic| Err(internal(&info, panic_text(panic.as_ref())).into()))?;

@@ -1,10 +1,11 @@
 //! A call as it arrives.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{EventId, SessionId, TaskId};
 
-use crate::Attachment;
+use crate::{Attachment, OutputSink};
 
 /// A call as it arrives, over any route.
 #[derive(Debug, Clone)]
@@ -35,6 +36,8 @@ pub struct Request {
     pub is_unattended: bool,
     /// What comes with a transfer; none for a tool.
     pub attachment: Option<Attachment>,
+    /// Where its output goes while it runs.
+    pub sink: Option<Arc<dyn OutputSink>>,
 }
 
 impl Request {
@@ -54,6 +57,7 @@ impl Request {
             is_scheduled: false,
             is_unattended: false,
             attachment: None,
+            sink: None,
         }
     }
 }

@@ -22,7 +22,7 @@ use sandbox::Capabilities;
 use serde_json::Value;
 use settings::table::{TOOL_MAX_COMMANDS, UNDO_MAX_MB};
 use tempfile::TempDir;
-use tool_server::http::{AppState, Catalogues, api_document, routes};
+use tool_server::http::{AppState, Catalogues, LiveCalls, api_document, routes};
 use tool_server::journal::Journal;
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
@@ -121,9 +121,12 @@ impl TestServer {
         let address = listener.local_addr().unwrap();
         let vitals = Vitals::watch(&journal).unwrap();
         let openapi = api_document::document(&registry, |_| true).to_json().unwrap().into();
-        let runner = Arc::new(Runner::new(registry, settings, journal, Arc::new(Redactor::new([]))).unwrap());
+        let redactor = Arc::new(Redactor::new([]));
+        let live = Arc::new(LiveCalls::new(Arc::clone(&redactor)));
+        let runner = Arc::new(Runner::new(registry, settings, journal, redactor).unwrap());
         let app = AppState {
             openapi,
+            live,
             catalogue: Catalogues::new(&runner).unwrap(),
             mcp: Arc::new(mcp::HttpFace::new(mcp::Handler::new(Arc::clone(&runner)))),
             runner,
