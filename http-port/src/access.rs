@@ -130,7 +130,7 @@ fn is_address(host: &str) -> bool {
 }
 
 /// The bearer token of a request that has one `Authorization` header.
-fn presented_token(headers: &HeaderMap) -> Option<&str> {
+pub fn presented_token(headers: &HeaderMap) -> Option<&str> {
     let mut sent = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(authorization), None) = (sent.next(), sent.next()) else { return None };
     let (scheme, bearer) = authorization.to_str().ok()?.split_once(' ')?;

@@ -15,7 +15,7 @@ mod self_wakes;
 mod serve;
 mod stream;
 
-pub use access::{Access, Refused};
+pub use access::{Access, Refused, presented_token};
 pub use body::{BodyTimeout, SLOWEST_BYTES_PER_SECOND, is_body_timeout};
 pub use limits::{Bounds, TimeLimits};
 pub use prefer::preferred_wait;

@@ -4,7 +4,7 @@ use protocol::hash::sha256;
 use protocol::{EventId, SessionId};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
-use toolkit::Request;
+use toolkit::{Grant, Request};
 
 /// The first part of the sessions of clients that name none, and the whole of it where a client has no name.
 const SESSION: &str = "mcp";
@@ -51,6 +51,11 @@ impl Caller {
         }
         let client = context.meta.client_info();
         session(&client.map(|client| as_name(&client.name)).unwrap_or_default())
+    }
+
+    /// What its token may do; none of the server's own.
+    pub(crate) fn grant(&self) -> Option<&Grant> {
+        self.request.grant.as_deref()
     }
 
     /// A call of a tool.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use protocol::{SessionId, ToolSpec};
 use rmcp::model::{JsonObject, ListToolsResult, Tool, ToolAnnotations};
 use serde_json::Value;
-use toolkit::{Runner, schema};
+use toolkit::{Grant, Runner, schema};
 
 /// The tools of every session: a channel that has tools of its own has a list of its own. They never change.
 pub(crate) struct Catalogue {
@@ -21,16 +21,17 @@ impl Catalogue {
         Self { runner, elsewhere: OnceLock::new(), channels }
     }
 
-    /// What a session can call.
-    pub(crate) fn of(&self, session: &SessionId) -> &ListToolsResult {
+    /// What a session can call with a token.
+    pub(crate) fn of(&self, session: &SessionId, grant: Option<&Grant>) -> ListToolsResult {
         let own = self.channels.iter().find(|(channel, _)| Some(*channel) == session.channel());
         let (channel, list) = match own {
             Some((channel, list)) => (Some(*channel), list),
             None => (None, &self.elsewhere),
         };
-        list.get_or_init(|| {
-            ListToolsResult::with_all_items(self.runner.specs(channel).into_iter().map(tool).collect())
-        })
+        let of = |grant| {
+            ListToolsResult::with_all_items(self.runner.specs(channel, grant).into_iter().map(tool).collect())
+        };
+        if grant.is_some() { of(grant) } else { list.get_or_init(|| of(None)).clone() }
     }
 }
 

@@ -66,8 +66,8 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let session = self.caller(&context)?.session(&context);
-        Ok(self.catalogue.of(&session).clone())
+        let caller = self.caller(&context)?;
+        Ok(self.catalogue.of(&caller.session(&context), caller.grant()))
     }
 
     async fn call_tool(

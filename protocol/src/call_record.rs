@@ -10,6 +10,9 @@ use crate::{ErrorClass, EventId, Risk};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallStarted {
     pub tool_name: String,
+    /// The name of the caller's token; absent for the server's own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub token: Option<String>,
     /// The arguments, redacted; shortened above [`ARGUMENTS_BYTES`](crate::journal::ARGUMENTS_BYTES).
     pub arguments: Map<String, Value>,
     /// The SHA-256 of the request's body, byte for byte as it was sent; absent in records before version 0.2.
@@ -32,6 +35,9 @@ pub struct CallStarted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallReplayed {
     pub tool_name: String,
+    /// The name of the caller's token; absent for the server's own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub token: Option<String>,
     /// The call that was run under the key.
     pub replayed_call_id: EventId,
     /// The SHA-256 of the request's body, byte for byte as it was sent.
@@ -48,6 +54,9 @@ pub struct CallReplayed {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallEnded {
     pub tool_name: String,
+    /// The name of the caller's token; absent for the server's own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub token: Option<String>,
     pub exit_code: i32,
     /// Why it failed; absent when it did not.
     #[serde(flatten, skip_serializing_if = "Option::is_none", default)]

@@ -159,12 +159,7 @@ mod tests {
 
     #[test]
     fn every_record_survives_a_round_trip() {
-        let ended = CallEnded {
-            tool_name: "ls".into(),
-            latency_ms: 1,
-            output_text: "a\n".into(),
-            ..CallEnded::default()
-        };
+        let ended = CallEnded { tool_name: "ls".into(), latency_ms: 1, ..CallEnded::default() };
         let failure = CallFailure {
             error: "gone".into(),
             error_class: ErrorClass::ToolExec,
@@ -181,6 +176,7 @@ mod tests {
         let changed = CallEnded { path_resolved: Some("/w/a".into()), change: Some(change), ..ended.clone() };
         let started = CallStarted {
             tool_name: "ls".into(),
+            token: Some("ci".into()),
             arguments: Map::new(),
             arguments_sha256: Some("a".into()),
             arguments_file: None,
@@ -190,6 +186,7 @@ mod tests {
         };
         let replayed = CallReplayed {
             tool_name: "write".into(),
+            token: None,
             replayed_call_id: EventId::new(),
             arguments_sha256: "a".into(),
             request_id: None,

@@ -186,13 +186,14 @@ fn start(spawner: &Spawner, options: &Options) -> Result<Running, SandboxError> 
         covers: covers(options),
         network: None,
         proxy_variables: Vec::new(),
-        own_directories: options.own.as_deref().map(own_directory).into_iter().collect(),
+        is_offline: false,
+        own_directories: options.own.as_deref().map(|own| vec![own_directory(own)]),
     })
 }
 
 fn own_directory(path: &Path) -> OwnDirectory {
     let found = path.symlink_metadata().expect("the own directory exists");
-    OwnDirectory { path: path.to_owned(), device: found.dev(), inode: found.ino() }
+    OwnDirectory { path: path.to_owned(), device: found.dev(), inode: found.ino(), read_only: false }
 }
 
 /// The covers as they are now, after which another file takes the place of the one in `--replace`.

@@ -73,21 +73,26 @@ pub struct CommandSpec {
     /// Variables with the URL of the proxy that serves [`crate::Running::listener`]. With
     /// [`crate::Network::Listed`] in tier A there is such a socket if there is such a variable, else none.
     pub proxy_variables: Vec<String>,
-    /// All that it sees of the roots, if these are divided; see [`crate::SpawnerSettings::divided`].
-    pub own_directories: Vec<OwnDirectory>,
+    /// Whether it has no network, although the others have one. This needs tier A.
+    pub is_offline: bool,
+    /// All that it sees of the roots; none if it sees them whole, which it cannot if they are divided (see
+    /// [`crate::SpawnerSettings::divided`]). This needs tier A.
+    pub own_directories: Option<Vec<OwnDirectory>>,
 }
 
-/// The part of a divided root that a command sees.
+/// The part of a root that a command sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnDirectory {
-    /// Its absolute path: a name directly below a root. If another directory is there by now, the command
-    /// does not start.
+    /// Its absolute path, a root or below one. If another directory is there by now, the command does not
+    /// start.
     #[serde(with = "raw_path")]
     pub path: PathBuf,
     /// The device that it is on.
     pub device: u64,
     /// Its inode number.
     pub inode: u64,
+    /// Whether the command cannot change it.
+    pub read_only: bool,
 }
 
 /// A file or directory of a root that a command must not see or not change.

@@ -1,7 +1,7 @@
 //! Messages between the processes of the sandbox.
 //!
 //! Server to spawner: one end of a socket pair, which asks for a sandbox, and perhaps a memory file with
-//! the name of the network that it shares with others. Server to that sandbox, over the pair: one message
+//! an [`Order`]. Server to that sandbox, over the pair: one message
 //! with descriptors, among them a memory file with the [`Job`], then [`SignalRequest`]s; closing the pair
 //! ends the command. Back over it: [`Report`]s. All ends are forks of one program, so the format has no
 //! versions.
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{CommandSpec, Cover, Limits, OwnDirectory, raw_path};
@@ -54,12 +55,13 @@ impl Job {
         matches!(self, Self::Execute(spec) if spec.has_input)
     }
 
-    /// The network that it shares with other jobs.
-    pub(crate) fn network(&self) -> Option<&str> {
-        match self {
-            Self::Execute(spec) => spec.network.as_deref(),
-            Self::Trial(_) | Self::Probe(_) => None,
-        }
+    /// What the spawner must know before it starts the sandbox; none where any sandbox will do.
+    pub(crate) fn order(&self, divided: bool) -> Option<Order> {
+        let Self::Execute(spec) = self else { return None };
+        // Divided roots are hidden in every sandbox.
+        let narrowed = spec.own_directories.clone().filter(|_| !divided);
+        let order = Order { network: spec.network.clone(), is_offline: spec.is_offline, narrowed };
+        (order != Order::default()).then_some(order)
     }
 
     /// Whether a socket listens for it in its network.
@@ -76,11 +78,23 @@ impl Job {
 
     pub(crate) fn own_directories(&self) -> &[OwnDirectory] {
         match self {
-            Self::Execute(spec) => &spec.own_directories,
+            Self::Execute(spec) => spec.own_directories.as_deref().unwrap_or_default(),
             Self::Probe(plan) => &plan.own_directories,
             Self::Trial(_) => &[],
         }
     }
+}
+
+/// How a sandbox differs from those that are prepared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// The network that it shares with others.
+    pub(crate) network: Option<String>,
+    /// Whether it has no network, although others have one.
+    pub(crate) is_offline: bool,
+    /// All that it sees of roots that are not divided. Landlock's rules are about what is there before the
+    /// command is known.
+    pub(crate) narrowed: Option<Vec<OwnDirectory>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -187,8 +201,8 @@ impl SignalRequest {
     }
 }
 
-/// The job in a memory file.
-pub(crate) fn read_job(file: &OwnedFd) -> Result<Job, StepError> {
+/// The job or order in a memory file.
+pub(crate) fn read_file<T: DeserializeOwned>(file: &OwnedFd) -> Result<T, StepError> {
     let mut bytes = Vec::new();
     let mut file = File::from(file.try_clone().during(Step::Request)?);
     file.rewind().during(Step::Request)?;
@@ -223,7 +237,7 @@ mod tests {
     fn messages_arrive_as_they_were_sent() {
         let not_utf8 = OsString::from_vec(vec![0xff, b'\n']);
         let limits = Limits::for_timeout(Duration::from_secs(30));
-        let own = OwnDirectory { path: not_utf8.clone().into(), device: 3, inode: u64::MAX };
+        let own = OwnDirectory { path: not_utf8.clone().into(), device: 3, inode: u64::MAX, read_only: true };
         let spec = CommandSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), not_utf8.clone()],
@@ -239,7 +253,8 @@ mod tests {
             }],
             network: Some("chat:7".to_owned()),
             proxy_variables: Vec::new(),
-            own_directories: vec![own.clone()],
+            is_offline: true,
+            own_directories: Some(vec![own.clone()]),
         };
         let plan = ProbePlan {
             outside: "/o/secret".into(),

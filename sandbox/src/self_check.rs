@@ -112,7 +112,8 @@ impl Spawner {
             covers: Vec::new(),
             network: None,
             proxy_variables: Vec::new(),
-            own_directories: plan.own_directories.clone(),
+            is_offline: false,
+            own_directories: Some(plan.own_directories.clone()).filter(|own| !own.is_empty()),
         };
         let attempt = "run bash, and end it with all its processes".to_owned();
         let finding = |verdict, detail| Finding { attempt, verdict, detail };
@@ -218,7 +219,7 @@ fn own_directory_in(root: &Path) -> io::Result<(PathBuf, Option<OwnDirectory>)> 
         made => made?,
     }
     let facts = fs::symlink_metadata(&path)?;
-    let own = OwnDirectory { path: path.clone(), device: facts.dev(), inode: facts.ino() };
+    let own = OwnDirectory { path: path.clone(), device: facts.dev(), inode: facts.ino(), read_only: false };
     Ok((path, Some(own)))
 }
 

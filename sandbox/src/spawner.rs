@@ -170,12 +170,12 @@ impl Spawner {
     /// The process starts in a prepared sandbox, if there is one that is alive.
     pub(crate) fn start_job(&self, job: &Job) -> Result<Running, SandboxError> {
         let file = memory_file(&encode(job)).map_err(SandboxError::Unreachable)?;
-        let network = job.network().map(|name| memory_file(name.as_bytes())).transpose();
-        let network = network.map_err(SandboxError::Unreachable)?;
+        let order = job.order(self.divided).map(|order| memory_file(&encode(&order))).transpose();
+        let order = order.map_err(SandboxError::Unreachable)?;
         let has_listener = job.has_listener() && self.network == Network::Listed;
-        let job = EncodedJob { file, has_input: job.has_input(), has_listener, network };
-        // Those that wait have a network of their own.
-        while job.network.is_none()
+        let job = EncodedJob { file, has_input: job.has_input(), has_listener };
+        // Those that wait are like most.
+        while order.is_none()
             && let Some(control) = self.take_prepared()
         {
             match hand_over(control, &job, self.tier) {
@@ -183,16 +183,16 @@ impl Spawner {
                 started => return started,
             }
         }
-        hand_over(self.order(job.network.as_ref())?, &job, self.tier)
+        hand_over(self.order(order.as_ref())?, &job, self.tier)
     }
 
-    /// Asks the spawner for a sandbox, perhaps in a network that others share, and returns the socket to it
+    /// Asks the spawner for a sandbox, perhaps one that differs from others, and returns the socket to it
     /// without waiting.
-    fn order(&self, network: Option<&OwnedFd>) -> Result<OwnedFd, SandboxError> {
+    fn order(&self, order: Option<&OwnedFd>) -> Result<OwnedFd, SandboxError> {
         let (ours, theirs) = socket_pair().map_err(unreachable)?;
-        match network {
+        match order {
             None => fd_passing::send(&self.socket, [theirs.as_fd()]),
-            Some(name) => fd_passing::send(&self.socket, [theirs.as_fd(), name.as_fd()]),
+            Some(order) => fd_passing::send(&self.socket, [theirs.as_fd(), order.as_fd()]),
         }
         .map_err(unreachable)?;
         Ok(ours)
@@ -220,8 +220,6 @@ struct EncodedJob {
     file: OwnedFd,
     has_input: bool,
     has_listener: bool,
-    /// The name of the network that it shares, in a memory file of its own.
-    network: Option<OwnedFd>,
 }
 
 fn unreachable(errno: Errno) -> SandboxError {

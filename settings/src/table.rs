@@ -185,6 +185,10 @@ table! {
     TOOL_TOKEN: Optional<Secret> = ("AUTONOUS_TOOL_TOKEN", TOOL_KEY, "none when the server runs alone",
         secret(checks::is_any, "a token"),
         "the token that callers must send; the supervisor generates one at each start");
+    TOOL_TOKENS_FILE: Optional<PathBuf> = ("AUTONOUS_TOOL_TOKENS_FILE", TOOLS, "none",
+        path("a TOML file outside the roots, in a directory of its own"),
+        "further tokens, each of which may do [less](tool-server.md#named-tokens); read again when it \
+         changes. Needs a token of the server's own");
     APPROVAL_TIMEOUT_SECONDS: Setting<Duration> = ("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", TOOLS_AND_OWN, "600",
         seconds(1, 86_400),
         "how long a call waits for [a person](approvals.md#asking), and a yes for its call");

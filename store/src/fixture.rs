@@ -216,6 +216,7 @@ pub fn started() -> ProcessStarted {
 pub fn call_started(tool_name: &str, path: &str) -> ToolCallStarted {
     let call = CallStarted {
         tool_name: tool_name.to_owned(),
+        token: None,
         arguments: [("path".to_owned(), Value::from(path))].into_iter().collect(),
         arguments_sha256: None,
         arguments_file: None,
@@ -229,6 +230,7 @@ pub fn call_started(tool_name: &str, path: &str) -> ToolCallStarted {
 pub fn call_completed(output_text: &str) -> ToolCallCompleted {
     let call = CallEnded {
         tool_name: "read".to_owned(),
+        token: None,
         exit_code: 0,
         failure: None,
         output_text: output_text.to_owned(),

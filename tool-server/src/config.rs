@@ -22,7 +22,7 @@ use settings::table::{
     TOOL_MAX_OUTPUT_LINES, TOOL_MAX_PROCESS_SECONDS, TOOL_MAX_PROCESSES, TOOL_MAX_UPLOAD_BYTES,
     TOOL_MCP_USERS_DECIDE, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED, TOOL_RAW_FILES,
     TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS, TOOL_TOKEN,
-    UNDO_MAX_MB, WORKSPACES,
+    TOOL_TOKENS_FILE, UNDO_MAX_MB, WORKSPACES,
 };
 use settings::{Optional, Program, Row, SettingError, Source};
 use toolkit::Bounds;
@@ -119,6 +119,8 @@ pub struct Files {
     pub(crate) skills_dir: PathBuf,
     /// The directory of `policy.toml`.
     pub config_dir: Option<PathBuf>,
+    /// The file of named tokens.
+    pub tokens_file: Option<PathBuf>,
 }
 
 /// How much a call may take.
@@ -359,6 +361,13 @@ impl Listen {
                 "off, a list of domains, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
             return Err(TOOL_BASH_NETWORK.refuse(format!("{network:?}").to_lowercase(), expected).into());
         }
+        if token.is_none()
+            && let Some(file) = TOOL_TOKENS_FILE.read(source)?
+        {
+            let expected = "nothing, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN: without \
+                            one every caller may do everything";
+            return Err(TOOL_TOKENS_FILE.refuse(file.display().to_string(), expected).into());
+        }
         let approver_token = TOOL_APPROVER_TOKEN.read(source)?;
         if let (Some(token), Some(approver)) = (&token, &approver_token)
             && token.matches(approver.expose())
@@ -438,6 +447,7 @@ impl Files {
             output_dir: place(TOOL_OUTPUT_DIR, "output")?,
             skills_dir: place(SKILLS_DIR, "skills")?,
             config_dir: CONFIG_DIR.read(source)?.map(|directory| current_dir.join(directory)),
+            tokens_file: TOOL_TOKENS_FILE.read(source)?.map(|file| current_dir.join(file)),
             data_dir,
         })
     }

@@ -115,7 +115,7 @@ impl Trial {
         let guard = ControlGuard::open(Arc::clone(&workspaces), &files.output_dir, Box::new(|_, _| {}))?;
         let spawner = GuardedSpawner::new(spawner, Arc::clone(&workspaces), Vec::new(), guard)?;
         let output = Arc::new(OutputStore::open(&files.output_dir)?);
-        let roots = workspaces.of(&call.session).map_err(|error| anyhow::anyhow!(error.message))?;
+        let roots = workspaces.of(&call.scope).map_err(|error| anyhow::anyhow!(error.message))?;
         let environment = Environment::new(&settings.search_path, None, roots.paths(), &settings.variables);
         let root = roots.first().to_owned();
         let denied = files.denied.example().map(str::to_owned);

@@ -21,6 +21,7 @@ pub(crate) fn recorded(journal: Arc<Journal>) -> Recovered {
             parent: None,
             task: None,
             session: call.session_id.clone(),
+            token: call.token.clone(),
         };
         if let Some(process_id) = call.process.clone() {
             return journal.process_ended(&ids, killed_with_server(process_id, call, left));
@@ -35,6 +36,7 @@ pub(crate) fn recorded(journal: Arc<Journal>) -> Recovered {
         };
         let ended = CallEnded {
             tool_name: call.tool.clone(),
+            token: call.token.clone(),
             exit_code: 1,
             failure: Some(failure),
             created_control_files: command::listed(left),
@@ -64,8 +66,13 @@ fn killed_with_server(process_id: String, call: &GuardedCall, left: &[LeftBehind
 /// Records the end of a background process under the call that started it.
 pub(crate) fn recorded_end(journal: Arc<Journal>) -> OnEnd {
     Box::new(move |about, ended| {
-        let (call, session) = (about.call.clone(), about.session.clone());
-        let ids = CallIds { call, parent: None, task: about.task.clone(), session };
+        let ids = CallIds {
+            call: about.call.clone(),
+            parent: None,
+            task: about.task.clone(),
+            session: about.session.clone(),
+            token: about.token.clone(),
+        };
         journal.process_ended(&ids, ended);
     })
 }

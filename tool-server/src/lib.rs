@@ -30,6 +30,7 @@ pub mod startup_resources;
 mod state_files;
 pub mod supervisor_link;
 mod text;
+pub mod tokens;
 pub mod tool_context;
 pub mod tools;
 pub mod transfers;

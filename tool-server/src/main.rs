@@ -37,6 +37,7 @@ use tool_server::self_check;
 use tool_server::server::{Server, THREADS};
 use tool_server::service_report::ServiceReport;
 use tool_server::startup_resources::StartupResources;
+use tool_server::tokens::NewToken;
 use tool_server::tool_context::ToolContext;
 use tool_server::tools;
 use toolkit::Registry;
@@ -98,11 +99,22 @@ enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// Make a token for a caller that may do less than the server's own.
+    Token {
+        #[command(subcommand)]
+        command: TokenCommand,
+    },
     /// Maintain the journal of tool calls.
     Journal {
         #[command(subcommand)]
         command: JournalCommand,
     },
+}
+
+#[derive(Subcommand)]
+enum TokenCommand {
+    /// Print a new token, once, and the lines for the file that AUTONOUS_TOOL_TOKENS_FILE names.
+    New(NewToken),
 }
 
 #[derive(Subcommand)]
@@ -160,6 +172,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Check { json } => check(json),
         Command::Openapi => print_openapi(),
         Command::Policy { command } => policy(command),
+        Command::Token { command: TokenCommand::New(token) } => {
+            Ok(write!(std::io::stdout(), "{}", token.text()?)?)
+        }
         Command::Journal { command: JournalCommand::Verify { path, expect, json } } => {
             verify_journal(path, expect.as_deref(), json)
         }
@@ -379,7 +394,8 @@ fn policy(command: PolicyCommand) -> anyhow::Result<()> {
         }
         PolicyCommand::Test { tool, arguments, session, without_token } => {
             let caller = if without_token { Caller::Anonymous } else { Caller::Token };
-            let verdict = registry.verdict(&policy, (&tool, arguments.as_bytes()), &session, caller)?;
+            let verdict =
+                registry.verdict(&policy, (&tool, arguments.as_bytes()), &session.into(), caller)?;
             format!("{}: {} ({})", verdict.rule, verdict.decision.name(), verdict.reason)
         }
     };

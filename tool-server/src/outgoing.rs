@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::shell::quoted;
-use toolkit::{Call, NamedFiles};
+use toolkit::{Call, NamedFiles, Scope};
 
 use crate::media::{HEAD_BYTES, form_of};
 use crate::supervisor_link::unexpected;
@@ -73,9 +73,9 @@ impl OpenedFile {
 impl ToolContext {
     /// What a call touches that may name another chat and files. A topic is a part of its chat: the same
     /// people read it.
-    pub(crate) fn touches_outgoing(&self, arguments: &Value, session: &SessionId) -> Touches {
-        let paths = paths_in(arguments).flat_map(|path| self.paths_touched(path, session)).collect();
-        let own = own_chat(session).and_then(|own| own.split(':').next()?.parse::<i64>().ok());
+    pub(crate) fn touches_outgoing(&self, arguments: &Value, scope: &Scope) -> Touches {
+        let paths = paths_in(arguments).flat_map(|path| self.paths_touched(path, scope)).collect();
+        let own = own_chat(scope).and_then(|own| own.split(':').next()?.parse::<i64>().ok());
         match arguments["chat_id"].as_i64() {
             Some(named) if Some(named) != own => Touches {
                 paths,
@@ -89,7 +89,7 @@ impl ToolContext {
 
     /// Where it goes, and the files; an error if any of it would be refused.
     pub(crate) fn preview_outgoing(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
-        let chat = chat_of(&call.session, arguments["chat_id"].as_i64())?;
+        let chat = chat_of(&call.scope, arguments["chat_id"].as_i64())?;
         self.supervisor()?.ask(call, Ask::MayWrite { chat: chat.clone() })?;
         let paths: Vec<&str> = paths_in(arguments).collect();
         let files = paths.iter().map(|path| self.outgoing_file(path, call));
@@ -108,18 +108,14 @@ impl ToolContext {
     }
 
     /// The files that a call names, as they are now; none if it names none.
-    pub(crate) fn named_outgoing(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<NamedFiles, ToolError> {
-        self.contents(paths_in(arguments).map(str::to_owned), session)
+    pub(crate) fn named_outgoing(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.contents(paths_in(arguments).map(str::to_owned), scope)
     }
 
     /// Opens a file that can be sent.
     pub(crate) fn outgoing_file(&self, path: &str, call: &Call) -> Result<OpenedFile, ToolError> {
         self.raw_files.require()?;
-        let handle = self.workspaces.of(&call.session)?.open_file(path)?.handle;
+        let handle = self.workspaces.of(&call.scope)?.open_file(path)?.handle;
         let stat = fstat(&handle).map_err(|errno| io_error(path, "read", &errno.into()))?;
         match size_bytes(&stat) {
             0 => return Err(invalid(format!("{path:?} is empty, and an empty file cannot be sent."))),
@@ -226,7 +222,8 @@ mod tests {
             ("telegram:-1001", json!(-1002), true),
             ("local:me", json!(12), true),
         ] {
-            let touches = context.touches_outgoing(&json!({"chat_id": chat}), &session.parse().unwrap());
+            let scope = Scope::new(session.parse().unwrap(), None);
+            let touches = context.touches_outgoing(&json!({"chat_id": chat}), &scope);
             assert_eq!(touches.circumstances == [Circumstance::OtherChat], is_elsewhere, "{session} {chat}");
             let to = if is_elsewhere { vec![format!("telegram:{chat}")] } else { Vec::new() };
             assert_eq!(touches.recipients, to, "{session} {chat}");

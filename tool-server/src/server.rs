@@ -51,6 +51,7 @@ use crate::service_report::ServiceReport;
 use crate::skills::Skills;
 use crate::startup_resources::StartupResources;
 use crate::supervisor_link::Supervisor;
+use crate::tokens::Tokens;
 use crate::tool_context::ToolContext;
 use crate::tools;
 use crate::vitals::{Part, Vitals};
@@ -104,15 +105,13 @@ impl Server {
         redactor: Arc<Redactor>,
     ) -> anyhow::Result<Self> {
         let mut inherited = ListenFd::from_env();
-        let listener = listen.address.map(|address| bind(address, &mut inherited)).transpose()?;
-        let url = listener.as_ref().map(url).transpose()?.unwrap_or_default();
+        let (listener, url) = port(&listen, &mut inherited)?;
         let StartupResources { workspaces, readonly_roots, spawner, capabilities, fetcher } = resources;
         let stores = Stores::open(config)?;
         let started = (&spawner, listed_network(config, fetcher.as_ref()));
         let mut context = tool_context(config, workspaces, readonly_roots, started, &stores)
             .context("cannot open the files of the tools")?;
-        context.web =
-            fetcher.as_ref().map(|fetcher| web(config, &listen, fetcher, &stores, &context.workspaces));
+        context.web = fetcher.as_ref().map(|one| web(config, &listen, one, &stores, &context.workspaces));
         context.supervisor = supervisor(&mut inherited)?;
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;
@@ -129,14 +128,14 @@ impl Server {
         let entry = match listener {
             None => Entry::Stdin(Box::new(handler.for_only(mcp::Caller::only()))),
             Some(listener) => {
-                let access = access(listen, listener.local_addr()?);
                 let app = Arc::new(AppState {
                     openapi: openapi(&runner)?,
                     catalogue: Catalogues::new(&runner)?,
                     mcp: Arc::new(mcp::HttpFace::new(handler)),
                     live,
                     runner: Arc::clone(&runner),
-                    access,
+                    access: access(listen, listener.local_addr()?),
+                    tokens: tokens(config, context.workspaces.whole())?,
                     approvals: approvals.clone(),
                     report,
                     vitals: Arc::clone(&vitals),
@@ -212,11 +211,11 @@ fn approvals(config: &Config, listen: &Listen, journal: &Arc<Journal>) -> io::Re
 }
 
 fn working_directory(workspaces: &Workspaces) -> WorkingDirectory {
-    let first = workspaces.whole().first().display().to_string();
+    let whole = workspaces.whole();
     if workspaces.are_divided() {
-        WorkingDirectory::PerSession(first)
+        WorkingDirectory::PerSession(whole.to_paths())
     } else {
-        WorkingDirectory::Shared(first)
+        WorkingDirectory::Shared(whole.first().display().to_string())
     }
 }
 
@@ -229,9 +228,22 @@ fn handler(runner: &Arc<Runner>, approvals: Option<&Arc<Approvals>>) -> mcp::Han
     }
 }
 
+/// None without a file of them.
+fn tokens(config: &Config, roots: &Roots) -> anyhow::Result<Option<Arc<Tokens>>> {
+    let Some(file) = &config.files.tokens_file else { return Ok(None) };
+    Ok(Some(Arc::new(Tokens::open(file, &roots.paths().collect::<Vec<_>>())?)))
+}
+
 fn access(listen: Listen, address: SocketAddr) -> Arc<Access> {
     let access = Access::new(listen.token, address, &listen.allowed_hosts);
     Arc::new(access.with_approver(listen.approver_token))
+}
+
+/// The port and its address; none for the client on stdin.
+fn port(listen: &Listen, inherited: &mut ListenFd) -> anyhow::Result<(Option<TcpListener>, String)> {
+    let listener = listen.address.map(|address| bind(address, inherited)).transpose()?;
+    let url = listener.as_ref().map(url).transpose()?.unwrap_or_default();
+    Ok((listener, url))
 }
 
 /// The socket that the parent passed on (`LISTEN_FDS`), or a new one.
@@ -278,7 +290,9 @@ fn powers(config: &Config, roots: &Roots) -> Powers {
     read_write.extend(config.files.journal.parent().map(Path::to_owned));
     // The index of denied names looks into what commands may read.
     let readonly = if config.commands.disable_exec { &[][..] } else { &config.commands.readonly_roots };
-    let read_only = readonly.iter().chain([&config.files.skills_dir]).cloned().collect();
+    // An editor may put another file in the place of that of the tokens.
+    let tokens = config.files.tokens_file.iter().filter_map(|file| file.parent().map(Path::to_owned));
+    let read_only = readonly.iter().chain([&config.files.skills_dir]).cloned().chain(tokens).collect();
     Powers { read_write, read_only, ..Powers::default() }
 }
 

@@ -48,7 +48,7 @@ impl Supervisor {
         ask: Ask,
         files: &[BorrowedFd<'_>],
     ) -> Result<Answer, ToolError> {
-        let (id, session) = (call.id.clone(), call.session.clone());
+        let (id, session) = (call.id.clone(), call.scope.session().clone());
         let request = EffectRequest { call: id, session, task: call.task.clone(), ask };
         self.exchange(&request, files, call.deadline)
     }

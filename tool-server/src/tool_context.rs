@@ -9,11 +9,11 @@ use command_policy::{Policy, PolicySettings};
 use files::change::{Changer, Durability, FileHashes, UndoStore, hash_file};
 use files::output_store::OutputStore;
 use files::roots::{UNDO_DIRECTORY, Workspaces};
-use protocol::{ErrorCode, SessionId, ToolError};
+use protocol::{ErrorCode, ToolError};
 use serde_json::Value;
 use settings::table::{TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS};
 use toolkit::policy::{TouchedPath, Touches};
-use toolkit::{Call, NamedFiles};
+use toolkit::{Call, NamedFiles, Scope};
 
 use crate::raw_files::RawFiles;
 use crate::search::SearchLimits;
@@ -114,32 +114,28 @@ impl ToolContext {
     }
 
     /// What a call touches whose only path is its argument `path`; without one it is the first root.
-    pub(crate) fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        let paths = self.paths_touched(arguments["path"].as_str().unwrap_or("."), session);
+    pub(crate) fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        let paths = self.paths_touched(arguments["path"].as_str().unwrap_or("."), scope);
         Touches { paths, ..Touches::default() }
     }
 
     /// What a path leads to. The tool itself refuses one that cannot be followed.
-    pub(crate) fn paths_touched(&self, path: &str, session: &SessionId) -> Vec<TouchedPath> {
-        self.workspaces.of(session).map(|roots| roots.touched(path)).unwrap_or_default()
+    pub(crate) fn paths_touched(&self, path: &str, scope: &Scope) -> Vec<TouchedPath> {
+        self.workspaces.of(scope).map(|roots| roots.touched(path)).unwrap_or_default()
     }
 
     /// The file of a file tool's call: where its path leads, and its state now.
-    pub(crate) fn named_files(
-        &self,
-        arguments: &Value,
-        session: &SessionId,
-    ) -> Result<NamedFiles, ToolError> {
-        self.contents([arguments["path"].as_str().unwrap_or(".").to_owned()], session)
+    pub(crate) fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.contents([arguments["path"].as_str().unwrap_or(".").to_owned()], scope)
     }
 
     /// Where paths lead, each with the SHA-256 of the file there, or with why there is none.
     pub(crate) fn contents(
         &self,
         paths: impl IntoIterator<Item = String>,
-        session: &SessionId,
+        scope: &Scope,
     ) -> Result<NamedFiles, ToolError> {
-        let roots = self.workspaces.of(session)?;
+        let roots = self.workspaces.of(scope)?;
         let call = Call::own(HASH_WITHIN);
         let mut contents = NamedFiles::new();
         for path in paths {

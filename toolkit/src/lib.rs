@@ -14,6 +14,7 @@ pub mod contacts;
 mod description;
 pub mod function;
 pub mod function_schemas;
+pub mod grant;
 mod locks;
 pub mod openapi;
 mod outcome;
@@ -25,9 +26,11 @@ mod registry;
 pub mod runner;
 pub mod schema;
 pub mod shell;
+mod slot;
 mod strict_json;
 mod tool;
 
+pub use grant::{Grant, Scope};
 pub use locks::{Fingerprint, Seen};
 pub use outcome::{Failure, Outcome, PartialReason, Success};
 pub use output::{Bounds, Page};
@@ -36,7 +39,8 @@ pub use path_text::PathText;
 pub use registry::{Registry, RegistryError};
 pub use runner::approvals;
 pub use runner::{Recorder, Request, Runner, RunnerSettings};
-pub use tool::{Attachment, Call, NamedFiles, PersonAnswer, Slot, Tool};
+pub use slot::Slot;
+pub use tool::{Attachment, Call, NamedFiles, PersonAnswer, Tool};
 
 /// The functions of the worker, sorted: they change only its conversation, and are no tools. Settings of the
 /// tool server may name them.

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::question::Question;
-use protocol::{Data, ErrorCode, SessionId, ToolError, ToolSpec};
+use protocol::{Data, ErrorCode, ToolError, ToolSpec};
 use serde_json::Value;
 
 use crate::arguments::parse_object;
 use crate::function::{About, Function, FunctionError};
 use crate::outcome::{Failure, Outcome, Success};
 use crate::policy::{Below, Caller, Policy, Subject, Touches, Verdict};
-use crate::tool::{Call, NamedFiles, Slot, Tool};
+use crate::tool::{Call, NamedFiles, Tool};
+use crate::{Scope, Slot};
 
 /// Why a list of tools cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -40,9 +41,9 @@ pub(crate) trait AnyTool: Send + Sync {
     fn example(&self) -> Value;
     fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches;
     fn depends_on(&self, arguments: &Value) -> Option<String>;
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError>;
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError>;
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, Failure>;
     fn question(&self, arguments: &Value) -> Option<Question>;
     fn normalize(&self, arguments: &mut Value);
@@ -50,28 +51,22 @@ pub(crate) trait AnyTool: Send + Sync {
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Data>;
 
     /// What the rules say about a call with these arguments.
-    fn verdict(&self, policy: &Policy, arguments: &Value, session: &SessionId, caller: Caller) -> Verdict {
+    fn verdict(&self, policy: &Policy, arguments: &Value, scope: &Scope, caller: Caller) -> Verdict {
         let spec = self.spec();
-        let touches = || self.touches(arguments, session);
+        let touches = || self.touches(arguments, scope);
         let about = (spec.name.as_str(), spec.risk, spec.annotations);
-        policy.decide(&Subject::new(about, arguments, session, caller, &touches))
+        policy.decide(&Subject::new(about, arguments, scope, caller, &touches))
     }
 
     /// What the rules keep a call with these arguments from below the paths that it names.
-    fn below(
-        &self,
-        policy: &Policy,
-        arguments: &Value,
-        session: &SessionId,
-        caller: Caller,
-    ) -> Option<Below> {
+    fn below(&self, policy: &Policy, arguments: &Value, scope: &Scope, caller: Caller) -> Option<Below> {
         let spec = self.spec();
         if !policy.looks_at_touches(&spec.name) {
             return None;
         }
-        let touches = || self.touches(arguments, session);
+        let touches = || self.touches(arguments, scope);
         let about = (spec.name.as_str(), spec.risk, spec.annotations);
-        policy.below(&Subject::new(about, arguments, session, caller, &touches))
+        policy.below(&Subject::new(about, arguments, scope, caller, &touches))
     }
 }
 
@@ -135,16 +130,16 @@ impl<T: Tool> AnyTool for Registered<T> {
         self.tool.timeout(arguments)
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.tool.touches(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.tool.touches(arguments, scope)
     }
 
     fn depends_on(&self, arguments: &Value) -> Option<String> {
         self.tool.depends_on(arguments)
     }
 
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        self.tool.named_files(arguments, session)
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.tool.named_files(arguments, scope)
     }
 
     /// Of a tool that can be tried out, what the trial shows.
@@ -250,7 +245,7 @@ impl Registry {
         &self,
         policy: &Policy,
         (tool, body): (&str, &[u8]),
-        session: &SessionId,
+        scope: &Scope,
         caller: Caller,
     ) -> Result<Verdict, ToolError> {
         let found = self.tools.get(tool).or_else(|| self.transfers.get(tool)).ok_or_else(|| {
@@ -261,7 +256,7 @@ impl Registry {
         let mut arguments = parse_object(body).map(Value::Object)?;
         found.normalize(&mut arguments);
         found.validate(&arguments)?;
-        Ok(found.verdict(policy, &arguments, session, caller))
+        Ok(found.verdict(policy, &arguments, scope, caller))
     }
 
     /// The tools in the order in which they were added.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use protocol::question::Question;
-use protocol::{Annotations, ErrorCode, EventId, Risk, SessionId, TaskId, ToolError};
+use protocol::{Annotations, ErrorCode, EventId, Risk, TaskId, ToolError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::locks::{self, Fingerprint, Locks};
 use crate::policy::{Below, Policy, TouchedPath, Touches};
-use crate::{Bounds, Outcome, OutputSink};
+use crate::{Bounds, Outcome, OutputSink, Scope, Slot};
 
 /// The files that a call names: where each path leads, with the SHA-256 of what is there, or why there is
 /// none.
@@ -98,12 +98,12 @@ pub trait Tool: Send + Sync + 'static {
 
     /// What a call with these arguments would touch, for the operator's rules. It may look at files. Every
     /// tool says it, because a tool that forgot it would pass every rule.
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches;
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches;
 
     /// The files that a call with these arguments names: a decision of a person holds only as long as they
     /// and their contents stay. Every tool says it, because a person's yes to one that forgot it would hold
     /// for other contents.
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError>;
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError>;
 
     /// The other machine that a call needs, if it needs one. When that one keeps failing, only the calls that
     /// need the same one are paused. The arguments are not validated yet.
@@ -127,21 +127,6 @@ pub trait Tool: Send + Sync + 'static {
     fn run(&self, arguments: Self::Arguments, call: &Call) -> Outcome<Self::Data>;
 }
 
-/// Which slots a call takes. Commands have their own, so that slow ones never keep file tools waiting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Slot {
-    /// Tools that read and write files.
-    File,
-    /// Tools that run commands.
-    Command,
-    /// Transfers, which wait for their client's connection.
-    Transfer,
-    /// Tools that wait for background processes.
-    Process,
-    /// Tools that wait for other machines.
-    Web,
-}
-
 /// What comes with a transfer and what it leaves for its route: a stream or an open file.
 pub type Attachment = Arc<dyn Any + Send + Sync>;
 
@@ -161,8 +146,8 @@ pub struct PersonAnswer {
 pub struct Call {
     /// The call's id.
     pub id: EventId,
-    /// The session whose reads and locks the call uses.
-    pub session: SessionId,
+    /// The session whose reads and locks the call uses, and what its token may do there.
+    pub scope: Scope,
     /// The task that it belongs to.
     pub task: Option<TaskId>,
     /// The digest of what the caller is known by.
@@ -190,7 +175,7 @@ impl Call {
     pub fn own(timeout: Duration) -> Self {
         Self {
             id: EventId::new(),
-            session: SessionId::default_session(),
+            scope: Scope::default(),
             task: None,
             token_sha256: None,
             deadline: Instant::now() + timeout,
@@ -227,7 +212,7 @@ impl Call {
 
     /// What this session has last seen of a file.
     pub fn last_seen(&self, path: &Path) -> Option<Fingerprint> {
-        self.locks.last_seen(&self.session, path)
+        self.locks.last_seen(&self.scope, path)
     }
 
     /// Fails unless the file is what `expected_sha256` says, or else what the session has seen.

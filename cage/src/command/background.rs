@@ -74,12 +74,13 @@ impl Commands {
         }
         let about = About {
             call: call.id.clone(),
-            session: call.session.clone(),
+            session: call.scope.session().clone(),
+            token: call.scope.token().map(str::to_owned),
             task: call.task.clone(),
             tool: request.tool,
             command,
         };
-        let output_name = self.workspaces.output_name(&call.session, &call.id);
+        let output_name = self.workspaces.output_name(&call.scope, call.scope.token(), &call.id);
         let process = self.processes.add(about, self.output.path_of(&output_name))?;
         let (tell, answer) = sync_channel(1);
         let supervised = Supervised { commands: Arc::clone(self), process: Arc::clone(&process), waiting };
@@ -269,7 +270,7 @@ impl<'a> Slices<'a> {
     /// Counts what was used, and reserves the next slice.
     fn renew(&mut self) -> Result<(), ToolError> {
         drop(self.current.take());
-        let reserved = self.commands.quota.reserve(&self.call.session, SLICE)?;
+        let reserved = self.commands.quota.reserve(&self.call.scope, SLICE)?;
         self.until = Instant::now() + reserved.time;
         self.current = Some(reserved);
         Ok(())

@@ -95,7 +95,7 @@ impl GuardedSpawner {
     fn hidden(&self, snapshot: &Snapshot, roots: &Roots) -> Result<Vec<Cover>, StartError> {
         let mut hidden = covers::hidden(snapshot);
         // The rest is not there.
-        if self.workspaces.are_divided() {
+        if roots.are_parts() {
             hidden.retain(|cover| self.is_seen(roots, &cover.path));
         }
         let tops: Vec<PathBuf> = snapshot.roots.iter().cloned().chain(roots.to_paths()).collect();
@@ -160,7 +160,7 @@ impl GuardedSpawner {
             }
             let kept = if leaving == Leaving::Kept { Vec::new() } else { kept };
             command.covers = covers::with_protection(hidden, kept);
-            if self.workspaces.are_divided() {
+            if roots.are_parts() {
                 command.covers.retain(|cover| self.is_seen(roots, &cover.path));
             }
             guarded.before = Some(snapshot);

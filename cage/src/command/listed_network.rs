@@ -23,6 +23,9 @@ const BESIDE_IT: [(&str, &str); 3] = [
 /// name has. Commands without one are in another network, so they cannot use it.
 const WITH_PROXY: &str = "\n";
 
+/// The same before the name of a token.
+const OF_TOKEN: &str = "\t";
+
 impl Commands {
     /// The same where commands reach listed domains alone.
     pub fn with_listed_network(self, listed_network: Option<ListedNetwork>) -> Self {
@@ -30,8 +33,8 @@ impl Commands {
     }
 
     /// Which network a call gets beside that of all commands: this is the one place that decides it.
-    fn listed_network_of(&self, _: &Call) -> Option<&ListedNetwork> {
-        self.listed_network.as_ref()
+    fn listed_network_of(&self, call: &Call) -> Option<&ListedNetwork> {
+        self.listed_network.as_ref().filter(|_| may_use_network(call))
     }
 
     /// The variables that the sandbox sets to the proxy of the command.
@@ -45,11 +48,18 @@ impl Commands {
         all.iter().map(|(name, value)| (name.into(), value.into()))
     }
 
-    /// The background processes of a session and the commands that run beside them reach each other.
+    /// The background processes of a session and the commands that run beside them reach each other, if they
+    /// have the same token.
     pub(super) fn network_of(&self, call: &Call, process: Option<&str>) -> Option<String> {
-        let shares = process.is_some() || self.processes.has_running(&call.session);
+        let shares = process.is_some() || self.processes.has_running(&call.scope);
         let kind = if self.listed_network_of(call).is_some() { WITH_PROXY } else { "" };
-        shares.then(|| format!("{}{kind}", call.session.as_str()))
+        let token = call.scope.token().map(|token| format!("{OF_TOKEN}{token}")).unwrap_or_default();
+        shares.then(|| format!("{}{token}{kind}", call.scope.as_str()))
+    }
+
+    /// Whether a command gets no network at all, whatever the network of commands is.
+    pub(super) fn is_offline(call: &Call) -> bool {
+        !may_use_network(call)
     }
 
     /// Starts the proxy of a command that runs.
@@ -61,4 +71,9 @@ impl Commands {
             ToolError::new(ErrorCode::SandboxFailed, message)
         })
     }
+}
+
+/// Whether the token of a call lets its commands reach what the server's commands reach.
+fn may_use_network(call: &Call) -> bool {
+    call.scope.grant().is_none_or(|grant| grant.has_network())
 }

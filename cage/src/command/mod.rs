@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use files::change::io_error;
 use files::output_store::OutputStore;
-use files::roots::Workspaces;
+use files::roots::{Roots, Workspaces};
 use protocol::journal::{CreatedControlFile, ProcessState};
 use protocol::{ErrorCode, ToolError};
 use sandbox::{CommandSpec, Exit, Lifeline, Limits, PendingExit, Running, SandboxError, Tier};
@@ -180,7 +180,7 @@ impl Commands {
     pub fn private_workdir(&self, call: &Call) -> Result<PathBuf, ToolError> {
         match &self.spawner {
             Ok(guarded) if guarded.spawner.tier() == Tier::A => Ok(PathBuf::from(sandbox::HOME)),
-            Ok(_) | Err(_) => Ok(self.workspaces.of(&call.session)?.first().to_owned()),
+            Ok(_) | Err(_) => Ok(self.workspaces.of(&call.scope)?.first().to_owned()),
         }
     }
 
@@ -195,7 +195,7 @@ impl Commands {
     /// Runs a command to its end, its deadline or the end of its call.
     pub fn run(&self, call: &Call, request: CommandRequest) -> Outcome<CommandData> {
         self.spawner()?;
-        let reserved = self.quota.reserve(&call.session, request.timeout)?;
+        let reserved = self.quota.reserve(&call.scope, request.timeout)?;
         let request = CommandRequest { timeout: reserved.time, ..request };
         let timeout = request.timeout;
         let Begun { running, guarded, bound, way_out, since } = self.begin(call, request, None)?;
@@ -230,7 +230,8 @@ impl Commands {
         request: CommandRequest,
         process: Option<&str>,
     ) -> Result<Begun<'_>, ToolError> {
-        let roots = self.workspaces.of(&call.session)?;
+        let roots = self.workspaces.of(&call.scope)?;
+        self.require_narrowing(call, &roots)?;
         let bound = self.room.bound();
         let since = Instant::now();
         let mut command = CommandSpec {
@@ -247,11 +248,13 @@ impl Commands {
             covers: Vec::new(),
             network: self.network_of(call, process),
             proxy_variables: self.proxy_variables(call),
+            is_offline: Self::is_offline(call),
             own_directories: roots.own_directories().map_err(|error| io_error(".", "open", &error))?,
         };
         let guarded = GuardedCall {
             call_id: call.id.clone(),
-            session_id: call.session.clone(),
+            session_id: call.scope.session().clone(),
+            token: call.scope.token().map(str::to_owned),
             tool: request.tool.to_owned(),
             process: process.map(str::to_owned),
         };
@@ -264,6 +267,17 @@ impl Commands {
         Ok(Begun { running, guarded, bound, way_out, since })
     }
 
+    /// Without namespaces, all commands see the same roots and network.
+    fn require_narrowing(&self, call: &Call, roots: &Roots) -> Result<(), ToolError> {
+        let is_narrowed = Self::is_offline(call) || (roots.are_parts() && !self.workspaces.are_divided());
+        if !is_narrowed || self.spawner()?.spawner.tier() == Tier::A {
+            return Ok(());
+        }
+        let message = "The sandbox of this machine (tier B) cannot keep the commands of one token to less.";
+        let hint = "Use the file tools, or a token without `roots`, `read_only` and `network`.";
+        Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint))
+    }
+
     /// The limits of a command; one that is to free room may write to no file.
     fn limits(&self, timeout: Duration, bound: &Bound) -> Limits {
         let limits = Limits { memory_bytes: self.max_memory_bytes, ..Limits::for_timeout(timeout) };
@@ -271,7 +285,7 @@ impl Commands {
     }
 
     fn capture(&self, call: &Call) -> Capture {
-        let name = self.workspaces.output_name(&call.session, &call.id);
+        let name = self.workspaces.output_name(&call.scope, call.scope.token(), &call.id);
         Capture::new(call.bounds, Arc::clone(&self.output), &name)
     }
 

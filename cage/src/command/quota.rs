@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use protocol::{ErrorCode, SessionId, ToolError, millis, now_ms};
+use protocol::{ErrorCode, ToolError, millis, now_ms};
 use serde::{Deserialize, Serialize};
 use settings::quotas::{DAY_MS, Limits, free_again, next_midnight_ms};
+use toolkit::Scope;
 
 /// The file, beside the journal.
 const FILE: &str = "command-time.json";
@@ -39,17 +40,21 @@ struct Today {
     day: i64,
     all_ms: u64,
     sessions_ms: HashMap<String, u64>,
+    #[serde(default)]
+    tokens_ms: HashMap<String, u64>,
     #[serde(skip)]
     all_reserved: Duration,
     #[serde(skip)]
     sessions_reserved: HashMap<String, Duration>,
+    #[serde(skip)]
+    tokens_reserved: HashMap<String, Duration>,
 }
 
 /// The time that a command has reserved; dropping it counts what was used.
 #[derive(Debug)]
 pub(crate) struct Reservation<'a> {
     quota: &'a CommandQuota,
-    session: &'a SessionId,
+    scope: &'a Scope,
     pub(crate) time: Duration,
     since: Instant,
 }
@@ -78,17 +83,22 @@ impl CommandQuota {
     /// `QUOTA_EXCEEDED` with the time until there is some again.
     pub(crate) fn reserve<'a>(
         &'a self,
-        session: &'a SessionId,
+        scope: &'a Scope,
         wanted: Duration,
     ) -> Result<Reservation<'a>, ToolError> {
         let mut today = self.today();
-        let used = Duration::from_millis(*today.sessions_ms.get(session.as_str()).unwrap_or(&0));
-        let reserved = *today.sessions_reserved.get(session.as_str()).unwrap_or(&Duration::ZERO);
+        let used = |of: &HashMap<String, u64>, name| Duration::from_millis(*of.get(name).unwrap_or(&0));
+        let reserved = |of: &HashMap<String, Duration>, name| *of.get(name).unwrap_or(&Duration::ZERO);
+        let (session, token) = (scope.as_str(), scope.token().unwrap_or_default());
+        let of_token = scope.grant().and_then(|grant| grant.command_time_per_day());
         let all = Duration::from_millis(today.all_ms);
+        let own = (used(&today.sessions_ms, session), reserved(&today.sessions_reserved, session));
+        let tokens = (used(&today.tokens_ms, token), reserved(&today.tokens_reserved, token));
         let mut time = wanted;
-        for (limit, used, reserved, whom) in [
-            (self.of_session, used, reserved, "this chat"),
-            (self.of_callers, all, today.all_reserved, "all callers"),
+        for (limit, (used, reserved), whom) in [
+            (self.of_session, own, "this chat"),
+            (of_token, tokens, "this token"),
+            (self.of_callers, (all, today.all_reserved), "all callers"),
         ] {
             let Some(limit) = limit else { continue };
             let left = limit.saturating_sub(used);
@@ -102,8 +112,11 @@ impl CommandQuota {
             time = time.min(free);
         }
         today.all_reserved += time;
-        *today.sessions_reserved.entry(session.as_str().to_owned()).or_default() += time;
-        Ok(Reservation { quota: self, session, time, since: Instant::now() })
+        *today.sessions_reserved.entry(session.to_owned()).or_default() += time;
+        if of_token.is_some() {
+            *today.tokens_reserved.entry(token.to_owned()).or_default() += time;
+        }
+        Ok(Reservation { quota: self, scope, time, since: Instant::now() })
     }
 
     /// The counts of this day; those of another one are forgotten. Reservations stay.
@@ -113,25 +126,26 @@ impl CommandQuota {
         if today.day != day {
             (today.day, today.all_ms) = (day, 0);
             today.sessions_ms.clear();
+            today.tokens_ms.clear();
         }
         today
     }
 
-    fn give_back(&self, session: &SessionId, reserved: Duration, used: Duration) {
+    fn give_back(&self, scope: &Scope, reserved: Duration, used: Duration) {
         let mut today = self.today();
         today.all_reserved = today.all_reserved.saturating_sub(reserved);
-        let name = session.as_str();
-        if let Some(of_session) = today.sessions_reserved.get_mut(name) {
-            *of_session = of_session.saturating_sub(reserved);
-            if of_session.is_zero() {
-                today.sessions_reserved.remove(name);
-            }
-        }
-        if self.of_session.is_none() && self.of_callers.is_none() {
+        let (session, token) = (scope.as_str(), scope.token().unwrap_or_default());
+        free(&mut today.sessions_reserved, session, reserved);
+        free(&mut today.tokens_reserved, token, reserved);
+        let is_limited = scope.grant().is_some_and(|grant| grant.command_time_per_day().is_some());
+        if self.of_session.is_none() && self.of_callers.is_none() && !is_limited {
             return;
         }
         today.all_ms += millis(used);
-        *today.sessions_ms.entry(name.to_owned()).or_default() += millis(used);
+        *today.sessions_ms.entry(session.to_owned()).or_default() += millis(used);
+        if is_limited {
+            *today.tokens_ms.entry(token.to_owned()).or_default() += millis(used);
+        }
         if let Err(error) = self.store(&today) {
             tracing::error!(%error, "could not store how long commands have run");
         }
@@ -146,7 +160,16 @@ impl CommandQuota {
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        self.quota.give_back(self.session, self.time, self.since.elapsed());
+        self.quota.give_back(self.scope, self.time, self.since.elapsed());
+    }
+}
+
+fn free(reserved: &mut HashMap<String, Duration>, name: &str, time: Duration) {
+    if let Some(of_name) = reserved.get_mut(name) {
+        *of_name = of_name.saturating_sub(time);
+        if of_name.is_zero() {
+            reserved.remove(name);
+        }
     }
 }
 
@@ -184,8 +207,8 @@ mod tests {
         limits
     }
 
-    fn session(name: &str) -> SessionId {
-        name.parse().unwrap()
+    fn session(name: &str) -> Scope {
+        Scope::new(name.parse().unwrap(), None)
     }
 
     fn seconds(seconds: u64) -> Duration {

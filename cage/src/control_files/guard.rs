@@ -429,7 +429,7 @@ impl ControlGuard {
 
     /// What the things of a call are called in the quarantine.
     fn output_name(&self, call: &GuardedCall) -> String {
-        self.workspaces.output_name(&call.session_id, &call.call_id)
+        self.workspaces.output_name(&call.session_id, call.token.as_deref(), &call.call_id)
     }
 
     /// Tells the file tools what git reads and runs because a setting names it.

@@ -22,6 +22,9 @@ pub struct GuardedCall {
     pub call_id: EventId,
     /// Its session.
     pub session_id: SessionId,
+    /// The name of its token; none of the server's own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub token: Option<String>,
     /// The tool that it calls.
     pub tool: String,
     /// The ID of the background process that it started.
@@ -99,6 +102,7 @@ fn read_slot(slot: &[u8]) -> Option<GuardedCall> {
     let unnamed = || GuardedCall {
         call_id: EventId::new(),
         session_id: SessionId::default_session(),
+        token: None,
         tool: String::new(),
         process: None,
     };
@@ -112,7 +116,8 @@ mod tests {
     fn call(session: &str) -> GuardedCall {
         let session_id = session.parse().unwrap();
         let process = Some("p-0123abcd".to_owned());
-        GuardedCall { call_id: EventId::new(), session_id, tool: "bash".to_owned(), process }
+        let token = Some("t".repeat(40));
+        GuardedCall { call_id: EventId::new(), session_id, token, tool: "bash".to_owned(), process }
     }
 
     #[test]

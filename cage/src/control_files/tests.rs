@@ -35,7 +35,7 @@ fn guard_of(root: &Path, output: &Path) -> (ControlGuard, Recoveries) {
 
 fn call() -> GuardedCall {
     let session_id = SessionId::default_session();
-    GuardedCall { call_id: EventId::new(), session_id, tool: "bash".to_owned(), process: None }
+    GuardedCall { call_id: EventId::new(), session_id, token: None, tool: "bash".to_owned(), process: None }
 }
 
 impl Fixture {

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use protocol::journal::{BackgroundProcessEnded, ProcessState};
-use protocol::{ErrorCode, EventId, SessionId, ToolError};
+use protocol::{ErrorCode, EventId, ToolError};
+use toolkit::Scope;
 
 pub use kept::{From, LookBack, Piece, Stream};
 pub(crate) use live::Live;
@@ -133,9 +134,9 @@ impl Processes {
     /// The session's process of this name.
     ///
     /// # Errors
-    /// `NOT_FOUND` for that of another session, too.
-    pub fn find(&self, session: &SessionId, id: &str) -> Result<Arc<Process>, ToolError> {
-        let found = self.list(session).into_iter().find(|process| process.id == id);
+    /// `NOT_FOUND` for that of another session, too, and for a named token for that of another token.
+    pub fn find(&self, scope: &Scope, id: &str) -> Result<Arc<Process>, ToolError> {
+        let found = self.list(scope).into_iter().find(|process| process.id == id);
         found.ok_or_else(|| {
             let message = "This session has no background process of that ID.";
             let hint = "List them with process_list. Those of a server that was restarted are gone.";
@@ -143,18 +144,22 @@ impl Processes {
         })
     }
 
-    /// The session's processes, oldest first.
-    pub fn list(&self, session: &SessionId) -> Vec<Arc<Process>> {
+    /// The session's processes, oldest first; for a named token those that it has started.
+    pub fn list(&self, scope: &Scope) -> Vec<Arc<Process>> {
         let mut table = self.table();
         table.forget_old();
-        let own = table.processes.iter().filter(|process| process.about.session == *session);
+        let token = scope.token();
+        let own = table.processes.iter().filter(|process| {
+            process.about.session == **scope && (token.is_none() || process.about.token.as_deref() == token)
+        });
         own.filter(|process| process.is_shown()).cloned().collect()
     }
 
-    /// Whether a process of the session runs.
-    pub(crate) fn has_running(&self, session: &SessionId) -> bool {
+    /// Whether a process of the session and token runs.
+    pub(crate) fn has_running(&self, scope: &Scope) -> bool {
         let table = self.table();
-        table.processes.iter().any(|process| process.about.session == *session && !process.has_ended())
+        let is_own = |about: &About| about.session == **scope && about.token.as_deref() == scope.token();
+        table.processes.iter().any(|process| is_own(&process.about) && !process.has_ended())
     }
 
     /// Ends all of them, and lets none start any more.
@@ -220,7 +225,8 @@ mod tests {
 
     fn add(processes: &Processes, session: &str) -> Result<Arc<Process>, ToolError> {
         let (call, session) = (EventId::new(), session.parse().unwrap());
-        let about = About { call, session, task: None, tool: "bash", command: "sleep 9".to_owned() };
+        let (token, task, command) = (None, None, "sleep 9".to_owned());
+        let about = About { call, session, token, task, tool: "bash", command };
         processes.add(about, String::new())
     }
 

@@ -30,6 +30,8 @@ pub struct About {
     pub call: EventId,
     /// The call's session.
     pub session: SessionId,
+    /// The name of the call's token; none of the server's own.
+    pub token: Option<String>,
     /// The call's task.
     pub task: Option<TaskId>,
     /// The call's tool.

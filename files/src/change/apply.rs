@@ -48,7 +48,7 @@ impl Changer {
             Missing::MakeParents if request.dry_run => Missing::Plan,
             missing @ (Missing::Refuse | Missing::MakeParents | Missing::Plan) => missing,
         };
-        let target = self.workspaces.of(&call.session)?.target(request.path, missing)?;
+        let target = self.workspaces.of(&call.scope)?.target(request.path, missing)?;
         let changed = self.change_target(call, request, &target, plan);
         if changed.is_err() {
             target.unmake_parents();

@@ -20,7 +20,7 @@ use crate::roots::{Entry, Missing, names, open_child_directory};
 impl Changer {
     /// Deletes what a path names. Of a link, the link itself is deleted and not what it leads to.
     pub fn delete(&self, call: &Call, request: &ChangeRequest<'_>) -> Result<Success<ChangeData>, ToolError> {
-        let roots = self.workspaces.of(&call.session)?;
+        let roots = self.workspaces.of(&call.scope)?;
         if let Some(hidden) = roots.hidden_entry(request.path)? {
             return self.delete_hidden(call, request, &hidden);
         }
@@ -38,7 +38,7 @@ impl Changer {
         call: &Call,
         request: &ChangeRequest<'_>,
     ) -> Result<Success<ChangeData>, ToolError> {
-        let target = self.workspaces.of(&call.session)?.target(request.path, Missing::Refuse)?;
+        let target = self.workspaces.of(&call.scope)?.target(request.path, Missing::Refuse)?;
         let _lock = self.temp_files.lock(&target.path);
         let Some(current) = self.read_current(&target, request.path)? else {
             return Err(ToolError::new(ErrorCode::NotFound, "The file is gone."));

@@ -68,7 +68,7 @@ impl Changer {
         files: &[NewFile],
         at: &mut dyn FnMut(Step),
     ) -> Result<(), ToolError> {
-        let roots = self.workspaces.of(&call.session)?;
+        let roots = self.workspaces.of(&call.scope)?;
         let mut targets: Vec<Target> = Vec::with_capacity(files.len());
         let changed = (|| {
             for file in files {

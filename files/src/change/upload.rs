@@ -86,7 +86,7 @@ impl Changer {
         request: &UploadRequest<'_>,
         next: &mut dyn FnMut() -> Result<Option<Bytes>, ToolError>,
     ) -> Result<Success<ChangeData>, ToolError> {
-        let target = self.workspaces.of(&call.session)?.target(request.path, Missing::MakeParents)?;
+        let target = self.workspaces.of(&call.scope)?.target(request.path, Missing::MakeParents)?;
         let stored = self.store_target(call, request, &target, next);
         if stored.is_err() {
             target.unmake_parents();

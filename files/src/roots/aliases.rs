@@ -23,10 +23,12 @@ impl Roots {
     pub(super) fn behind_alias(&self, path: &Path) -> Option<Result<(usize, PathBuf), ToolError>> {
         let beneath = |alias| path.strip_prefix(alias).ok();
         if let Some(rest) = beneath(STATE_ALIAS) {
-            return Some(self.rules.state.map(|root| (root, rest.to_owned())).ok_or_else(no_state_root));
+            return Some(self.state.map(|root| (root, rest.to_owned())).ok_or_else(no_state_root));
         }
         let rest = beneath(CACHE_ALIAS)?;
-        if let Err(errno) = make(&self.roots[0]) {
+        if !self.are_read_only
+            && let Err(errno) = make(&self.roots[0])
+        {
             tracing::warn!(%errno, "could not make the directory that {CACHE_ALIAS} stands for");
         }
         Some(Ok((0, CACHE.iter().collect::<PathBuf>().join(rest))))

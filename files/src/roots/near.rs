@@ -143,7 +143,7 @@ impl Search<'_> {
         });
         let mut shown: Vec<(OsString, FileType)> = entries.collect();
         shown.retain(|(name, _)| {
-            !name.as_bytes().starts_with(b".") && !self.roots.rules.denied.covers(&beneath.join(name))
+            !name.as_bytes().starts_with(b".") && !self.is_denied(self.root, &beneath.join(name))
         });
         // The order of a directory is not fixed; an answer should be.
         shown.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -167,8 +167,13 @@ impl Search<'_> {
     fn is_shown(&self, beneath: &Path, handle: OwnedFd) -> Option<OwnedFd> {
         let opened = self.roots.identify(handle)?;
         let is_hidden = |path: &Path| path.iter().any(|name| name.as_bytes().starts_with(b"."));
-        let refused = |path: &Path| is_hidden(path) || self.roots.rules.denied.covers(path);
-        (!refused(beneath) && !refused(&opened.beneath)).then_some(opened.handle)
+        let refused = |root, path: &Path| is_hidden(path) || self.is_denied(root, path);
+        let is_refused = refused(self.root, beneath) || refused(opened.at, &opened.beneath);
+        (!is_refused).then_some(opened.handle)
+    }
+
+    fn is_denied(&self, root: usize, beneath: &Path) -> bool {
+        self.roots.rules.denied.covers(&self.roots.in_rules(root, beneath))
     }
 }
 

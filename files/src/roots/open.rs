@@ -1,5 +1,6 @@
 //! The roots, and opening what a caller named beneath them.
 
+use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -38,8 +39,14 @@ const MAX_PATH_BYTES: usize = 4096;
 pub struct Roots {
     pub(super) roots: Vec<Root>,
     pub(super) rules: Arc<Rules>,
-    /// The name of the session's directory, if these are the parts of one session.
+    /// The place of the root for what an agent keeps.
+    pub(super) state: Option<usize>,
+    /// How the names of its outputs begin, if these are not the roots of all callers.
     pub(super) owner: Option<String>,
+    /// Whether they are parts of the roots, and commands see no more of these.
+    pub(super) are_parts: bool,
+    /// Whether nothing in them may be changed.
+    pub(super) are_read_only: bool,
 }
 
 /// What holds in all roots for all sessions.
@@ -48,8 +55,6 @@ pub(super) struct Rules {
     pub(super) denied: DeniedPaths,
     pub(super) protected: ControlFiles,
     output: Option<Root>,
-    /// The place of the root for what an agent keeps.
-    pub(super) state: Option<usize>,
     pub(super) git: GitRules,
 }
 
@@ -73,6 +78,8 @@ pub struct Opened {
     pub path: PathBuf,
     /// The same beneath its root; empty for the root itself.
     pub beneath: PathBuf,
+    /// The place of its root.
+    pub(super) at: usize,
 }
 
 impl Opened {
@@ -108,8 +115,9 @@ impl Roots {
             Err(RootsError::None)
         } else {
             let state = state_root(&roots);
-            let rules = Rules { denied, protected, output: None, state, git: GitRules::default() };
-            Ok(Self { roots, rules: Arc::new(rules), owner: None })
+            let rules = Rules { denied, protected, output: None, git: GitRules::default() };
+            let (owner, are_parts, are_read_only) = (None, false, false);
+            Ok(Self { roots, rules: Arc::new(rules), state, owner, are_parts, are_read_only })
         }
     }
 
@@ -127,7 +135,7 @@ impl Roots {
 
     /// Whether there is a root for what an agent keeps.
     pub fn has_state(&self) -> bool {
-        self.rules.state.is_some()
+        self.state.is_some()
     }
 
     /// The paths of the roots.
@@ -199,7 +207,7 @@ impl Roots {
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let handle = rustix::fs::openat2(&output.handle, beneath, flags, Mode::empty(), resolve);
-        let opened = |handle| Opened { path: path.into(), beneath: beneath.to_owned(), handle };
+        let opened = |handle| Opened { path: path.into(), beneath: beneath.to_owned(), at: 0, handle };
         Some(handle.map(opened).map_err(|errno| open_error(path, errno)))
     }
 
@@ -219,7 +227,7 @@ impl Roots {
 
     fn open_named(&self, path: &str, flags: OFlags) -> Result<Opened, ToolError> {
         let (root, beneath) = self.place(path)?;
-        let named = lexically_clean(&beneath);
+        let named = self.in_rules(root, &lexically_clean(&beneath)).into_owned();
         if self.rules.denied.covers(&named) && !self.rules.denied.covers_as_certificate(&named) {
             return Err(path_denied(path));
         }
@@ -233,9 +241,8 @@ impl Roots {
 
     /// Whether what was opened is denied and no certificate.
     fn is_withheld(&self, opened: &Opened) -> bool {
-        let denied = &self.rules.denied;
-        denied.covers(&opened.beneath)
-            && !(denied.covers_as_certificate(&opened.beneath) && is_public(&opened.handle))
+        let (denied, path) = (&self.rules.denied, self.path_in_rules(opened));
+        denied.covers(&path) && !(denied.covers_as_certificate(&path) && is_public(&opened.handle))
     }
 
     /// Opens a path and asks the kernel what was opened. Retries when it was replaced in between, since a
@@ -283,6 +290,31 @@ impl Roots {
         root_of(&self.roots, bytes).ok_or_else(|| outside(path))
     }
 
+    /// A path below a root as rules about paths see it: from the operator's root.
+    pub(super) fn in_rules<'p>(&self, root: usize, beneath: &'p Path) -> Cow<'p, Path> {
+        let above = &self.roots[root].in_rules;
+        if above.as_os_str().is_empty() { beneath.into() } else { above.join(beneath).into() }
+    }
+
+    /// The operator's root of what was opened, from which rules about paths hold.
+    pub fn operator_root(&self, opened: &Opened) -> PathBuf {
+        let mut root = opened.root();
+        self.above(opened).components().for_each(|_| {
+            root.pop();
+        });
+        root
+    }
+
+    /// The path of the root of what was opened, below the operator's root that it is in.
+    pub fn above(&self, opened: &Opened) -> &Path {
+        &self.roots[opened.at].in_rules
+    }
+
+    /// What was opened, as rules about paths see it.
+    pub fn path_in_rules<'o>(&self, opened: &'o Opened) -> Cow<'o, Path> {
+        self.in_rules(opened.at, &opened.beneath)
+    }
+
     /// Where an absolute path leads with all links followed.
     pub fn locate(&self, path: &Path) -> Lead {
         let Some((root, beneath)) = root_of(&self.roots, path) else { return Lead::Outside };
@@ -301,7 +333,7 @@ impl Roots {
         let path = real_path(&handle)?;
         let (root, beneath) = root_of(&self.roots, &path).or_else(|| self.root_that_moved(&path))?;
         let path = self.roots[root].path.join(&beneath).components().collect();
-        Some(Opened { path, beneath, handle })
+        Some(Opened { path, beneath, at: root, handle })
     }
 
     /// Finds a path beneath a root that was renamed since the start.

@@ -15,6 +15,8 @@ pub(super) struct Root {
     pub(super) path: PathBuf,
     pub(super) handle: OwnedFd,
     pub(super) configured: PathBuf,
+    /// Its path below the operator's root that it is in: rules about paths hold from there.
+    pub(super) in_rules: PathBuf,
 }
 
 /// Why the roots cannot be opened.
@@ -43,7 +45,8 @@ impl Root {
         let handle = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|errno| RootsError::Open(path.to_owned(), errno.into()))?;
         let real = real_path(&handle).unwrap_or_else(|| path.to_owned());
-        Ok(Self { path: real, configured: path.components().collect(), handle })
+        let configured = path.components().collect();
+        Ok(Self { path: real, configured, handle, in_rules: PathBuf::new() })
     }
 }
 

@@ -66,7 +66,7 @@ impl Roots {
         if path.ends_with('/') || lexically_clean(&beneath).as_os_str().is_empty() {
             return Err(open_error(path, Errno::ISDIR));
         }
-        self.permit_change(path, &lexically_clean(&beneath))?;
+        self.permit_change(path, &self.in_rules(root, &lexically_clean(&beneath)))?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let mut tries = 0;
         loop {
@@ -86,8 +86,17 @@ impl Roots {
         }
     }
 
+    /// A token that may only read changes nothing, whatever tool it finds for that.
+    fn require_writable(&self) -> Result<(), ToolError> {
+        if !self.are_read_only {
+            return Ok(());
+        }
+        Err(ToolError::new(ErrorCode::ToolNotAllowed, "This token may only read (`read_only`)."))
+    }
+
     /// Refuses denied paths and control files.
     pub(super) fn permit_change(&self, path: &str, beneath: &Path) -> Result<(), ToolError> {
+        self.require_writable()?;
         if self.rules.denied.covers(beneath) {
             return Err(path_denied(path));
         }
@@ -111,7 +120,7 @@ impl Roots {
             FileType::Directory => return Err(open_error(path, Errno::ISDIR)),
             _ => return Err(open_error(path, Errno::NXIO)),
         }
-        self.permit_resolved(path, &opened.beneath, &opened.path)?;
+        self.permit_resolved(path, &self.path_in_rules(&opened), &opened.path)?;
         let parent = self.parent_of(&opened.path).map_err(|errno| open_error(path, errno))?;
         let name = opened.path.file_name().ok_or_else(|| outside(path))?.to_owned();
         let is_still_there = statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW)
@@ -152,7 +161,8 @@ impl Roots {
             self.deepest_directory(root, parent).map_err(|errno| open_error(path, errno))?;
         let existing = self.identify(existing).ok_or_else(|| outside(path))?;
         let rest_of_path = rest.join(name);
-        let (beneath, resolved) = (existing.beneath.join(&rest_of_path), existing.path.join(&rest_of_path));
+        let beneath = self.path_in_rules(&existing).join(&rest_of_path);
+        let resolved = existing.path.join(&rest_of_path);
         // The directories that are made belong to the change.
         let _held = self.hold_git_changes(&[&resolved]);
         self.permit_resolved(path, &beneath, &resolved)?;
@@ -250,7 +260,8 @@ impl Roots {
         let parent = beneath.parent().unwrap_or(Path::new(""));
         let Ok(parent) = resolve::open_beneath(&self.roots, root, parent, DIRECTORY) else { return Ok(None) };
         let parent = self.identify(parent).ok_or_else(|| outside(path))?;
-        let (beneath, resolved) = (parent.beneath.join(name), parent.path.join(name));
+        let (beneath, resolved) = (self.path_in_rules(&parent).join(name), parent.path.join(name));
+        self.require_writable()?;
         if !self.rules.denied.covers(&beneath) {
             return Ok(None);
         }
@@ -271,7 +282,7 @@ impl Roots {
     /// Finds what a path names, without following a link at its end. A root itself is not an entry.
     pub(crate) fn entry(&self, path: &str) -> Result<Entry, ToolError> {
         let (root, beneath) = self.place(path)?;
-        self.permit_change(path, &lexically_clean(&beneath))?;
+        self.permit_change(path, &self.in_rules(root, &lexically_clean(&beneath)))?;
         let Some(Component::Normal(name)) = beneath.components().next_back() else {
             let message = "A root, or a path that ends in `..`, cannot be deleted.";
             return Err(ToolError::new(ErrorCode::InvalidArgument, message));
@@ -280,7 +291,7 @@ impl Roots {
         let near = |errno| self.with_near_names(path, root, &beneath, open_error(path, errno));
         let parent = resolve::open_beneath(&self.roots, root, parent, DIRECTORY).map_err(near)?;
         let parent = self.identify(parent).ok_or_else(|| outside(path))?;
-        self.permit_change(path, &parent.beneath.join(name))?;
+        self.permit_change(path, &self.path_in_rules(&parent).join(name))?;
         let stat = statat(&parent.handle, name, AtFlags::SYMLINK_NOFOLLOW).map_err(near)?;
         Ok(Entry {
             path: parent.path.join(name),

@@ -24,7 +24,8 @@ impl Roots {
         match resolve::open_beneath(&self.roots, root, start, OFlags::PATH | OFlags::CLOEXEC) {
             Ok(handle) => {
                 let opened = self.identify(handle)?;
-                Some(TouchedPath { path: opened.path, beneath: opened.beneath })
+                let beneath = self.path_in_rules(&opened).into_owned();
+                Some(TouchedPath { path: opened.path, beneath })
             }
             Err(Errno::NOENT) => {
                 let (existing, rest) = self.deepest_directory(root, beneath).ok()?;
@@ -45,6 +46,7 @@ impl Roots {
     fn below(&self, directory: std::os::fd::OwnedFd, rest: &Path) -> Option<TouchedPath> {
         let opened = self.identify(directory)?;
         let join = |start: PathBuf| start.join(rest).components().collect();
-        Some(TouchedPath { path: join(opened.path), beneath: join(opened.beneath) })
+        let beneath = self.path_in_rules(&opened).into_owned();
+        Some(TouchedPath { path: join(opened.path), beneath: join(beneath) })
     }
 }

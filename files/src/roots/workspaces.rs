@@ -10,10 +10,11 @@ use protocol::{ErrorCode, EventId, SessionId, ToolError};
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
 use rustix::io::Errno;
 use settings::choices::Division;
+use toolkit::{Grant, Scope};
 
 use super::names;
 use super::open::Roots;
-use super::root::Root;
+use super::root::{Root, root_of};
 
 /// The roots, from which each session gets its part.
 #[derive(Debug)]
@@ -35,15 +36,21 @@ impl Workspaces {
         Self { whole: Arc::new(roots), division }
     }
 
-    /// The roots as a session sees them. Its own directories are made when they are first needed.
+    /// The roots as a session sees them, as far as its token reaches. Its own directories are made when they
+    /// are first needed.
     ///
     /// # Errors
     /// `PATH_DENIED` and `PROTECTED_PATH` where the name of its directory is one that tools never use,
-    /// `PERMISSION_DENIED` and `IO_ERROR` where the directory cannot be made or opened.
-    pub fn of(&self, session: &SessionId) -> Result<Arc<Roots>, ToolError> {
-        match self.division {
-            Division::Shared => Ok(Arc::clone(&self.whole)),
-            Division::PerChat => self.whole.own_part(session.directory_name()).map(Arc::new),
+    /// `PERMISSION_DENIED` and `IO_ERROR` where the directory cannot be made or opened, `PATH_OUTSIDE_ROOTS`
+    /// where a directory of the token is in no root or does not exist.
+    pub fn of(&self, scope: &Scope) -> Result<Arc<Roots>, ToolError> {
+        let of_session = match self.division {
+            Division::Shared => Arc::clone(&self.whole),
+            Division::PerChat => Arc::new(self.whole.own_part(scope.directory_name())?),
+        };
+        match scope.grant() {
+            None => Ok(of_session),
+            Some(grant) => of_session.for_token(grant, &self.whole).map(Arc::new),
         }
     }
 
@@ -58,11 +65,12 @@ impl Workspaces {
     }
 
     /// The name under which something of a call lies in the output directory. Only the call's own session
-    /// may open it there.
-    pub fn output_name(&self, session: &SessionId, call: &EventId) -> String {
-        match self.division {
-            Division::Shared => call.as_str().to_owned(),
-            Division::PerChat => format!("{}{call}", names::owner_prefix(&session.directory_name())),
+    /// may open it there, and with a named token only that token.
+    pub fn output_name(&self, session: &SessionId, token: Option<&str>, call: &EventId) -> String {
+        let session = self.are_divided().then(|| session.directory_name());
+        match owner(session, token) {
+            None => call.as_str().to_owned(),
+            Some(owner) => format!("{}{call}", names::owner_prefix(&owner)),
         }
     }
 
@@ -102,17 +110,72 @@ impl Roots {
                 _ => refused(ErrorCode::IoError, "could not be opened"),
             }
         })?;
-        Ok(Self { roots, rules: Arc::clone(&self.rules), owner: Some(name) })
+        let state = self.state;
+        let (rules, owner) = (Arc::clone(&self.rules), Some(name));
+        Ok(Self { roots, rules, state, owner, are_parts: true, are_read_only: false })
     }
 
-    /// For a session with its own part, the directories that its commands see.
-    pub fn own_directories(&self) -> std::io::Result<Vec<sandbox::OwnDirectory>> {
-        let roots = if self.owner.is_some() { self.roots.as_slice() } else { &[] };
+    /// As far as a token reaches; `whole` are the roots of all sessions.
+    fn for_token(&self, grant: &Grant, whole: &Self) -> Result<Self, ToolError> {
+        let all: Vec<&Path>;
+        let (wanted, are_parts) = match grant.roots() {
+            Some(wanted) => (wanted.iter().map(PathBuf::as_path).collect(), true),
+            None => {
+                all = whole.paths().collect();
+                (all, self.are_parts || grant.is_read_only())
+            }
+        };
+        let roots = wanted.into_iter().map(|path| self.within(whole, path)).collect::<Result<Vec<_>, _>>()?;
+        let state = self.state.and_then(|at| {
+            let state = &self.roots[at];
+            roots.iter().position(|root: &Root| root.path == state.path)
+        });
+        Ok(Self {
+            roots,
+            rules: Arc::clone(&self.rules),
+            state,
+            owner: owner(self.owner.clone(), Some(grant.name())),
+            are_parts,
+            are_read_only: grant.is_read_only(),
+        })
+    }
+
+    /// The directory in these roots that `path` names in those of all sessions.
+    fn within(&self, whole: &Self, path: &Path) -> Result<Root, ToolError> {
+        let missing = |why: &str| {
+            let message = format!("The token's directory {} {why}.", path.display());
+            ToolError::new(ErrorCode::PathOutsideRoots, message)
+                .with_hint("The operator of the server must correct `roots` in the file of tokens.")
+        };
+        let (at, beneath) =
+            root_of(&whole.roots, path).ok_or_else(|| missing("is in no root of this server"))?;
+        let root = self.roots[at].narrowed(&beneath).map_err(|errno| match errno {
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV => missing("is no directory here"),
+            errno => missing(&format!("cannot be opened ({})", std::io::Error::from(errno))),
+        })?;
+        if self.rules.denied.covers(&root.in_rules) {
+            return Err(missing("is denied by AUTONOUS_TOOL_DENY_PATHS"));
+        }
+        Ok(root)
+    }
+
+    /// Whether commands see these roots alone, and not what else the operator's roots have.
+    pub fn are_parts(&self) -> bool {
+        self.are_parts
+    }
+
+    /// The directories that commands see, if that is not all that the operator's roots have.
+    pub fn own_directories(&self) -> std::io::Result<Option<Vec<sandbox::OwnDirectory>>> {
         let own = |root: &Root| {
             let found = rustix::fs::fstat(&root.handle)?;
-            Ok(sandbox::OwnDirectory { path: root.path.clone(), device: found.st_dev, inode: found.st_ino })
+            Ok(sandbox::OwnDirectory {
+                path: root.path.clone(),
+                device: found.st_dev,
+                inode: found.st_ino,
+                read_only: self.are_read_only,
+            })
         };
-        roots.iter().map(own).collect()
+        self.are_parts.then(|| self.roots.iter().map(own).collect()).transpose()
     }
 
     /// The paths of all roots.
@@ -130,7 +193,31 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let handle = openat2(&self.handle, name, flags, Mode::empty(), resolve)?;
-        Ok(Self { path: self.path.join(name), configured: self.configured.join(name), handle })
+        let (path, configured) = (self.path.join(name), self.configured.join(name));
+        Ok(Self { path, configured, handle, in_rules: PathBuf::new() })
+    }
+
+    /// A directory below it, which no link leads to.
+    fn narrowed(&self, beneath: &Path) -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let name = if beneath.as_os_str().is_empty() { Path::new(".") } else { beneath };
+        let handle = openat2(&self.handle, name, flags, Mode::empty(), resolve)?;
+        let join = |path: &Path| path.join(beneath).components().collect::<PathBuf>();
+        Ok(Self {
+            path: join(&self.path),
+            configured: join(&self.configured),
+            handle,
+            in_rules: join(&self.in_rules),
+        })
+    }
+}
+
+/// How the names of the outputs of a session and a token begin. No directory of a session has an `@`.
+fn owner(session: Option<String>, token: Option<&str>) -> Option<String> {
+    match (session, token) {
+        (session, None) => session,
+        (session, Some(token)) => Some(format!("{}@{token}", session.unwrap_or_default())),
     }
 }
 

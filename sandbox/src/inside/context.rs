@@ -6,6 +6,7 @@ use libc::sock_filter;
 
 use super::cgroup::Cgroups;
 use super::private_home::PrivateHome;
+use crate::messages::Order;
 use crate::settings::{SpawnerSettings, Tier};
 
 /// What all commands share.
@@ -22,6 +23,8 @@ pub(super) struct CommandContext<'a> {
     pub(super) spawner: &'a SpawnerContext<'a>,
     /// Tells it from the others.
     pub(super) name: String,
+    /// How it differs from others.
+    pub(super) order: &'a Order,
     /// User and group ID, as outside.
     pub(super) user: u32,
     pub(super) group: u32,

@@ -25,7 +25,7 @@ use super::networks::{self, NetworkWatch};
 use super::own_directories::{self, HiddenRoot};
 use super::private_home::PrivateHome;
 use super::{command_mounts, covers, landlock_rules, launch, limits, namespaces};
-use crate::messages::{Outcome, Receivers, Report, SignalRequest, read_job, socket_pair};
+use crate::messages::{Job, Outcome, Receivers, Report, SignalRequest, read_file, socket_pair};
 use crate::settings::Tier;
 use crate::step::{During as _, Failure, Step, StepError};
 use crate::syscalls::{self, ForkResult};
@@ -81,6 +81,12 @@ fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
             namespaces::write_id_maps(context.user, context.group)?;
             namespaces::set_host_name()?;
             command_mounts::set_up(context.spawner)?;
+            if context.order.is_offline {
+                networks::loopback_up()?;
+            }
+            if let Some(narrowed) = &context.order.narrowed {
+                own_directories::narrow(context.spawner, narrowed)?;
+            }
             own_directories::hide_roots(context.spawner)?
         }
         Tier::B => {
@@ -135,7 +141,7 @@ fn start<'a>(
     let Some(descriptors) = fd_passing::receive::<HAND_OVER>(context.control).during(Step::Request)? else {
         return Ok(None);
     };
-    let job = read_job(&descriptors[0])?;
+    let job: Job = read_file(&descriptors[0])?;
     match context.spawner.tier {
         Tier::A => {
             own_directories::show(&hidden_roots, job.own_directories())?;

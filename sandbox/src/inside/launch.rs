@@ -22,7 +22,7 @@ use super::context::CommandContext;
 use super::fd_passing::{self, HAND_OVER};
 use super::{landlock_rules, limits, privileges, probe};
 use crate::command::{CommandSpec, HOME};
-use crate::messages::{CONFINED, Job, Report, encode, read_job};
+use crate::messages::{CONFINED, Job, Report, encode, read_file};
 use crate::settings::{Network, Tier};
 use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
@@ -90,7 +90,7 @@ fn become_command(
     [stdin, stdout, stderr]: [OwnedFd; 3],
     [link, started]: [&OwnedFd; 2],
 ) -> Result<Infallible, StepError> {
-    let job = read_job(job)?;
+    let job: Job = read_file(job)?;
     if job.has_input() {
         dup2_stdin(&stdin).during(Step::Stdio)?;
     }

@@ -15,7 +15,6 @@ use std::fs::{self, File};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::event::PollFlags;
-use rustix::io::pread;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -26,9 +25,6 @@ use crate::syscalls;
 /// each is given back only when the mounts of its command are gone.
 const MOST_UNUSED: usize = 16;
 
-/// The longest name of a network.
-const MAX_NAME_BYTES: usize = 256;
-
 /// The exit code of an init process whose network is as new. It exits with 0 otherwise.
 pub(super) const AS_NEW: i32 = 3;
 
@@ -36,7 +32,7 @@ pub(super) const AS_NEW: i32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct Networks {
     unused: Vec<OwnedFd>,
-    shared: HashMap<Vec<u8>, Shared>,
+    shared: HashMap<String, Shared>,
 }
 
 /// One that several sandboxes are in.
@@ -49,7 +45,7 @@ struct Shared {
 impl Networks {
     /// Moves this process into the one of this name, or into one of no other sandbox. If there will be no
     /// sandbox in it after all, [`Self::leave_shared`] must follow.
-    pub(super) fn enter_for(&mut self, name: Option<&[u8]>) -> Result<OwnedFd, StepError> {
+    pub(super) fn enter_for(&mut self, name: Option<&str>) -> Result<OwnedFd, StepError> {
         let Some(name) = name else { return self.enter() };
         if let Some(shared) = self.shared.get_mut(name) {
             shared.sandboxes += 1;
@@ -63,7 +59,7 @@ impl Networks {
     }
 
     /// A sandbox in the network of this name is no more.
-    pub(super) fn leave_shared(&mut self, name: &[u8]) {
+    pub(super) fn leave_shared(&mut self, name: &str) {
         let Some(shared) = self.shared.get_mut(name) else { return };
         shared.sandboxes -= 1;
         if shared.sandboxes == 0 {
@@ -77,9 +73,7 @@ impl Networks {
             return enter(&network).map(|()| network);
         }
         syscalls::unshare(libc::CLONE_NEWNET).during(Step::Namespaces)?;
-        let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
-        let socket = socket.during(Step::Loopback)?;
-        syscalls::loopback_up(socket.as_fd()).during(Step::Loopback)?;
+        loopback_up()?;
         File::open("/proc/self/ns/net").map(OwnedFd::from).during(Step::Namespaces)
     }
 
@@ -95,12 +89,10 @@ fn enter(network: &OwnedFd) -> Result<(), StepError> {
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).during(Step::Namespaces)
 }
 
-/// The name of a network in the file that the server passed.
-pub(super) fn name_in(file: &OwnedFd) -> Result<Vec<u8>, StepError> {
-    let mut name = vec![0; MAX_NAME_BYTES];
-    let length = pread(file, &mut name, 0).during(Step::Request)?;
-    name.truncate(length);
-    Ok(name)
+/// Lets processes in a new network reach each other.
+pub(super) fn loopback_up() -> Result<(), StepError> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    syscalls::loopback_up(socket.during(Step::Loopback)?.as_fd()).during(Step::Loopback)
 }
 
 /// What init knows of its command's network.

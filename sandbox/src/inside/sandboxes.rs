@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, getegid, geteuid, pidfd_open};
 use super::context::{CommandContext, SpawnerContext};
 use super::networks::{self, Networks};
 use super::{init, namespaces, private_home::PrivateHome};
-use crate::messages::{Outcome, Report};
+use crate::messages::{Order, Outcome, Report, read_file};
 use crate::settings::{Network, Tier};
 use crate::step::{During as _, Failure, Step, StepError};
 use crate::syscalls::{self, ForkResult};
@@ -51,7 +51,7 @@ struct InitProcess {
     kill_at: Option<Instant>,
     network: Option<OwnedFd>,
     /// The name of its network, if others share it.
-    shared_network: Option<Vec<u8>>,
+    shared_network: Option<String>,
     home: Option<PrivateHome>,
 }
 
@@ -60,18 +60,22 @@ impl<'a> Sandboxes<'a> {
         Self { spawner, running: Vec::new(), networks: Networks::default(), count: 0 }
     }
 
-    /// Starts one; `control` is the socket to the server, and `network` the file with the name of the network
-    /// that it shares.
-    pub(super) fn start(&mut self, control: OwnedFd, network: Option<&OwnedFd>) {
-        let shares = self.spawner.tier == Tier::A && self.spawner.settings.network.is_their_own();
-        let started = network.filter(|_| shares).map(networks::name_in).transpose().and_then(|name| {
-            let init = self.start_init(&control, name.as_deref());
+    /// Starts one; `control` is the socket to the server, and `order` the file that says how it differs from
+    /// others.
+    pub(super) fn start(&mut self, control: OwnedFd, order: Option<&OwnedFd>) {
+        let has_own = self.spawner.tier == Tier::A && self.spawner.settings.network.is_their_own();
+        let order = order.map_or_else(|| Ok(Order::default()), read_file);
+        let started = order.and_then(|mut order: Order| {
+            let shared = order.network.take().filter(|_| has_own);
+            // It has none anyway, or one that is shared with what has none either.
+            order.is_offline &= !has_own;
+            let init = self.start_init(&control, shared.as_deref(), &order);
             if init.is_err()
-                && let Some(name) = &name
+                && let Some(name) = &shared
             {
                 self.networks.leave_shared(name);
             }
-            init.map(|init| InitProcess { shared_network: name, ..init })
+            init.map(|init| InitProcess { shared_network: shared, ..init })
         });
         match started {
             Ok(init) => self.running.push(Sandbox { control, init }),
@@ -79,8 +83,16 @@ impl<'a> Sandboxes<'a> {
         }
     }
 
-    fn start_init(&mut self, control: &OwnedFd, shared: Option<&[u8]>) -> Result<InitProcess, StepError> {
+    fn start_init(
+        &mut self,
+        control: &OwnedFd,
+        shared: Option<&str>,
+        order: &Order,
+    ) -> Result<InitProcess, StepError> {
         let spawner = self.spawner;
+        if spawner.tier == Tier::B && (order.is_offline || order.narrowed.is_some()) {
+            return Err(StepError::new(Step::OwnDirectories, libc::EOPNOTSUPP));
+        }
         self.count += 1;
         let (network, home) = match (spawner.tier, spawner.settings.network) {
             (Tier::A, Network::Off | Network::Listed) => (Some(self.networks.enter_for(shared)?), None),
@@ -90,6 +102,7 @@ impl<'a> Sandboxes<'a> {
         let (leash, held) = pipe_with(PipeFlags::CLOEXEC).during(Step::Socket)?;
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
         let fork = match spawner.tier {
+            Tier::A if order.is_offline => syscalls::fork_into(namespaces::OWN | libc::CLONE_NEWNET),
             Tier::A => syscalls::fork_into(namespaces::OWN),
             Tier::B => syscalls::fork(),
         };
@@ -108,6 +121,7 @@ impl<'a> Sandboxes<'a> {
                 init::run(&CommandContext {
                     spawner,
                     name,
+                    order,
                     user,
                     group,
                     home,

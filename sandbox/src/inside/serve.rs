@@ -39,7 +39,7 @@ pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> 
                 match (descriptors.next(), descriptors.next()) {
                     (Some(asking), None) if kind == ASKED => sign_of_life::answer(&asking),
                     (Some(control), None) => sandboxes.start(control, None),
-                    (Some(control), Some(name)) => sandboxes.start(control, Some(&name)),
+                    (Some(control), Some(order)) => sandboxes.start(control, Some(&order)),
                     (None, _) => {}
                 }
             }

@@ -107,6 +107,7 @@ pub(crate) mod fixture {
     pub(crate) fn line(prev: &str, tool_name: &str) -> String {
         let body = RecordBody::Started(CallStarted {
             tool_name: tool_name.to_owned(),
+            token: None,
             arguments: serde_json::Map::new(),
             arguments_sha256: None,
             arguments_file: None,

@@ -68,6 +68,7 @@ mod idempotency;
 mod links;
 mod malformed;
 mod mcp;
+mod named_tokens;
 mod one_gate;
 mod openapi_valid;
 mod quotas;

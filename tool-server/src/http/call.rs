@@ -5,10 +5,12 @@
 //! only after it has sent everything; closing the connection early would look like a network failure. So we
 //! read the excess and discard it, up to a limit.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, header};
@@ -19,6 +21,7 @@ use protocol::hash::sha256;
 use protocol::{ErrorCode, SessionId, ToolError};
 use toolkit::arguments::{elide, invalid};
 
+use super::Granted;
 use super::state::AppState;
 use super::{catalogue, live_calls, response};
 
@@ -30,15 +33,20 @@ pub(super) const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
 /// A body that declares more than this is not read at all.
 const MAX_READ_BYTES: u64 = (MAX_BODY_BYTES + MAX_DISCARDED_BYTES) as u64;
 
+/// What a named token is known by begins with it. A header has no such token.
+const TOKEN_NAMED: &str = "token ";
+
 pub(super) async fn call(
     State(app): State<Arc<AppState>>,
     Path(name): Path<String>,
+    Extension(granted): Extension<Granted>,
     request: Request,
 ) -> Response {
     let (parts, content) = request.into_parts();
-    let tag = app.catalogue.of(session_named(&parts.headers)).tag().clone();
+    let tag = app.catalogue.of(&app.runner, session_named(&parts.headers), &granted).tag().clone();
     let read = read_body(&parts.headers, content).await;
-    let mut response = match read.and_then(|body| request_of(&app.access, &name, &parts.headers, body)) {
+    let caller = (&parts.headers, &granted);
+    let mut response = match read.and_then(|body| request_of(&app.access, &name, caller, body)) {
         Ok(request) if response::wants_stream(&parts.headers) && app.runner.streams(&name) => {
             live_calls::answer(&app.runner, &app.live, request, &parts.headers).await
         }
@@ -58,9 +66,14 @@ pub(super) fn session_named(headers: &HeaderMap) -> &str {
 pub(super) fn request_of(
     access: &Access,
     name: &str,
-    headers: &HeaderMap,
+    (headers, Granted(grant)): (&HeaderMap, &Granted),
     body: Vec<u8>,
 ) -> Result<toolkit::Request, ToolError> {
+    // A token is known by its name, so that its keys outlive a new secret.
+    let caller = match grant {
+        Some(grant) => Some(format!("{TOKEN_NAMED}{}", grant.name()).into()),
+        None => access.caller(headers).map(Cow::Borrowed),
+    };
     Ok(toolkit::Request {
         tool: name.to_owned(),
         body,
@@ -70,7 +83,8 @@ pub(super) fn request_of(
         request_id: id::<protocol::EventId>(headers, "x-request-id")?.map(String::from),
         traceparent: id::<protocol::EventId>(headers, "traceparent")?.map(String::from),
         idempotency_key: id::<protocol::EventId>(headers, "idempotency-key")?.map(String::from),
-        token_sha256: access.caller(headers).map(|caller| sha256(caller.as_bytes())),
+        token_sha256: caller.map(|caller: Cow<'_, str>| sha256(caller.as_bytes())),
+        grant: grant.clone(),
         wait: wait_of(headers)?,
         is_scheduled: headers.contains_key(protocol::task::SCHEDULED_TASK),
         is_unattended: headers.contains_key(protocol::task::UNATTENDED_TASK),

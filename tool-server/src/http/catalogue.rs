@@ -1,10 +1,13 @@
 //! The catalogue that `GET /tools` sends, whole or as the functions of a model provider, each with a tag that
 //! says whether it changed.
 //!
-//! All are made at the start and never change while the server runs; which one a session gets depends on
-//! its channel. Every answer to a call carries the tag
-//! of the whole catalogue, so that a caller notices a server that was restarted with other tools. The same
-//! tools always give the same bytes and tag.
+//! All but those of named tokens are made at the start and never change while the server runs; which one a
+//! session gets depends on its channel. Every answer to a call carries the tag of the whole catalogue, so
+//! that a caller notices a server that was restarted with other tools. The same tools always give the same
+//! bytes and tag.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::HeaderValue;
 use bytes::Bytes;
@@ -15,29 +18,52 @@ use toolkit::Runner;
 use toolkit::arguments::{elide, invalid};
 use toolkit::function_schemas::Format;
 
+use super::Granted;
+
 /// The header of every answer to a call: the tag of the catalogue that its session gets.
 pub(super) const TAG_HEADER: &str = "x-catalogue-tag";
 
 /// The catalogues of all sessions: a channel that has tools of its own has one of its own.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Catalogues {
-    elsewhere: Catalogue,
-    channels: Vec<(&'static str, Catalogue)>,
+    elsewhere: Arc<Catalogue>,
+    channels: Vec<(&'static str, Arc<Catalogue>)>,
+    of_tokens: Mutex<HashMap<OfToken, Arc<Catalogue>>>,
 }
+
+/// What a token may call, and the channel.
+type OfToken = (String, Option<&'static str>);
+
+/// How many catalogues of tokens are kept.
+const MOST_OF_TOKENS: usize = 64;
 
 impl Catalogues {
     /// The catalogues of a runner's tools.
     pub fn new(runner: &Runner) -> Result<Self, serde_json::Error> {
-        let of = |channel| Ok((channel, Catalogue::new(&runner.specs(Some(channel)))?));
+        let of = |channel| Ok((channel, Arc::new(Catalogue::new(&runner.specs(Some(channel), None))?)));
         let channels = runner.channels().into_iter().map(of).collect::<Result<_, serde_json::Error>>()?;
-        Ok(Self { elsewhere: Catalogue::new(&runner.specs(None))?, channels })
+        let elsewhere = Arc::new(Catalogue::new(&runner.specs(None, None))?);
+        Ok(Self { elsewhere, channels, of_tokens: Mutex::default() })
     }
 
-    /// What a session can call.
-    pub(super) fn of(&self, session: &str) -> &Catalogue {
+    /// What a session can call with a token.
+    pub(super) fn of(&self, runner: &Runner, session: &str, Granted(grant): &Granted) -> Arc<Catalogue> {
         let channel = channel_of(session);
         let own = self.channels.iter().find(|(name, _)| Some(*name) == channel);
-        own.map_or(&self.elsewhere, |(_, catalogue)| catalogue)
+        let (channel, whole) = match own {
+            Some((channel, catalogue)) => (Some(*channel), catalogue),
+            None => (None, &self.elsewhere),
+        };
+        let Some(grant) = grant else { return Arc::clone(whole) };
+        let mut known = self.of_tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > MOST_OF_TOKENS {
+            known.clear();
+        }
+        let entry = known.entry((grant.digest().to_owned(), channel)).or_insert_with(|| {
+            let catalogue = Catalogue::new(&runner.specs(channel, Some(grant)));
+            Arc::new(catalogue.expect("the whole catalogue is JSON, so this part of it is, too"))
+        });
+        Arc::clone(entry)
     }
 }
 

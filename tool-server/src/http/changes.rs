@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use protocol::{ErrorCode, EventId, ToolError};
@@ -11,8 +12,8 @@ use toolkit::Tool;
 use toolkit::arguments::{elide, invalid};
 
 use super::call::{read_optional_body, request_of};
-use super::response;
 use super::state::AppState;
+use super::{Granted, response};
 use crate::transfers::{Undo, UndoRight};
 
 /// The body of a request; an empty one stands for `{}`.
@@ -28,12 +29,14 @@ struct UndoBody {
 pub(super) async fn undo(
     State(app): State<Arc<AppState>>,
     Path(call_id): Path<String>,
+    Extension(granted): Extension<Granted>,
     request: Request,
 ) -> Response {
     let (parts, content) = request.into_parts();
     let read = read_optional_body(&parts.headers, content).await;
     let arguments = read.and_then(|body| arguments(&call_id, &body));
-    let request = arguments.and_then(|body| request_of(&app.access, Undo::NAME, &parts.headers, body));
+    let caller = (&parts.headers, &granted);
+    let request = arguments.and_then(|body| request_of(&app.access, Undo::NAME, caller, body));
     let mut envelope = match request {
         Ok(mut request) => {
             // In the events an undo stands below what it undoes.

@@ -1,8 +1,8 @@
 //! Calls whose output is sent as it comes (`Accept: text/event-stream`), and callers that come back to them.
 //!
 //! A call is answered with a stream once its command runs. A refusal before, with a status of its own, is
-//! answered as to any other caller. A caller that goes away ends its call; with an `Idempotency-Key` it has a minute to come back, and
-//! after the end of the call ten more.
+//! answered as to any other caller. A caller that goes away ends its call; with an `Idempotency-Key` it has a
+//! minute to come back, and after the end of the call ten more.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

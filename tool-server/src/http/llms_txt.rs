@@ -23,7 +23,7 @@ const MORE: &str = "\n## More\n\n- [The OpenAPI document](/openapi.json): every 
 /// `GET /llms.txt`
 pub(super) async fn llms_txt(State(app): State<Arc<AppState>>, headers: HeaderMap) -> Response {
     let mut page = PAGE.to_owned();
-    for tool in app.runner.specs(channel_of(session_named(&headers))) {
+    for tool in app.runner.specs(channel_of(session_named(&headers)), None) {
         page.push_str(&line(tool));
     }
     page.push_str(MORE);

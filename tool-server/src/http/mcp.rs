@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::Method;
@@ -12,16 +13,21 @@ use protocol::{ErrorCode, ToolError};
 
 use super::call::{read_body, request_of, session_named};
 use super::state::AppState;
-use super::{RETRY_AFTER_SECONDS, response};
+use super::{Granted, RETRY_AFTER_SECONDS, response};
 
-pub(super) async fn answer(State(app): State<Arc<AppState>>, request: Request) -> Response {
+pub(super) async fn answer(
+    State(app): State<Arc<AppState>>,
+    Extension(granted): Extension<Granted>,
+    request: Request,
+) -> Response {
     let (parts, content) = request.into_parts();
     // Other methods open and close a client's session, and have no body.
     let read = match parts.method {
         Method::POST => read_body(&parts.headers, content).await,
         _ => Ok(Vec::new()),
     };
-    let read = read.and_then(|body| Ok((request_of(&app.access, "", &parts.headers, Vec::new())?, body)));
+    let caller = (&parts.headers, &granted);
+    let read = read.and_then(|body| Ok((request_of(&app.access, "", caller, Vec::new())?, body)));
     let (call, body) = match read {
         Ok(read) => read,
         Err(error) => return response::error_response("", error),

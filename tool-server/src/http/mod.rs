@@ -31,12 +31,18 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http_port::{Access, Refused, Routes};
 use protocol::{ErrorCode, ToolError};
+use toolkit::Grant;
 use toolkit::arguments::elide;
 use tower_http::catch_panic::CatchPanicLayer;
 
 pub use catalogue::Catalogues;
 pub use live_calls::LiveCalls;
 pub use state::AppState;
+
+/// What the token of a request may do; none of the server's own. Each request with a token has it, so that a
+/// route that forgot to ask for it cannot be reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Granted(pub(crate) Option<Arc<Grant>>);
 
 /// When a client may try again that found no room.
 const RETRY_AFTER_SECONDS: u64 = 1;
@@ -54,10 +60,10 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/mcp", post(mcp::answer).get(mcp::answer).delete(mcp::answer))
         .route("/files", get(files::download).put(files::upload))
         .route("/capabilities", get(service::capabilities))
-        .route_layer(from_fn_with_state(Arc::clone(&app.access), require_token));
+        .route_layer(from_fn_with_state(Arc::clone(app), require_token));
     let with_either_token = Router::new()
         .route("/changes/{call_id}/undo", post(changes::undo))
-        .route_layer(from_fn_with_state(Arc::clone(&app.access), require_token_or_approver));
+        .route_layer(from_fn_with_state(Arc::clone(app), require_token_or_approver));
     let for_approvers = Router::new()
         .route("/approvals", get(approvals::list))
         .route("/approvals/stream", get(approvals::stream))
@@ -110,15 +116,23 @@ fn check_host(access: &Access, request: &Request) -> Result<(), Response> {
     checked.map_err(|refused| refusal(&refused, request))
 }
 
-async fn require_token(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+async fn require_token(State(app): State<Arc<AppState>>, mut request: Request, next: Next) -> Response {
     // Where callers need no token, an approver's is still none of a caller.
-    if access.is_approver(request.headers()) {
+    if app.access.is_approver(request.headers()) {
         return refusal(&Refused::Token, &request);
     }
-    match access.check_token(request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(refused) => refusal(&refused, &request),
-    }
+    let granted = match app.access.check_token(request.headers()) {
+        Ok(()) => Granted(None),
+        Err(refused) => match app.tokens.as_ref().map(|tokens| tokens.grant(request.headers())) {
+            None | Some(Ok(None)) => return refusal(&refused, &request),
+            Some(Ok(grant)) => Granted(grant),
+            Some(Err(error)) => {
+                return response::error_response(response::tool_in(request.uri().path()), error);
+            }
+        },
+    };
+    request.extensions_mut().insert(granted);
+    next.run(request).await
 }
 
 /// Lets in callers with the approver's token alone.
@@ -134,14 +148,15 @@ async fn require_approver(State(access): State<Arc<Access>>, request: Request, n
 
 /// The same for routes that an approver may use as well.
 async fn require_token_or_approver(
-    State(access): State<Arc<Access>>,
-    request: Request,
+    State(app): State<Arc<AppState>>,
+    mut request: Request,
     next: Next,
 ) -> Response {
-    if access.is_approver(request.headers()) {
+    if app.access.is_approver(request.headers()) {
+        request.extensions_mut().insert(Granted(None));
         return next.run(request).await;
     }
-    require_token(State(access), request, next).await
+    require_token(State(app), request, next).await
 }
 
 fn refusal(refused: &Refused, request: &Request) -> Response {

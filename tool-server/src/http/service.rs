@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use cage::obstacle::Obstacle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolkit::arguments::{elide, invalid};
 
 use super::call::session_named;
-use super::response;
 use super::state::AppState;
+use super::{Granted, response};
 
 /// The body of `/livez`.
 #[derive(Serialize, JsonSchema)]
@@ -60,9 +60,10 @@ pub(super) struct CatalogueQuery {
 pub(super) async fn catalogue(
     State(app): State<Arc<AppState>>,
     query: Result<Query<CatalogueQuery>, QueryRejection>,
+    Extension(granted): Extension<Granted>,
     headers: HeaderMap,
 ) -> Response {
-    let catalogue = app.catalogue.of(session_named(&headers));
+    let catalogue = app.catalogue.of(&app.runner, session_named(&headers), &granted);
     let found = query
         .map_err(|rejection| {
             invalid(format!("The query is not understood: {}.", elide(&rejection.body_text(), 200)))

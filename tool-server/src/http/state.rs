@@ -11,6 +11,7 @@ use toolkit::approvals::Approvals;
 use super::catalogue::Catalogues;
 use super::live_calls::LiveCalls;
 use crate::service_report::ServiceReport;
+use crate::tokens::Tokens;
 use crate::vitals::Vitals;
 
 /// What the routes share.
@@ -19,6 +20,8 @@ pub struct AppState {
     pub runner: Arc<Runner>,
     /// Who may come in.
     pub access: Arc<Access>,
+    /// The named tokens; none without a file of them.
+    pub tokens: Option<Arc<Tokens>>,
     /// What waits for a person, and what was decided; none without an approver's token.
     pub approvals: Option<Arc<Approvals>>,
     /// What `/readyz` and `/capabilities` report.

@@ -73,6 +73,7 @@ impl Journal {
                 parent: None,
                 task: None,
                 session: SessionId::default_session(),
+                token: None,
             };
             journal.append(EventId::new(), None, &ids, body).map_err(JournalError::Write)?;
         }

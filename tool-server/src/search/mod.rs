@@ -27,7 +27,7 @@ pub use limits::SearchLimits;
 pub(crate) use output::output;
 pub(crate) use page_collector::{PageCollector, PageUsage};
 pub(crate) use pattern::compile;
-pub(crate) use scope::{PathDisplay, Scope};
+pub(crate) use scope::{PathDisplay, SearchScope};
 pub(crate) use search_budget::{AbortedReason, SearchBudget};
 pub(crate) use skipped::Skipped;
 pub(crate) use walk::{Entry, Visitor, walk};

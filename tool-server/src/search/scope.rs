@@ -17,12 +17,14 @@ pub(crate) struct PathDisplay {
     prefix: String,
 }
 
-pub(crate) struct Scope<'a> {
+pub(crate) struct SearchScope<'a> {
     denied: &'a DeniedPaths,
     /// Whose rules may keep it from more.
     call: &'a Call,
     /// The path of the root that is searched.
     root: PathBuf,
+    /// The path of that root below the operator's root, from which rules about paths hold.
+    above: PathBuf,
     /// The searched directory beneath its root; empty, or ending in `/`.
     start: Vec<u8>,
     pub(crate) shown: PathDisplay,
@@ -33,7 +35,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) max_depth: usize,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> SearchScope<'a> {
     /// Everything beneath a directory, except hidden, ignored and denied entries, and those against the
     /// call's rules.
     pub(crate) fn of(
@@ -47,6 +49,7 @@ impl<'a> Scope<'a> {
             denied: roots.denied(),
             call,
             root: directory.root(),
+            above: roots.above(directory).to_owned(),
             start: as_directory(&directory.beneath),
             shown: PathDisplay::beneath(roots, &directory.path),
             rules: if include_ignored { None } else { rules_above(roots, directory) },
@@ -72,14 +75,19 @@ impl<'a> Scope<'a> {
 
     /// Whether an entry of a directory that is not denied is denied.
     pub(super) fn denies(&self, path: &[u8], name: &[u8]) -> bool {
-        self.denied.may_cover_name(name) && self.denied.covers_entry(Path::new(OsStr::from_bytes(path)))
+        self.denied.may_cover_name(name) && self.denied.covers_entry(&self.in_rules(path))
+    }
+
+    /// A path below the root that is searched, as rules about paths see it.
+    fn in_rules(&self, path: &[u8]) -> PathBuf {
+        self.above.join(OsStr::from_bytes(path))
     }
 
     /// Whether a rule keeps the call from an entry.
     pub(super) fn is_against_rules(&self, path: &[u8]) -> bool {
         self.call.hides(|| {
             let beneath = Path::new(OsStr::from_bytes(path));
-            TouchedPath { path: self.root.join(beneath), beneath: beneath.to_owned() }
+            TouchedPath { path: self.root.join(beneath), beneath: self.in_rules(path) }
         })
     }
 }

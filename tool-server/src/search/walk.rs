@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::directory::{Directory, without_slash};
 use super::ignore_rules::{IgnoreRules, Verdict};
 use super::limits::MAX_DEPTH;
-use super::scope::Scope;
+use super::scope::SearchScope;
 use super::search_budget::SearchBudget;
 use super::skipped::Skipped;
 use super::work_queue::WorkQueue;
@@ -48,7 +48,7 @@ enum Job {
 
 /// Walks with one thread per visitor, this thread included, and returns what was skipped.
 pub(crate) fn walk<V: Visitor>(
-    scope: &Scope<'_>,
+    scope: &SearchScope<'_>,
     budget: &SearchBudget,
     top: OwnedFd,
     visitors: Vec<V>,
@@ -76,7 +76,7 @@ pub(crate) fn walk<V: Visitor>(
 }
 
 struct Walker<'a, V> {
-    scope: &'a Scope<'a>,
+    scope: &'a SearchScope<'a>,
     budget: &'a SearchBudget,
     queue: &'a WorkQueue<Job>,
     visitor: V,

@@ -6,13 +6,13 @@
 use std::ops::RangeInclusive;
 
 use protocol::question::Question;
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -80,11 +80,11 @@ impl Tool for AskUser {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, _: &Value, _: &Scope) -> Touches {
         Touches::nothing()
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 

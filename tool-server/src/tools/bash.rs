@@ -9,12 +9,12 @@ use cage::command::{CommandData, CommandRequest, Given};
 use cage::control_files::Leaving;
 use command_policy::{expand_aliases, programs, simple_commands};
 use files::roots::{CACHE_ALIAS, Roots, STATE_ALIAS, names};
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::{Circumstance, CommandLine, Touches};
-use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Tool};
 
 use super::given;
 use super::patience::Patience;
@@ -99,14 +99,14 @@ impl Tool for Bash {
         Some(Patience::of(arguments).timeout(&self.0))
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
         let line = |cmd| {
-            let line = simple_commands(&given::as_line(self.known(cmd, session), arguments));
+            let line = simple_commands(&given::as_line(self.known(cmd, scope), arguments));
             let is_understood = line.is_understood && !given::may_run_unseen(arguments);
             CommandLine { is_understood, ..line }
         };
         Touches {
-            paths: self.0.paths_touched(arguments["workdir"].as_str().unwrap_or("."), session),
+            paths: self.0.paths_touched(arguments["workdir"].as_str().unwrap_or("."), scope),
             commands: arguments["cmd"].as_str().map(line),
             circumstances: if arguments["allow_control_files"] == true {
                 vec![Circumstance::ControlFiles]
@@ -119,11 +119,11 @@ impl Tool for Bash {
 
     /// Its working directory, every word that could name a file, and where these are not all that it uses,
     /// the programs and scripts of the roots.
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        let roots = self.0.workspaces.of(session)?;
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        let roots = self.0.workspaces.of(scope)?;
         let bound = self.bound(arguments, &roots)?;
         let state = bound_files::unnamed(&bound, &roots)?;
-        let mut contents = self.0.contents(bound.paths, session)?;
+        let mut contents = self.0.contents(bound.paths, scope)?;
         contents.extend(state.map(|state| (String::new(), state)));
         Ok(contents)
     }
@@ -132,7 +132,7 @@ impl Tool for Bash {
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
         let allow_control_files = arguments["allow_control_files"] == true;
         let patience = Patience::of(arguments).checked(allow_control_files)?;
-        let roots = self.0.workspaces.of(&call.session)?;
+        let roots = self.0.workspaces.of(&call.scope)?;
         let cmd = expanded(arguments["cmd"].as_str().unwrap_or_default(), &roots)?;
         let cmd = &given::as_line(cmd, arguments);
         self.0.policy.within(&roots.to_paths()).judge(cmd, arguments["workdir"].as_str())?;
@@ -163,7 +163,7 @@ impl Tool for Bash {
         let BashArguments { background, yield_after_seconds, timeout_seconds, .. } = arguments;
         let patience = Patience { background, yield_after_seconds, timeout_seconds };
         let patience = patience.checked(arguments.allow_control_files)?;
-        let roots = self.0.workspaces.of(&call.session)?;
+        let roots = self.0.workspaces.of(&call.scope)?;
         let cmd = expanded(&arguments.cmd, &roots)?;
         let variables = arguments.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let line = given::line(Cow::Borrowed(cmd.as_ref()), variables, arguments.stdin.as_deref());
@@ -217,8 +217,8 @@ impl Bash {
     }
 
     /// The line as it would run, for rules. One that cannot be expanded does not run either.
-    fn known<'l>(&self, cmd: &'l str, session: &SessionId) -> Cow<'l, str> {
-        let roots = self.0.workspaces.of(session);
+    fn known<'l>(&self, cmd: &'l str, scope: &Scope) -> Cow<'l, str> {
+        let roots = self.0.workspaces.of(scope);
         roots.and_then(|roots| expanded(cmd, &roots)).unwrap_or(Cow::Borrowed(cmd))
     }
 }

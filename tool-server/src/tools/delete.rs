@@ -2,12 +2,12 @@
 
 use files::change::{ChangeData, ChangeRequest, ExpectedSha256};
 use files::roots::Missing;
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -46,12 +46,12 @@ impl Tool for Delete {
         json!({"path": "notes/hello.txt"})
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches(arguments, scope)
     }
 
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, session)
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.0.named_files(arguments, scope)
     }
 
     fn run(&self, arguments: DeleteArguments, call: &Call) -> Outcome<ChangeData> {

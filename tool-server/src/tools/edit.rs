@@ -2,12 +2,12 @@
 
 use files::change::edits::Edit;
 use files::change::{ChangeData, ExpectedSha256, refuse_placeholder};
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Tool};
 
 use super::multi_edit::make_edits;
 use crate::tool_context::ToolContext;
@@ -56,12 +56,12 @@ impl Tool for EditTool {
         json!({"path": "notes/hello.txt", "find": "hello", "replace": "hello again"})
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches(arguments, scope)
     }
 
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, session)
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.0.named_files(arguments, scope)
     }
 
     fn run(&self, arguments: EditArguments, call: &Call) -> Outcome<ChangeData> {

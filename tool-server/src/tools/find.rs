@@ -3,18 +3,18 @@
 use std::ops::Bound;
 
 use files::roots::names;
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Page, PathText, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Page, PathText, Scope, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
 use crate::search::{
-    self, AbortedReason, Entry, PageCollector, PageUsage, PathGlob, Scope, SearchBudget, Skipped, Visitor,
-    walk,
+    self, AbortedReason, Entry, PageCollector, PageUsage, PathGlob, SearchBudget, SearchScope, Skipped,
+    Visitor, walk,
 };
 use crate::tool_context::ToolContext;
 
@@ -110,16 +110,16 @@ impl Tool for Find {
         json!({"name_pattern": "*.md"})
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        Touches { reads_below: true, ..self.0.touches(arguments, session) }
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        Touches { reads_below: true, ..self.0.touches(arguments, scope) }
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: FindArguments, call: &Call) -> Outcome<FindData> {
-        let roots = self.0.workspaces.of(&call.session)?;
+        let roots = self.0.workspaces.of(&call.scope)?;
         let directory = roots.open_directory(&arguments.path)?;
         let path = names::path_to_text(&directory.path);
         let searched = arguments.describe(&path);
@@ -129,7 +129,7 @@ impl Tool for Find {
             arguments.name_pattern.as_deref().map(|glob| PathGlob::new("name_pattern", glob)).transpose()?;
 
         let mut scope =
-            Scope::of(&roots, &directory, call, arguments.include_hidden, arguments.include_ignored);
+            SearchScope::of(&roots, &directory, call, arguments.include_hidden, arguments.include_ignored);
         scope.max_depth = arguments.max_depth.unwrap_or(usize::MAX);
         let page = Page::new(arguments.limit, call.bounds);
         let room = PageUsage { items: page.room(), bytes: usize::MAX };
@@ -186,7 +186,7 @@ impl Visitor for Finder<'_> {
 
 fn answer(
     searched: &str,
-    scope: &Scope<'_>,
+    scope: &SearchScope<'_>,
     mut page: Page,
     found: PageCollector<EntryType>,
     skipped: &Skipped,

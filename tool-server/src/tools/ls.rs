@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use files::change::{mtime_ms, size_bytes};
 use files::roots::{Opened, Roots, is_public_at, may_be_certificate, names, open_child_directory};
 use jiff::Timestamp;
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use rustix::fs::{AtFlags, RawDir, Stat, statat};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::{TouchedPath, Touches};
-use toolkit::{Call, NamedFiles, Outcome, Page, PathText, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Page, PathText, Scope, Slot, Success, Tool};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
@@ -104,18 +104,18 @@ impl Tool for Ls {
         json!({"path": "."})
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
         // A list of names alone shows nothing of a directory's entries.
         let reads_below = arguments["recursive"] == true;
-        Touches { reads_below, ..self.0.touches(arguments, session) }
+        Touches { reads_below, ..self.0.touches(arguments, scope) }
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: LsArguments, call: &Call) -> Outcome<LsData> {
-        let roots = self.0.workspaces.of(&call.session)?;
+        let roots = self.0.workspaces.of(&call.scope)?;
         let directory = roots.open_directory(&arguments.path)?;
         let listed = format!(
             "ls {} {} {}",
@@ -126,7 +126,7 @@ impl Tool for Ls {
         let after = arguments.cursor.as_deref().map(|cursor| cursor::decode(&listed, cursor)).transpose()?;
         let mut listing = Listing {
             roots: &roots,
-            root: directory.root(),
+            root: roots.operator_root(&directory),
             call,
             recursive: arguments.recursive,
             include_hidden: arguments.include_hidden,
@@ -137,7 +137,7 @@ impl Tool for Ls {
             last: Vec::new(),
             skipped: Skipped::default(),
         };
-        listing.list(directory.handle.as_fd(), &directory.beneath, &mut Vec::new(), 0)?;
+        listing.list(directory.handle.as_fd(), &roots.path_in_rules(&directory), &mut Vec::new(), 0)?;
         Ok(listing.into_output(&listed, &directory))
     }
 }

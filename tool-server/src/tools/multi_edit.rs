@@ -6,12 +6,12 @@ use files::change::{
     refuse_placeholder,
 };
 use files::roots::Missing;
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -68,12 +68,12 @@ impl Tool for MultiEdit {
         json!({"path": "notes/hello.txt", "edits": [{"find": "world", "replace": "wide world"}]})
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches(arguments, scope)
     }
 
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, session)
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.0.named_files(arguments, scope)
     }
 
     fn run(&self, arguments: MultiEditArguments, call: &Call) -> Outcome<ChangeData> {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use cage::processes::{Process, Signal, Stop};
 use protocol::journal::ProcessState;
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use sandbox::Receivers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use super::process_read::said;
 use crate::tool_context::ToolContext;
@@ -78,16 +78,16 @@ impl Tool for ProcessKill {
         self.0.has_processes()
     }
 
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, _: &Value, _: &Scope) -> Touches {
         Touches::nothing()
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: ProcessKillArguments, call: &Call) -> Outcome<ProcessKillData> {
-        let process = self.0.commands.processes().find(&call.session, &arguments.process_id)?;
+        let process = self.0.commands.processes().find(&call.scope, &arguments.process_id)?;
         end(&process, arguments.signal);
         process.ends_within(PATIENCE);
         let status = process.status();

@@ -1,12 +1,12 @@
 //! `process_list`: the background processes of the session.
 
 use protocol::journal::ProcessState;
-use protocol::{Annotations, Risk, SessionId, ToolError, now_ms};
+use protocol::{Annotations, Risk, ToolError, now_ms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -68,16 +68,16 @@ impl Tool for ProcessList {
         self.0.has_processes()
     }
 
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, _: &Value, _: &Scope) -> Touches {
         Touches::nothing()
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: ProcessListArguments, call: &Call) -> Outcome<ProcessListData> {
-        let listed = self.0.commands.processes().list(&call.session).into_iter().map(|process| {
+        let listed = self.0.commands.processes().list(&call.scope).into_iter().map(|process| {
             let status = process.status();
             let so_far = u64::try_from(now_ms() - process.started_ms).unwrap_or(0);
             Listed {

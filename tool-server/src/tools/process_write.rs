@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use cage::processes::{Process, Signal};
 use protocol::journal::ProcessState;
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use sandbox::Receivers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -87,11 +87,11 @@ impl Tool for ProcessWrite {
         self.0.has_processes()
     }
 
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, _: &Value, _: &Scope) -> Touches {
         Touches::nothing()
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
@@ -100,7 +100,7 @@ impl Tool for ProcessWrite {
         if text.is_empty() && keys.is_empty() && !eof {
             return Err(invalid("There is nothing to write: pass `text`, `keys` or `eof`.").into());
         }
-        let process = self.0.commands.processes().find(&call.session, &process_id)?;
+        let process = self.0.commands.processes().find(&call.scope, &process_id)?;
         let mut written = write(&process, text.as_bytes())?;
         let mut is_whole = written == text.len();
         for key in keys {

@@ -7,13 +7,13 @@ use std::time::Duration;
 use cage::command::{CommandData, CommandRequest, Given};
 use cage::control_files::Leaving;
 use files::change::hash_file;
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{CommandLine, SimpleCommand, Touches};
-use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Tool};
 
 use super::given;
 use super::patience::Patience;
@@ -90,7 +90,7 @@ impl Tool for RunScript {
     }
 
     /// The script, and with its arguments one command.
-    fn touches(&self, arguments: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, arguments: &Value, _: &Scope) -> Touches {
         let passed = arguments["args"].as_array().into_iter().flatten();
         let words = [&arguments["relative_path"]].into_iter().chain(passed);
         let words = words.map(|word| word.as_str().map(str::to_owned)).collect();
@@ -108,13 +108,13 @@ impl Tool for RunScript {
     }
 
     /// The script; and since variables can name programs and files that it uses, those of the roots.
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
         let text = |name: &str| arguments[name].as_str().unwrap_or_default();
         let script = self.0.skills.script(text("skill"), text("relative_path"))?;
         let (sha256, _) = hash_file(&script.file, text("relative_path"), &Call::own(HASH_WITHIN))?;
         let mut contents = NamedFiles::from([(script.path.display().to_string(), sha256)]);
         if given::has_variables(arguments) {
-            let roots = self.0.workspaces.of(session)?;
+            let roots = self.0.workspaces.of(scope)?;
             contents.insert(String::new(), tree_state(&roots, &[])?);
         }
         Ok(contents)

@@ -1,12 +1,12 @@
 //! `schedule_cancel`: ends a schedule of this chat.
 
 use protocol::effect::{Answer, Ask, Schedule};
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::outgoing::TELEGRAM;
 use crate::supervisor_link::unexpected;
@@ -44,11 +44,11 @@ impl Tool for ScheduleCancel {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, _: &Value, _: &Scope) -> Touches {
         Touches::nothing()
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 

@@ -1,13 +1,13 @@
 //! `schedule_task`: sets a time at which a text becomes a task of this chat.
 
 use protocol::effect::{Answer, Ask, NewSchedule, Schedule};
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::outgoing::TELEGRAM;
 use crate::supervisor_link::unexpected;
@@ -67,15 +67,15 @@ impl Tool for ScheduleTask {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, _: &Value, session: &SessionId) -> Touches {
-        let asked = self.0.supervisor().and_then(|one| one.question(session, Ask::HasSeenOutside));
+    fn touches(&self, _: &Value, scope: &Scope) -> Touches {
+        let asked = self.0.supervisor().and_then(|one| one.question(scope, Ask::HasSeenOutside));
         match asked {
             Ok(Answer::Yes { yes: false }) => Touches::nothing(),
             _ => Touches { circumstances: vec![Circumstance::SeenOutside], ..Touches::nothing() },
         }
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 

@@ -1,11 +1,11 @@
 //! `skill`: the instructions for a kind of task.
 
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 
@@ -64,12 +64,12 @@ impl Tool for SkillTool {
         Some(format!("The skills:\n{}", lines.join("\n")))
     }
 
-    fn touches(&self, arguments: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, arguments: &Value, _: &Scope) -> Touches {
         let name = arguments["name"].as_str().unwrap_or_default();
         Touches { paths: self.0.skills.touched(name, "SKILL.md"), ..Touches::nothing() }
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 

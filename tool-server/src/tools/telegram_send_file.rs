@@ -4,12 +4,12 @@
 //! happens to them.
 
 use protocol::effect::FileForm;
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Success, Tool};
 
 use crate::outgoing::{OpenedFile, TELEGRAM, chat_of, id_of, require_sum, valid_name, with_archive};
 use crate::tool_context::ToolContext;
@@ -91,21 +91,21 @@ impl Tool for TelegramSendFile {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches_outgoing(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches_outgoing(arguments, scope)
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
         self.0.preview_outgoing(arguments, call)
     }
 
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        self.0.named_outgoing(arguments, session)
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.0.named_outgoing(arguments, scope)
     }
 
     fn run(&self, arguments: SendFileArguments, call: &Call) -> Outcome<SendFileData> {
         let SendFileArguments { path, more_paths, filename, caption, as_document, chat_id } = arguments;
-        let chat = chat_of(&call.session, chat_id)?;
+        let chat = chat_of(&call.scope, chat_id)?;
         let mut filename = filename.map(valid_name).transpose()?;
         let mut files = Vec::new();
         for path in [path].into_iter().chain(more_paths) {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use fetcher::{Found, Job, Message, Recency, Search, SearchHit};
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use settings::choices::Words;
 use toolkit::output::{Full, head};
 use toolkit::policy::Touches;
-use toolkit::{Bounds, Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Bounds, Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 use crate::web;
@@ -107,7 +107,7 @@ impl Tool for WebSearch {
         self.0.web.as_ref().is_some_and(|web| web.can_search())
     }
 
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, _: &Value, _: &Scope) -> Touches {
         let Some(web) = &self.0.web else { return Touches::default() };
         Touches {
             hosts: web.search_host().into_iter().collect(),
@@ -116,7 +116,7 @@ impl Tool for WebSearch {
         }
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 

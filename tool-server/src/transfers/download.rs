@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use files::change::{hash_file, io_error, mtime_ms, size_and_mtime, size_bytes};
 use files::roots::names;
-use protocol::{Annotations, Risk, SessionId, ToolError};
+use protocol::{Annotations, Risk, ToolError};
 use rustix::fs::{Stat, fstat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Fingerprint, NamedFiles, Outcome, Seen, Slot, Success, Tool};
+use toolkit::{Call, Fingerprint, NamedFiles, Outcome, Scope, Seen, Slot, Success, Tool};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -85,11 +85,11 @@ impl Tool for FileDownload {
         json!({"path": "notes/hello.txt"})
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches(arguments, scope)
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
@@ -97,7 +97,7 @@ impl Tool for FileDownload {
         let download = call.attachment::<Download>().ok_or_else(no_attachment)?;
         self.0.raw_files.require()?;
         let path = &arguments.path;
-        let opened = self.0.workspaces.of(&call.session)?.open_file(path)?;
+        let opened = self.0.workspaces.of(&call.scope)?.open_file(path)?;
         let stat = fstat(&opened.handle).map_err(|errno| io_error(path, "read", &errno.into()))?;
         let (sha256, size_bytes) = self.hash(&opened.handle, &stat, path, call)?;
         let fingerprint = if size_bytes <= self.0.max_edit_bytes {

@@ -1,12 +1,12 @@
 //! `undo`: what `POST /changes/{call_id}/undo` does.
 
 use files::change::{UndoData, UndoRequest};
-use protocol::{Annotations, EventId, Risk, SessionId, ToolError};
+use protocol::{Annotations, EventId, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Tool};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -51,14 +51,14 @@ impl Tool for Undo {
     }
 
     /// The file that was changed, as the session has it that changed it.
-    fn touches(&self, arguments: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, arguments: &Value, _: &Scope) -> Touches {
         let call = arguments["call_id"].as_str().and_then(|id| id.parse::<EventId>().ok());
         let changed = call.and_then(|call| self.0.changer.changed_by(&call));
-        let paths = changed.map(|(path, session)| self.0.paths_touched(&path, &session));
+        let paths = changed.map(|(path, session)| self.0.paths_touched(&path, &session.into()));
         Touches { paths: paths.unwrap_or_default(), ..Touches::nothing() }
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use files::change::{ChangeData, Condition, UploadRequest, too_large};
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Tool};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -98,11 +98,11 @@ impl Tool for FileUpload {
         Some(Duration::from_secs(seconds) + BESIDE_ITS_BYTES)
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches(arguments, scope)
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 

@@ -4,9 +4,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use files::change::read_whole;
-use protocol::{ErrorCode, EventId, FullOutput, SessionId, ToolError};
+use protocol::{ErrorCode, EventId, FullOutput, ToolError};
 use toolkit::output::Full;
-use toolkit::{Bounds, Call};
+use toolkit::{Bounds, Call, Scope};
 
 use super::Web;
 use crate::cursor;
@@ -42,8 +42,8 @@ pub(crate) fn cut(text: &str, start: usize, bounds: Bounds) -> Cut<'_> {
 const PAGE: &str = ".page";
 
 impl Web {
-    fn page_name(&self, session: &SessionId, kept_by: &EventId) -> String {
-        self.workspaces.output_name(session, kept_by) + PAGE
+    fn page_name(&self, scope: &Scope, kept_by: &EventId) -> String {
+        self.workspaces.output_name(scope, scope.token(), kept_by) + PAGE
     }
 
     /// Whether what lies at a path comes from the web: a page that was kept, or the directory of them.
@@ -54,7 +54,7 @@ impl Web {
 
     /// Keeps the whole text of a page.
     pub(crate) fn keep(&self, call: &Call, text: &str) -> (Option<FullOutput>, Option<String>) {
-        let name = self.page_name(&call.session, &call.id);
+        let name = self.page_name(&call.scope, &call.id);
         let saved = self.output.begin(&name).and_then(|mut spill| {
             spill.write(text.as_bytes())?;
             Ok(spill.finish())
@@ -89,9 +89,9 @@ impl Web {
         let (kept_by, next): (EventId, usize) =
             (kept_by.parse().map_err(|_| gone())?, next.parse().map_err(|_| gone())?);
         // Only the name that the call's own session gives it is looked for.
-        let name = self.page_name(&call.session, &kept_by);
+        let name = self.page_name(&call.scope, &kept_by);
         let path = self.output.path_of(&name);
-        let opened = self.workspaces.of(&call.session)?.open_file(&path).map_err(|_| gone())?;
+        let opened = self.workspaces.of(&call.scope)?.open_file(&path).map_err(|_| gone())?;
         let bytes = read_whole(&opened.handle, MAX_KEPT_BYTES).ok().flatten().ok_or_else(gone)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if !text.is_char_boundary(next) {

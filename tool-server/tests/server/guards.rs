@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Settings, TestServer};
 use protocol::journal::RecordBody;
-use protocol::{Annotations, Envelope, ErrorCode, JournalRecord, Risk, SessionId, Status, ToolError};
+use protocol::{Annotations, Envelope, ErrorCode, JournalRecord, Risk, Status, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 /// A tool that does what its test says.
 struct Scripted<F>(F);
@@ -38,11 +38,11 @@ impl<F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static> Tool for Scr
         json!({})
     }
 
-    fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+    fn touches(&self, _: &Value, _: &Scope) -> Touches {
         Touches::nothing()
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 

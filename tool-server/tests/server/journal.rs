@@ -18,10 +18,16 @@ fn place() -> (PathBuf, tempfile::TempDir) {
 
 fn record_calls(journal: &Journal, number: usize) {
     for _ in 0..number {
-        let ids =
-            CallIds { call: EventId::new(), parent: None, task: None, session: SessionId::default_session() };
+        let ids = CallIds {
+            call: EventId::new(),
+            parent: None,
+            task: None,
+            session: SessionId::default_session(),
+            token: None,
+        };
         let body = CallStarted {
             tool_name: "ls".to_owned(),
+            token: None,
             arguments: serde_json::Map::new(),
             arguments_sha256: None,
             arguments_file: None,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::hash::sha256;
-use protocol::{ErrorCode, EventId, SessionId, ToolError, millis, now_ms, visible};
+use protocol::{ErrorCode, EventId, ToolError, millis, now_ms, visible};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
@@ -23,7 +23,7 @@ use super::stop::Stop;
 use crate::locks::Locks;
 use crate::policy::{AskingRule, Caller, Decision, Touches, Verdict};
 use crate::registry::AnyTool;
-use crate::{Call, Failure, PersonAnswer, Slot};
+use crate::{Call, Failure, PersonAnswer, Scope, Slot};
 
 /// How long a trial run may take.
 const TRIAL: Duration = Duration::from_secs(10);
@@ -213,7 +213,7 @@ struct Shown {
 
 impl Question {
     fn wanted(&self) -> Wanted {
-        let touches = self.tool.touches(&self.arguments, &self.info.ids.session);
+        let touches = self.tool.touches(&self.arguments, &self.info.scope);
         let mut wanted = wanted(&self.info, &self.verdict, touches);
         if self.tool.question(&self.arguments).is_some() {
             // No answer is one for further questions.
@@ -229,14 +229,14 @@ impl Question {
     }
 
     fn put(self, approvals: &Approvals) -> Result<Answer, Stop> {
-        let session = &self.info.ids.session;
+        let scope = &self.info.scope;
         let wanted = self.wanted();
         if let Some(permit) = approvals.standing(&wanted) {
             return Ok(Answer::Granted(permit));
         }
         let preview = self.preview().map_err(Stop::Refused)?;
-        let cwd = self.asking.settings.cwd.of(session);
-        let digest = digest(self.tool.as_ref(), &self.arguments, session, (&cwd, self.key.as_deref()))?;
+        let cwd = self.asking.settings.cwd.of(scope);
+        let digest = digest(self.tool.as_ref(), &self.arguments, scope, (&cwd, self.key.as_deref()))?;
         let shown = self.shown(preview);
         let answer = approvals.ask(&wanted, |now| self.approval(&wanted, shown, digest, now));
         Ok(answer?)
@@ -285,7 +285,7 @@ impl Question {
             session: ids.session.clone(),
             task_id: ids.task.clone(),
             parent_event_id: ids.parent.clone(),
-            token: self.caller.name().to_owned(),
+            token: self.info.scope.token().unwrap_or(self.caller.name()).to_owned(),
             hosts: wanted.hosts.clone(),
             unhidden: shown.unhidden,
             circumstances: wanted.circumstances.clone(),
@@ -303,7 +303,7 @@ impl Question {
         let (info, settings) = (&self.info, &self.asking.settings);
         let trial = Call {
             id: info.ids.call.clone(),
-            session: info.ids.session.clone(),
+            scope: info.scope.clone(),
             task: info.ids.task.clone(),
             token_sha256: self.token_sha256.clone(),
             deadline: std::time::Instant::now() + TRIAL,
@@ -339,18 +339,18 @@ pub(super) fn take_permit(
     let Some(approvals) = &settings.approvals else {
         return Err(ToolError::new(ErrorCode::Internal, "There are no approvals."));
     };
-    let verdict = tool.verdict(&settings.policy, arguments, &ids.session, call.caller());
+    let verdict = tool.verdict(&settings.policy, arguments, &call.info.scope, call.caller());
     if verdict.decision == Decision::Deny {
         return Err(denied_by_rule(&call.info.tool, &verdict));
     }
     match permit {
         Permit::Single(id) => {
-            let bound_to = (settings.cwd.of(&ids.session), call.question_key());
-            let digest = digest(tool.as_ref(), arguments, &ids.session, (&bound_to.0, bound_to.1))?;
+            let bound_to = (settings.cwd.of(&call.info.scope), call.question_key());
+            let digest = digest(tool.as_ref(), arguments, &call.info.scope, (&bound_to.0, bound_to.1))?;
             approvals.take_single(id, &digest, ids)
         }
         Permit::Lasting(_) => {
-            let touches = tool.touches(arguments, &ids.session);
+            let touches = tool.touches(arguments, &call.info.scope);
             approvals.take_lasting(&wanted(&call.info, &verdict, touches), ids)
         }
     }
@@ -405,13 +405,16 @@ pub(super) fn denied_by_rule(tool: &str, verdict: &Verdict) -> ToolError {
 fn digest(
     tool: &dyn AnyTool,
     arguments: &Value,
-    session: &SessionId,
+    scope: &Scope,
     (cwd, question_key): (&str, Option<&str>),
 ) -> Result<String, ToolError> {
-    let files = tool.named_files(arguments, session)?;
+    let files = tool.named_files(arguments, scope)?;
     let name = &tool.spec().name;
     let mut all =
-        json!({"tool": name, "arguments": arguments, "session": session, "cwd": cwd, "files": files});
+        json!({"tool": name, "arguments": arguments, "session": scope.session(), "cwd": cwd, "files": files});
+    if let Some(token) = scope.token() {
+        all["token"] = token.into();
+    }
     if let Some(key) = question_key {
         all["key"] = key.into();
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use protocol::hash::sha256;
-use protocol::{EventId, Risk, ToolError};
+use protocol::{Risk, ToolError};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -16,11 +16,13 @@ use super::lookup::{find, find_transfer};
 use super::{CallIds, Request, RunnerSettings};
 use crate::policy::Caller;
 use crate::registry::AnyTool;
-use crate::{Attachment, OutputSink, Registry, Slot, arguments};
+use crate::{Attachment, OutputSink, Registry, Scope, Slot, arguments};
 
 /// The facts of a call. The thread that runs it and the task that answers when it is late share them.
 pub(super) struct CallInfo {
     pub(super) ids: CallIds,
+    /// Its session, and what its token may do there.
+    pub(super) scope: Scope,
     pub(super) tool: String,
     pub(super) risk: Risk,
     /// Whether its task was set earlier.
@@ -85,13 +87,10 @@ impl PendingCall {
             (Ok(tool), Ok(arguments)) => tool.depends_on(arguments),
             (_, _) => None,
         };
+        let scope = Scope::new(request.session, request.grant);
         let info = CallInfo {
-            ids: CallIds {
-                call: EventId::new(),
-                parent: request.parent,
-                task: request.task,
-                session: request.session,
-            },
+            ids: CallIds::of(request.parent, request.task, &scope),
+            scope,
             tool: arguments::elide(&request.tool, 60),
             risk: tool.as_ref().map_or(Risk::Low, |tool| tool.spec().risk),
             is_scheduled: request.is_scheduled,

@@ -114,6 +114,7 @@ impl Header {
 pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) -> CallEnded {
     CallEnded {
         tool_name: envelope.meta.tool.clone(),
+        token: None,
         latency_ms: envelope.meta.stats.time_ms,
         exit_code: envelope.exit_code,
         truncated_lines: envelope.truncated_lines,

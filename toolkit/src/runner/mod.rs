@@ -4,13 +4,14 @@
 //!
 //! 1. **known tool**: the registry has a tool of that name.
 //! 2. **enabled**: the operator has not disabled it.
-//! 3. **channel**: the tool works in chats of the session's channel, and what asks people has the supervisor.
-//! 4. **tool allow-list**: the skill that the task has read allows it.
-//! 5. **circuit**: the tool, or the machine that the call needs, has not failed repeatedly in this session.
-//! 6. **valid arguments**: the body fits the tool's schema.
-//! 7. **idempotency**: the call's key is new; a known key gets the first answer.
-//! 8. **policy**: the operator's rules allow it, or a person does; a question of the call is answered.
-//! 9. **slot and deadline**: not too many calls are running.
+//! 3. **token**: the caller's token may call it, in this session, and not too often.
+//! 4. **channel**: the tool works in chats of the session's channel, and what asks people has the supervisor.
+//! 5. **tool allow-list**: the skill that the task has read allows it.
+//! 6. **circuit**: the tool, or the machine that the call needs, has not failed repeatedly in this session.
+//! 7. **valid arguments**: the body fits the tool's schema.
+//! 8. **idempotency**: the call's key is new; a known key gets the first answer.
+//! 9. **policy**: the operator's rules allow it, or a person does; a question of the call is answered.
+//! 10. **slot and deadline**: not too many calls are running.
 //!
 //! **Execute**: the start is recorded, and only then the tool runs, within its deadline, on a thread that may
 //! block. A [quick] call begins on the runtime's own thread.
@@ -42,7 +43,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use protocol::journal::{CallReplayed, CallStarted};
+use protocol::journal::{CallEnded, CallReplayed, CallStarted};
 use protocol::{Data, Envelope, ErrorCode, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
@@ -53,7 +54,7 @@ use self::quick::SharedQuickCalls;
 use self::stop::Stop;
 use crate::locks::Locks;
 use crate::policy::Caller;
-use crate::{Call, Failure, Outcome, Registry, Success};
+use crate::{Call, Failure, Grant, Outcome, Registry, Success};
 
 pub use envelope::{answer, refusal};
 pub use guards::disabled;
@@ -108,10 +109,17 @@ impl Runner {
         self.registry.get(name).is_some_and(|tool| tool.streams())
     }
 
-    /// The catalogue: the tools that are on in chats of a channel, or elsewhere, sorted by name.
-    pub fn specs(&self, channel: Option<&str>) -> Vec<&ToolSpec> {
+    /// The catalogue: the tools that are on in chats of a channel, or elsewhere, and that a token may call,
+    /// sorted by name.
+    pub fn specs(&self, channel: Option<&str>, grant: Option<&Grant>) -> Vec<&ToolSpec> {
         let works = |name: &str| self.registry.channel_of(name).is_none_or(|of| Some(of) == channel);
-        self.registry.specs().filter(|spec| self.is_offered(&spec.name) && works(&spec.name)).collect()
+        let may_call = |spec: &ToolSpec| {
+            grant
+                .zip(self.registry.get(&spec.name))
+                .is_none_or(|(grant, tool)| grant.allows(&spec.name, spec.annotations, tool.slot()))
+        };
+        let is_shown = |spec: &&ToolSpec| self.is_offered(&spec.name) && works(&spec.name) && may_call(spec);
+        self.registry.specs().filter(is_shown).collect()
     }
 
     /// The channels that have tools of their own.
@@ -176,6 +184,7 @@ impl Runner {
     fn replay(&self, info: &CallInfo, answer: Envelope) -> Envelope {
         let body = CallReplayed {
             tool_name: info.tool.clone(),
+            token: info.ids.token.clone(),
             replayed_call_id: answer.meta.call_id.clone(),
             arguments_sha256: info.arguments_sha256.clone(),
             request_id: info.request_id.clone(),
@@ -196,6 +205,7 @@ impl Runner {
     fn record_start(&self, info: &CallInfo, arguments: Map<String, Value>) -> Result<(), ToolError> {
         let body = CallStarted {
             tool_name: info.tool.clone(),
+            token: info.ids.token.clone(),
             arguments,
             arguments_sha256: Some(info.arguments_sha256.clone()),
             arguments_file: None,
@@ -232,14 +242,14 @@ impl Runner {
         let caller = Caller::of(token_sha256.as_deref());
         let context = Call {
             id: info.ids.call.clone(),
-            session: info.ids.session.clone(),
+            scope: info.scope.clone(),
             task: info.ids.task.clone(),
             token_sha256,
             deadline: info.since + timeout,
             bounds: self.settings.bounds,
             locks: Arc::clone(&self.locks),
             cancelled,
-            below: tool.below(&policy, &arguments, &info.ids.session, caller),
+            below: tool.below(&policy, &arguments, &info.scope, caller),
             policy,
             attachment,
             answer,
@@ -262,11 +272,11 @@ impl Runner {
     /// Answers a call and records its end, unless that was done at its deadline.
     fn finalise(&self, info: &CallInfo, outcome: Outcome<Data>) -> Envelope {
         let allowed_tools = outcome.as_ref().ok().and_then(|success| success.allowed_tools.clone());
-        let envelope =
-            envelope::envelope(info, self.settings.cwd.of(&info.ids.session), outcome, &self.redactor);
+        let envelope = envelope::envelope(info, self.settings.cwd.of(&info.scope), outcome, &self.redactor);
         if info.end() {
             self.guards.iter().for_each(|guard| guard.ended(info, &envelope));
-            self.recorder.ended(&info.ids, envelope::record(&envelope, allowed_tools));
+            let token = info.ids.token.clone();
+            self.recorder.ended(&info.ids, CallEnded { token, ..envelope::record(&envelope, allowed_tools) });
         }
         envelope
     }
@@ -294,8 +304,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::sync::{Mutex, Weak};
 
-    use protocol::journal::CallEnded;
-    use protocol::{Annotations, Risk, SessionId, TaskId};
+    use protocol::{Annotations, Risk, TaskId};
     use schemars::JsonSchema;
     use serde::{Deserialize, Serialize};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -303,7 +312,7 @@ mod tests {
 
     use super::*;
     use crate::policy::Touches;
-    use crate::{Bounds, NamedFiles, Slot, Tool};
+    use crate::{Bounds, NamedFiles, Scope, Slot, Tool};
 
     /// Keeps a weak reference to what each call shares with its caller.
     struct Watching(Arc<Mutex<Vec<Weak<AtomicBool>>>>);
@@ -329,11 +338,11 @@ mod tests {
             serde_json::json!({})
         }
 
-        fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+        fn touches(&self, _: &Value, _: &Scope) -> Touches {
             Touches::nothing()
         }
 
-        fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
             Ok(NamedFiles::new())
         }
 
@@ -395,11 +404,11 @@ mod tests {
             serde_json::json!({})
         }
 
-        fn touches(&self, _: &Value, _: &SessionId) -> Touches {
+        fn touches(&self, _: &Value, _: &Scope) -> Touches {
             Touches::nothing()
         }
 
-        fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+        fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
             Ok(NamedFiles::new())
         }
 

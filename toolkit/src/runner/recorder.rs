@@ -5,6 +5,8 @@ use std::io;
 use protocol::journal::{CallEnded, CallReplayed, CallStarted, RecordBody};
 use protocol::{EventId, SessionId, TaskId};
 
+use crate::Scope;
+
 /// The call that a record is about.
 #[derive(Debug, Clone)]
 pub struct CallIds {
@@ -16,6 +18,16 @@ pub struct CallIds {
     pub task: Option<TaskId>,
     /// Its session.
     pub session: SessionId,
+    /// The name of its token; none of the server's own.
+    pub token: Option<String>,
+}
+
+impl CallIds {
+    /// Those of a new call.
+    pub(super) fn of(parent: Option<EventId>, task: Option<TaskId>, scope: &Scope) -> Self {
+        let (session, token) = (scope.session().clone(), scope.token().map(str::to_owned));
+        Self { call: EventId::new(), parent, task, session, token }
+    }
 }
 
 /// Where calls are recorded.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use protocol::{EventId, SessionId, TaskId};
 
-use crate::{Attachment, OutputSink};
+use crate::{Attachment, Grant, OutputSink};
 
 /// A call as it arrives, over any route.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The session whose reads and locks the call uses.
     pub session: SessionId,
+    /// What its token may do; none of the server's own.
+    pub grant: Option<Arc<Grant>>,
     /// The task that it belongs to.
     pub task: Option<TaskId>,
     /// The parent of its event.
@@ -47,6 +49,7 @@ impl Request {
             tool: tool.into(),
             body: body.into(),
             session: SessionId::default_session(),
+            grant: None,
             task: None,
             parent: None,
             request_id: None,

@@ -1,15 +1,13 @@
 //! What an operator decides about calls.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::SessionId;
-
 use super::approvals::Approvals;
-use crate::Bounds;
 use crate::policy::Policy;
+use crate::{Bounds, Scope};
 
 /// The settings of a runner.
 #[derive(Debug, Clone)]
@@ -42,15 +40,29 @@ pub struct RunnerSettings {
 pub enum WorkingDirectory {
     /// The same for all sessions.
     Shared(String),
-    /// Each session's own directory in this one.
-    PerSession(String),
+    /// Each session's own directory in the first of these.
+    PerSession(Vec<PathBuf>),
 }
 
 impl WorkingDirectory {
-    pub(super) fn of(&self, session: &SessionId) -> String {
-        match self {
-            Self::Shared(directory) => directory.clone(),
-            Self::PerSession(directory) => format!("{directory}/{}", session.directory_name()),
-        }
+    /// Of a token that reaches a part of the roots, the first directory of that part.
+    pub(super) fn of(&self, scope: &Scope) -> String {
+        let of_token = scope.grant().and_then(|grant| grant.roots()?.first());
+        let directory = match self {
+            Self::Shared(directory) => return of_token.map_or_else(|| directory.clone(), shown),
+            Self::PerSession(roots) => {
+                let first = roots.first().map(PathBuf::as_path).unwrap_or(Path::new("/"));
+                let wanted = of_token.map_or(first, PathBuf::as_path);
+                let root = roots.iter().find(|root| wanted.starts_with(root)).map_or(first, PathBuf::as_path);
+                let beneath = wanted.strip_prefix(root).unwrap_or(Path::new(""));
+                root.join(scope.directory_name()).join(beneath).components().collect::<PathBuf>()
+            }
+        };
+        shown(&directory)
     }
+}
+
+#[expect(clippy::ptr_arg, reason = "it maps a PathBuf")]
+fn shown(directory: &PathBuf) -> String {
+    directory.display().to_string()
 }

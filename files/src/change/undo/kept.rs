@@ -37,7 +37,7 @@ impl<'a> KeptChange<'a> {
     ) -> Self {
         let record = ChangeRecord {
             call_id: call.id.clone(),
-            session_id: call.session.clone(),
+            session_id: call.scope.session().clone(),
             token_sha256: call.token_sha256.clone(),
             time_ms: now_ms(),
             path: names::path_to_text(path),

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, FileType, Mode, fchmod, fstat, mkdirat, readlinkat, sy
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolkit::{Call, PartialReason, Success};
+use toolkit::{Call, PartialReason, Scope, Success};
 
 use super::super::attributes::keep_attributes;
 use super::super::changer::Changer;
@@ -83,15 +83,16 @@ impl Changer {
     /// as the change left it, and what the rules of the roots say about its path.
     pub fn undo(&self, call: &Call, request: &UndoRequest<'_>) -> Result<Success<UndoData>, ToolError> {
         let is_own = |record: &ChangeRecord| {
-            record.session_id == call.session && record.token_sha256 == call.token_sha256
+            record.session_id == *call.scope && record.token_sha256 == call.token_sha256
         };
         let record = self.undo.find(request.call_id);
         let record = record.filter(|record| request.of_anybody || is_own(record));
         let record = record.ok_or_else(|| not_kept(request.call_id))?;
         let mut call = call.clone();
-        call.session = record.session_id.clone();
+        // An approver, who may undo all changes, has no named token; other callers keep their bounds.
+        call.scope = Scope::new(record.session_id.clone(), call.scope.grant().cloned());
         call.token_sha256.clone_from(&record.token_sha256);
-        let roots = self.workspaces.of(&record.session_id)?;
+        let roots = self.workspaces.of(&call.scope)?;
         let UndoRequest { dry_run, accept_undone, .. } = *request;
         let undo = Undo { changer: self, call, roots, record, dry_run, accept_undone };
         let done = undo.run()?;

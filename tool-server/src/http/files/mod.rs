@@ -11,6 +11,7 @@ mod stream;
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, Request, State};
@@ -25,8 +26,8 @@ use toolkit::{Attachment, Tool};
 use self::conditions::{Conditions, Decision};
 use self::range::Part;
 use super::call::request_of;
-use super::response;
 use super::state::AppState;
+use super::{Granted, response};
 use crate::transfers::{Download, FileDownload, FileUpload, OpenFile, Upload};
 
 /// The name of both transfers in an envelope.
@@ -46,6 +47,7 @@ pub(super) async fn download(
     State(app): State<Arc<AppState>>,
     query: QueryOrNot,
     method: Method,
+    Extension(granted): Extension<Granted>,
     headers: HeaderMap,
 ) -> Response {
     let is_head = method == Method::HEAD;
@@ -57,13 +59,18 @@ pub(super) async fn download(
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
     let arguments = json!({"path": path, "head": is_head, "range": range});
     let download = Arc::new(Download::default());
-    let envelope =
-        match run(&app, FileDownload::NAME, &headers, json_bytes(&arguments), Arc::clone(&download) as _)
-            .await
-        {
-            Ok(envelope) => envelope,
-            Err(error) => return refused(error),
-        };
+    let envelope = match run(
+        &app,
+        FileDownload::NAME,
+        (&headers, &granted),
+        json_bytes(&arguments),
+        Arc::clone(&download) as _,
+    )
+    .await
+    {
+        Ok(envelope) => envelope,
+        Err(error) => return refused(error),
+    };
     match download.take() {
         Some(file) if envelope.ok => send(file, &conditions, range.filter(|_| !is_head), is_head),
         _ => answer(envelope),
@@ -74,6 +81,7 @@ pub(super) async fn download(
 pub(super) async fn upload(
     State(app): State<Arc<AppState>>,
     query: QueryOrNot,
+    Extension(granted): Extension<Granted>,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
@@ -90,7 +98,7 @@ pub(super) async fn upload(
         "declared_bytes": axum::body::HttpBody::size_hint(&body).exact(),
     });
     let (upload, parts) = Upload::new();
-    let stored = run(&app, FileUpload::NAME, &headers, json_bytes(&arguments), Arc::new(upload));
+    let stored = run(&app, FileUpload::NAME, (&headers, &granted), json_bytes(&arguments), Arc::new(upload));
     let (stored, ()) = tokio::join!(stored, stream::receive(body, parts));
     stored.map_or_else(refused, answer)
 }
@@ -110,11 +118,11 @@ fn json_bytes(arguments: &serde_json::Value) -> Vec<u8> {
 async fn run(
     app: &AppState,
     name: &str,
-    headers: &HeaderMap,
+    caller: (&HeaderMap, &Granted),
     arguments: Vec<u8>,
     attachment: Attachment,
 ) -> Result<Envelope, ToolError> {
-    let request = request_of(&app.access, name, headers, arguments)?;
+    let request = request_of(&app.access, name, caller, arguments)?;
     if request.idempotency_key.is_some() {
         return Err(invalid("`/files` takes no Idempotency-Key.").with_hint(
             "Leave it out: with If-Match or If-None-Match a repeated PUT changes nothing twice.",

@@ -7,14 +7,14 @@ mod route;
 use jiff::Timestamp;
 use protocol::effect::{Answer, Ask};
 use protocol::hash::sha256;
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError, now_ms};
+use protocol::{Annotations, ErrorCode, Risk, ToolError, now_ms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::contacts::{ACTIVE, Contact, INACTIVE};
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use self::envelope::{Envelope, Given, TOPIC};
 use self::route::{Route, chat_of};
@@ -114,12 +114,12 @@ impl Tool for ContactsSend {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        let paths = [ACTIVE, INACTIVE].map(|name| self.0.paths_touched(&state_files::path(name), session));
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        let paths = [ACTIVE, INACTIVE].map(|name| self.0.paths_touched(&state_files::path(name), scope));
         let paths = paths.into_iter().flatten().collect();
-        let reached = self.reached(arguments, session);
+        let reached = self.reached(arguments, scope);
         // Who cannot be looked up is new.
-        let is_known = reached.as_ref().is_ok_and(|(contact, route)| self.has_met(contact, *route, session));
+        let is_known = reached.as_ref().is_ok_and(|(contact, route)| self.has_met(contact, *route, scope));
         let circumstances = if is_known { Vec::new() } else { vec![Circumstance::NewContact] };
         let recipients = reached.ok().map(|(_, route)| route.address()).into_iter().collect();
         Touches { paths, circumstances, recipients, ..Touches::nothing() }
@@ -133,8 +133,8 @@ impl Tool for ContactsSend {
     }
 
     /// Not the file, which has more than this contact, but what of it decides where the message goes.
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        let (contact, route) = self.reached(arguments, session)?;
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        let (contact, route) = self.reached(arguments, scope)?;
         let bound = json!([contact.nickname, route.address()]).to_string();
         Ok(NamedFiles::from([(format!("{ACTIVE}#{}", contact.contact_id), sha256(bound.as_bytes()))]))
     }
@@ -177,7 +177,7 @@ impl ContactsSend {
         };
         let now = Timestamp::from_millisecond(now_ms()).unwrap_or_default();
         let envelope = Envelope::of(&given, &call.id, now)?;
-        let (contact, route) = self.route(arguments, &call.session)?;
+        let (contact, route) = self.route(arguments, &call.scope)?;
         require_no_cooldown(&contact)?;
         let named = arguments.chat_id.as_deref().map(chat_of).transpose()?;
         let is_other = named.is_some_and(|named| named.to_string() != route.chat_id());
@@ -191,25 +191,21 @@ impl ContactsSend {
     }
 
     /// Which contact the files name by now, and where.
-    fn reached(&self, arguments: &Value, session: &SessionId) -> Result<(Contact, Route), ToolError> {
-        self.route(&parsed(arguments)?, session)
+    fn reached(&self, arguments: &Value, scope: &Scope) -> Result<(Contact, Route), ToolError> {
+        self.route(&parsed(arguments)?, scope)
     }
 
-    fn route(
-        &self,
-        arguments: &ContactsSendArguments,
-        session: &SessionId,
-    ) -> Result<(Contact, Route), ToolError> {
+    fn route(&self, arguments: &ContactsSendArguments, scope: &Scope) -> Result<(Contact, Route), ToolError> {
         let named = arguments.chat_id.as_deref().map(chat_of).transpose()?;
-        let contact = book::active(&*self.0.workspaces.of(session)?, &arguments.contact_id)?;
+        let contact = book::active(&*self.0.workspaces.of(scope)?, &arguments.contact_id)?;
         let route = Route::to(&contact, named)?;
         Ok((contact, route))
     }
 
     /// Whether the session has written to the contact before, at this address.
-    fn has_met(&self, contact: &Contact, route: Route, session: &SessionId) -> bool {
+    fn has_met(&self, contact: &Contact, route: Route, scope: &Scope) -> bool {
         let ask = Ask::HasMet { contact_id: contact.contact_id.clone(), chat: route.address() };
-        let answer = self.0.supervisor().and_then(|supervisor| supervisor.question(session, ask));
+        let answer = self.0.supervisor().and_then(|supervisor| supervisor.question(scope, ask));
         matches!(answer, Ok(Answer::Yes { yes: true }))
     }
 }

@@ -6,18 +6,18 @@ mod page;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Success, Tool};
 
 use self::files::{Files, Tree};
 use self::page::Position;
 use crate::search::{
-    self, AbortedReason, FileSearcher, PageCollector, PathDisplay, PathGlob, Scope, SearchBudget, SearchMode,
-    Skipped, walk,
+    self, AbortedReason, FileSearcher, PageCollector, PathDisplay, PathGlob, SearchBudget, SearchMode,
+    SearchScope, Skipped, walk,
 };
 use crate::tool_context::ToolContext;
 use ::files::roots::{Opened, Roots, names};
@@ -154,18 +154,18 @@ impl Tool for Grep {
         json!({"pattern": "TODO", "literal": true})
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        Touches { reads_below: true, ..self.0.touches(arguments, session) }
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        Touches { reads_below: true, ..self.0.touches(arguments, scope) }
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
     fn run(&self, arguments: GrepArguments, call: &Call) -> Outcome<GrepData> {
         let matcher = search::compile(&arguments.pattern, arguments.literal, arguments.case_sensitive)?;
         let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
-        let roots = self.0.workspaces.of(&call.session)?;
+        let roots = self.0.workspaces.of(&call.scope)?;
         let (opened, is_file) = open(&roots, &arguments.path)?;
         let path = names::path_to_text(&opened.path);
         let searched = arguments.describe(&path);
@@ -183,7 +183,8 @@ impl Tool for Grep {
             files.search(name, File::from(opened.handle), &mut skipped);
             (shown, skipped)
         } else {
-            let scope = Scope::of(&roots, &opened, call, arguments.include_hidden, arguments.include_ignored);
+            let scope =
+                SearchScope::of(&roots, &opened, call, arguments.include_hidden, arguments.include_ignored);
             let visitors = (0..self.0.search.threads.get())
                 .map(|_| Files { files: files(), position: &position, found: &found, shown: &scope.shown })
                 .map(|files| Tree { files, glob: glob.as_ref() })

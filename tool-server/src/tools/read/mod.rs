@@ -11,14 +11,14 @@ use base64::engine::general_purpose::STANDARD;
 use files::change::{io_error, mtime_ms, read_whole, size_and_mtime, size_bytes};
 use files::roots::{Opened, names};
 use protocol::hash::sha256;
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use rustix::fs::{Stat, fstat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
-use toolkit::{Call, Fingerprint, NamedFiles, Outcome, PathText, Seen, Slot, Success, Tool};
+use toolkit::{Call, Fingerprint, NamedFiles, Outcome, PathText, Scope, Seen, Slot, Success, Tool};
 
 use crate::text::{Kind, kind_of};
 use crate::tool_context::ToolContext;
@@ -118,12 +118,12 @@ impl Tool for Read {
         json!({"path": "notes/hello.txt"})
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches(arguments, scope)
     }
 
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, session)
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.0.named_files(arguments, scope)
     }
 
     fn run(&self, arguments: ReadArguments, call: &Call) -> Outcome<ReadData> {
@@ -172,7 +172,7 @@ struct ReadFile<'a> {
 
 impl<'a> ReadFile<'a> {
     fn open(context: &ToolContext, call: &Call, path: &'a str) -> Result<Self, ToolError> {
-        let opened = context.workspaces.of(&call.session)?.open_file(path)?;
+        let opened = context.workspaces.of(&call.scope)?.open_file(path)?;
         let failed = |error: std::io::Error| io_error(path, "read", &error);
         let stat = fstat(&opened.handle).map_err(|errno| failed(errno.into()))?;
         let content = read_whole(&opened.handle, context.max_edit_bytes).map_err(failed)?;

@@ -3,12 +3,12 @@
 mod reactions;
 
 use protocol::effect::{Answer, Ask};
-use protocol::{Annotations, MessageId, Risk, SessionId, ToolError};
+use protocol::{Annotations, MessageId, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::outgoing::{TELEGRAM, chat_of, id_of};
 use crate::supervisor_link::unexpected;
@@ -68,11 +68,11 @@ impl Tool for TelegramReact {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches_outgoing(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches_outgoing(arguments, scope)
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
@@ -82,7 +82,7 @@ impl Tool for TelegramReact {
 
     fn run(&self, arguments: ReactArguments, call: &Call) -> Outcome<ReactData> {
         let emoji = reactions::known(&arguments.emoji)?;
-        let chat = chat_of(&call.session, arguments.chat_id)?;
+        let chat = chat_of(&call.scope, arguments.chat_id)?;
         let chat_id = id_of(&chat).to_owned();
         let message_id = arguments.message_id.map(MessageId::from);
         let ask = Ask::React { chat, message_id, emoji: emoji.clone(), is_big: arguments.is_big };

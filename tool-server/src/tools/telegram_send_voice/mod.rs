@@ -9,13 +9,13 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use protocol::effect::{Answer, Ask, FileForm};
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::{elide, invalid};
 use toolkit::policy::Touches;
-use toolkit::{Call, Failure, NamedFiles, Outcome, PathText, Slot, Success, Tool};
+use toolkit::{Call, Failure, NamedFiles, Outcome, PathText, Scope, Slot, Success, Tool};
 
 use crate::outgoing::{OpenedFile, TELEGRAM, chat_of, id_of, valid_name};
 use crate::state_files;
@@ -153,21 +153,21 @@ impl Tool for TelegramSendVoice {
         Some(PATIENCE)
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
-        self.0.touches_outgoing(arguments, session)
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
+        self.0.touches_outgoing(arguments, scope)
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
         self.0.preview_outgoing(arguments, call)
     }
 
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        self.0.named_outgoing(arguments, session)
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.0.named_outgoing(arguments, scope)
     }
 
     fn run(&self, arguments: SendVoiceArguments, call: &Call) -> Outcome<SendVoiceData> {
         let SendVoiceArguments { path, text, lang, filename, caption, chat_id } = arguments;
-        let chat = chat_of(&call.session, chat_id)?;
+        let chat = chat_of(&call.scope, chat_id)?;
         // Else it would be refused when it is spoken.
         self.0.supervisor()?.ask(call, Ask::MayWrite { chat: chat.clone() })?;
         let filename = filename.map_or_else(|| Ok("voice.ogg".to_owned()), valid_name)?;
@@ -211,14 +211,14 @@ impl TelegramSendVoice {
         if is_opus(&file) {
             return Ok(file);
         }
-        let path = self.0.workspaces.of(&call.session)?.open_file(path)?.path;
+        let path = self.0.workspaces.of(&call.scope)?.open_file(path)?.path;
         self.make(call, ENCODE, ["", &path.to_string_lossy()])
     }
 
     /// Runs a script with these words, and returns the file that it makes.
     fn make(&self, call: &Call, script: &str, words: [&str; 2]) -> Result<OpenedFile, ToolError> {
-        let roots = self.0.workspaces.of(&call.session)?;
-        let chat = call.session.as_str().replace(':', "-");
+        let roots = self.0.workspaces.of(&call.scope)?;
+        let chat = call.scope.as_str().replace(':', "-");
         let made = state_files::path(&format!("{DIRECTORY}/{chat}/{}.ogg", call.id));
         // Makes the directory.
         let target = roots.target(&made, Missing::MakeParents)?;
@@ -228,7 +228,7 @@ impl TelegramSendVoice {
         let file = run.and_then(|()| self.0.outgoing_file(&made, call));
         // The files go as well when the caller of this call has gone.
         let mut cleaning = Call::own(CLEANING);
-        cleaning.session = call.session.clone();
+        cleaning.scope = call.scope.clone();
         if let Err(error) = self.run_script(&cleaning, CLEAN, &[&job]) {
             tracing::warn!(message = error.message, "the files of a voice message stay in the state root");
         }
@@ -237,7 +237,7 @@ impl TelegramSendVoice {
 
     fn run_script(&self, call: &Call, script: &str, words: &[&str]) -> Result<(), ToolError> {
         let bash = self.0.commands.program("bash")?;
-        let workdir = self.0.workspaces.of(&call.session)?.open_directory(".")?.path;
+        let workdir = self.0.workspaces.of(&call.scope)?.open_directory(".")?.path;
         let arguments = ["-c", script, Self::NAME].iter().chain(words).map(OsString::from).collect();
         let request = CommandRequest {
             program: bash,

@@ -13,13 +13,13 @@ use std::sync::{Mutex, PoisonError};
 
 use files::{Files, Lists, chat_of};
 use jiff::Timestamp;
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::Touches;
-use toolkit::{Call, Failure, NamedFiles, Outcome, Slot, Success, Tool};
+use toolkit::{Call, Failure, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use crate::state_files;
 use crate::tool_context::ToolContext;
@@ -147,14 +147,13 @@ impl Tool for TodoUpdate {
         self.context.workspaces.whole().has_state()
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
         let names = files::named(&arguments["action"]);
-        let paths =
-            names.iter().flat_map(|name| self.context.paths_touched(&state_files::path(name), session));
+        let paths = names.iter().flat_map(|name| self.context.paths_touched(&state_files::path(name), scope));
         Touches { paths: paths.collect(), ..Touches::nothing() }
     }
 
-    fn named_files(&self, _: &Value, _: &SessionId) -> Result<NamedFiles, ToolError> {
+    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
         Ok(NamedFiles::new())
     }
 
@@ -171,7 +170,7 @@ impl Tool for TodoUpdate {
                 )
                 .into());
         }
-        let roots = self.context.workspaces.of(&call.session)?;
+        let roots = self.context.workspaces.of(&call.scope)?;
         let files = Files { context: &self.context, roots: &roots, call };
         let chat_id = arguments.chat_id.as_deref().map(checked_chat).transpose()?;
         let content = arguments.content.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -186,7 +185,7 @@ impl Tool for TodoUpdate {
                     .into());
             }
             (Action::Add, Some(people)) => {
-                add(&files, &content, &people, chat_id.or_else(|| chat_of(&call.session)))?
+                add(&files, &content, &people, chat_id.or_else(|| chat_of(&call.scope)))?
             }
             (Action::Complete, _) => complete(&files, &content, chat_id.as_deref())?,
         };

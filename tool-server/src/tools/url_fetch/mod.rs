@@ -9,13 +9,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use fetcher::{Extract, Fetch, Head, Job, Message, Purpose, Standing};
 use files::change::{ChangeData, Condition, UploadRequest};
-use protocol::{Annotations, ErrorCode, Risk, SessionId, ToolError};
+use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, NamedFiles, Outcome, PartialReason, PathText, Slot, Success, Tool};
+use toolkit::{Call, NamedFiles, Outcome, PartialReason, PathText, Scope, Slot, Success, Tool};
 
 use crate::tool_context::ToolContext;
 use crate::web::{self, MAX_TIMEOUT, Web};
@@ -204,11 +204,11 @@ impl Tool for UrlFetch {
         Some(Duration::from_secs(seconds).min(MAX_TIMEOUT))
     }
 
-    fn touches(&self, arguments: &Value, session: &SessionId) -> Touches {
+    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
         let path = arguments["download_path"].as_str();
         let url = arguments["url"].as_str().unwrap_or_default();
         Touches {
-            paths: path.map(|path| self.0.paths_touched(path, session)).unwrap_or_default(),
+            paths: path.map(|path| self.0.paths_touched(path, scope)).unwrap_or_default(),
             hosts: fetcher::host_of(url).into_iter().collect(),
             circumstances: self.circumstances(url, arguments),
             ..Touches::default()
@@ -221,8 +221,8 @@ impl Tool for UrlFetch {
         fetcher::service_of(url)
     }
 
-    fn named_files(&self, arguments: &Value, session: &SessionId) -> Result<NamedFiles, ToolError> {
-        self.0.contents(arguments["download_path"].as_str().map(str::to_owned), session)
+    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
+        self.0.contents(arguments["download_path"].as_str().map(str::to_owned), scope)
     }
 
     /// The whole request.
@@ -295,7 +295,7 @@ impl UrlFetch {
         let told = headers.iter().flat_map(|(name, value)| [name.as_str(), value]);
         web.refuse_own_secrets(told.chain(body).chain([&*arguments.url]))?;
         if arguments.auth_profile.is_some() {
-            let roots = self.0.workspaces.of(&call.session)?.to_paths();
+            let roots = self.0.workspaces.of(&call.scope)?.to_paths();
             let body = body.unwrap_or_default();
             local_paths::refuse(&Said { url: &arguments.url, headers: &headers, body }, &roots)?;
         }

@@ -99,24 +99,13 @@ impl TestServer {
         let directory = tempfile::tempdir().unwrap();
         let fresh = directory.path().join("root");
         std::fs::create_dir(&fresh).unwrap();
-        let roots = if settings.roots.is_empty() { vec![fresh] } else { settings.roots };
+        let roots = if settings.roots.is_empty() { vec![fresh] } else { settings.roots.clone() };
         let root = roots[0].clone();
         let mut context = context_in(&roots, &directory.path().join("pending"));
         context.search = settings.search;
         let registry = more(tool_server::tools::registry(&context).unwrap());
         let journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
-        let settings = RunnerSettings {
-            disabled: BTreeSet::new(),
-            max_commands: TOOL_MAX_COMMANDS.default_value(),
-            timeout: settings.timeout,
-            bounds: settings.bounds,
-            cwd: WorkingDirectory::Shared(root.display().to_string()),
-            policy: Arc::default(),
-            approvals: None,
-            token_variable: "AUTONOUS_TOOL_TOKEN",
-            url: String::new(),
-            state_dir: Some(directory.path().join("state")),
-        };
+        let settings = runner_settings(&settings, &root, directory.path());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let vitals = Vitals::watch(&journal).unwrap();
@@ -131,6 +120,7 @@ impl TestServer {
             mcp: Arc::new(mcp::HttpFace::new(mcp::Handler::new(Arc::clone(&runner)))),
             runner,
             access: Arc::new(Access::new(None, address, &[])),
+            tokens: None,
             approvals: None,
             report: ServiceReport {
                 checks: Vec::new(),
@@ -173,5 +163,20 @@ impl TestServer {
     pub(crate) fn journal(&self) -> Vec<JournalRecord> {
         let text = std::fs::read_to_string(self.directory.path().join("journal.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn runner_settings(settings: &Settings, root: &Path, directory: &Path) -> RunnerSettings {
+    RunnerSettings {
+        disabled: BTreeSet::new(),
+        max_commands: TOOL_MAX_COMMANDS.default_value(),
+        timeout: settings.timeout,
+        bounds: settings.bounds,
+        cwd: WorkingDirectory::Shared(root.display().to_string()),
+        policy: Arc::default(),
+        approvals: None,
+        token_variable: "AUTONOUS_TOOL_TOKEN",
+        url: String::new(),
+        state_dir: Some(directory.join("state")),
     }
 }

@@ -351,6 +351,7 @@ impl Approvals {
             parent: approval.parent_event_id.clone(),
             task: approval.task_id.clone(),
             session: approval.session.clone(),
+            token: None,
         };
         self.recorder.approval(&ids, id, record_of(approval))
     }

@@ -12,6 +12,7 @@ mod known_tool;
 mod policy;
 mod slot;
 mod store;
+mod token;
 mod tool_allowlist;
 mod valid_arguments;
 
@@ -40,6 +41,7 @@ pub(super) fn guards(
     Ok(vec![
         Box::new(known_tool::KnownTool),
         Box::new(enabled::Enabled(settings.disabled.clone())),
+        Box::new(token::OfToken),
         Box::new(channel::OfChannel),
         Box::new(tool_allowlist::ToolAllowlist::open(state("bindings").as_deref())?),
         Box::new(circuit::Circuits::default()),

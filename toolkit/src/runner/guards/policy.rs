@@ -28,9 +28,9 @@ impl Guard for Rules {
             Ok(parts) => parts,
             Err(error) => return Err(error).into(),
         };
-        let (session, caller) = (&call.info.ids.session, call.caller());
+        let (scope, caller) = (&call.info.scope, call.caller());
         if !self.policy.looks_at_touches(&call.info.tool) {
-            let verdict = tool.verdict(&self.policy, arguments, session, caller);
+            let verdict = tool.verdict(&self.policy, arguments, scope, caller);
             return match what_follows(&verdict, call) {
                 Decision::Allow => Ok(()).into(),
                 Decision::Deny => Err(denied_by_rule(&call.info.tool, &verdict)).into(),
@@ -38,11 +38,11 @@ impl Guard for Rules {
             };
         }
         let (policy, tool, arguments) = (Arc::clone(&self.policy), Arc::clone(tool), arguments.clone());
-        let (session, is_quick) = (session.clone(), tool.is_quick());
+        let (scope, is_quick) = (scope.clone(), tool.is_quick());
         let deadline = call.info.since + call.timeout;
         Check::Wait(Box::pin(async move {
             // It looks at the files that the call names, as the tool itself does.
-            let decide = move || tool.verdict(&policy, &arguments, &session, caller);
+            let decide = move || tool.verdict(&policy, &arguments, &scope, caller);
             let decided = quick::of_this_runtime(&self.quick).run(is_quick, deadline, decide).await;
             let verdict = decided.map_err(|_| {
                 let message = "The paths of the call could not be followed before its deadline.";
