@@ -190,11 +190,8 @@ impl Root {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let handle = openat2(&self.handle, name, flags, Mode::empty(), resolve)?;
-        let (path, configured) = (self.path.join(name), self.configured.join(name));
-        Ok(Self { path, configured, handle, in_rules: PathBuf::new() })
+        // For a session, rules about paths hold from its own directory.
+        Ok(Self { in_rules: PathBuf::new(), ..self.narrowed(name)? })
     }
 
     /// A directory below it, which no link leads to.

@@ -35,7 +35,7 @@ pub(super) fn hide_roots(spawner: &SpawnerContext<'_>) -> Result<Vec<HiddenRoot>
     if !spawner.settings.divided {
         return Ok(Vec::new());
     }
-    let hidden = spawner.settings.roots.iter().map(|root| hide(&root.path));
+    let hidden = spawner.settings.roots.iter().map(|root| hide(&root.path, mounts::open(&root.path)?));
     hidden.collect::<io::Result<_>>().during(Step::OwnDirectories)
 }
 
@@ -50,7 +50,7 @@ pub(super) fn narrow(spawner: &SpawnerContext<'_>, own: &[OwnDirectory]) -> Resu
         // A copy of the root itself would have what hides it, too.
         let trees = own.map(|(own, beneath)| Ok((copy(&handle, own, beneath)?, beneath)));
         let trees = trees.collect::<io::Result<Vec<_>>>().during(Step::OwnDirectories)?;
-        let hidden = hide(path).during(Step::OwnDirectories)?;
+        let hidden = hide(path, handle).during(Step::OwnDirectories)?;
         for (tree, beneath) in trees {
             hidden.attach(&tree, beneath).during(Step::OwnDirectories)?;
         }
@@ -59,8 +59,7 @@ pub(super) fn narrow(spawner: &SpawnerContext<'_>, own: &[OwnDirectory]) -> Resu
     Ok(())
 }
 
-fn hide(path: &Path) -> io::Result<HiddenRoot> {
-    let handle = mounts::open(path)?;
+fn hide(path: &Path, handle: OwnedFd) -> io::Result<HiddenRoot> {
     let hiding = mounts::tmpfs(HIDING_BYTES, "0755")?;
     mounts::attach(&hiding, &handle)?;
     Ok(HiddenRoot { path: path.to_owned(), handle, hiding })

@@ -33,7 +33,8 @@ pub(super) const MAX_DISCARDED_BYTES: usize = 64 * 1024 * 1024;
 /// A body that declares more than this is not read at all.
 const MAX_READ_BYTES: u64 = (MAX_BODY_BYTES + MAX_DISCARDED_BYTES) as u64;
 
-/// What a named token is known by begins with it. A header has no such token.
+/// What a named token is known by begins with it. The server's own token is known by another name, and where
+/// there are named tokens no further one is accepted.
 const TOKEN_NAMED: &str = "token ";
 
 pub(super) async fn call(

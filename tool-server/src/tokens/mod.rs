@@ -145,9 +145,8 @@ fn parse(file: &ConfigFile, earlier: &[Known]) -> Result<Vec<Known>, ConfigFileE
         let span = terms.span();
         let known = known(terms.into_inner(), earlier);
         let known = known.map_err(|what| file.error(Some(span.clone()), what))?;
-        let is_twice = |other: &Known| {
-            other.grant.name() == known.grant.name() || other.sha256.eq_ignore_ascii_case(&known.sha256)
-        };
+        let is_twice =
+            |other: &Known| other.grant.name() == known.grant.name() || other.sha256 == known.sha256;
         if tokens.iter().any(is_twice) {
             let what = format!("the token {:?} has the name or the hash of another one", known.grant.name());
             return Err(file.error(Some(span), what));
@@ -172,10 +171,11 @@ fn known(terms: Terms, earlier: &[Known]) -> Result<Known, String> {
         "`expires` must be a date and time with an offset, such as 2027-01-31T12:00:00Z".to_owned()
     })?;
     let sha256 = terms.sha256.to_ascii_lowercase();
-    let before = earlier.iter().find(|known| known.grant.name() == terms.name);
     let grant = Grant::new(terms)?;
-    let grant =
-        before.map(|before| &before.grant).into_iter().fold(grant, |grant, before| grant.counting_on(before));
+    let grant = match earlier.iter().find(|known| known.grant.name() == grant.name()) {
+        Some(before) => grant.counting_on(&before.grant),
+        None => grant,
+    };
     Ok(Known { sha256, expires, grant: Arc::new(grant) })
 }
 

@@ -49,7 +49,9 @@ impl WorkingDirectory {
     pub(super) fn of(&self, scope: &Scope) -> String {
         let of_token = scope.grant().and_then(|grant| grant.roots()?.first());
         let directory = match self {
-            Self::Shared(directory) => return of_token.map_or_else(|| directory.clone(), shown),
+            Self::Shared(directory) => {
+                return of_token.map_or_else(|| directory.clone(), |root| root.display().to_string());
+            }
             Self::PerSession(roots) => {
                 let first = roots.first().map(PathBuf::as_path).unwrap_or(Path::new("/"));
                 let wanted = of_token.map_or(first, PathBuf::as_path);
@@ -58,11 +60,6 @@ impl WorkingDirectory {
                 root.join(scope.directory_name()).join(beneath).components().collect::<PathBuf>()
             }
         };
-        shown(&directory)
+        directory.display().to_string()
     }
-}
-
-#[expect(clippy::ptr_arg, reason = "it maps a PathBuf")]
-fn shown(directory: &PathBuf) -> String {
-    directory.display().to_string()
 }
