@@ -66,6 +66,17 @@ const EXAMPLES: &[(&str, &str, How)] = &[
         "tool-server run --root .",
         Test("the_line_that_is_printed_works_when_pasted_and_the_token_outlives_the_server"),
     ),
+    (
+        "docs/tool-server.md",
+        "tool-server token new",
+        Test("the_token_of_the_document_is_made_and_used_as_shown"),
+    ),
+    ("docs/tool-server.md", "[[token]]", Test("the_token_of_the_document_is_made_and_used_as_shown")),
+    (
+        "docs/tool-server.md",
+        "event: output",
+        Test("output_comes_while_the_command_runs_and_the_envelope_last"),
+    ),
     ("docs/tool-server.md", "[Service]", Not("needs systemd")),
     ("docs/tool-server.md", "docker run", ENGINE),
     ("docs/tool-server.md", "AUTONOUS_TOOL_ENV", Test("the_toolchains_of_the_document_run_in_the_sandbox")),

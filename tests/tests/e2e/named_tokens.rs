@@ -447,3 +447,31 @@ fn the_lines_of_a_new_token_are_those_of_the_file() {
     assert_eq!(wrong.status.code(), Some(78));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("no name of a token"));
 }
+
+#[test]
+fn the_token_of_the_document_is_made_and_used_as_shown() {
+    let server = Server::with(&[], &[]);
+    let docs = include_str!("../../../docs/tool-server.md");
+    let line = docs.lines().find(|line| line.starts_with("tool-server token new")).unwrap();
+    let words: Vec<&str> = line.split(' ').skip(1).map(|word| word.trim_matches('\'')).collect();
+    let made = program::stdout_of(&server.0.run_command(&words));
+    let table = &docs[docs.find("[[token]]").unwrap()..];
+    let table = &table[..table.find("```").unwrap()];
+    for key in ["tools", "roots", "read_only", "sessions"] {
+        let of = |text: &str| {
+            let line = text.lines().find(|line| line.starts_with(key)).unwrap();
+            line.split('#').next().unwrap().trim().to_owned()
+        };
+        assert_eq!(of(&made), of(table));
+    }
+    let open = server.0.root().join("open").display().to_string();
+    let table = table.replace("/srv/project/docs", &open).replace("2027-", "2099-");
+    fs::write(server.file(), table.replace('…', &sha256(secret("ci").as_bytes()))).unwrap();
+    let send = |tool: &str, arguments: &Value| {
+        let call = Request::call(tool, arguments).header("X-Session-Id", "ci-1");
+        server.send("ci", call).envelope()
+    };
+    assert!(send("read", &json!({"path": "a.txt"})).ok);
+    assert!(send("bash", &json!({"cmd": "md5sum a.txt"})).ok);
+    assert!(!send("bash", &json!({"cmd": "touch new"})).ok);
+}
