@@ -51,6 +51,7 @@ pub mod quotas;
 pub mod requeue;
 pub mod resend;
 pub mod retention;
+pub mod said;
 pub mod schedules;
 pub mod stages;
 pub mod steering;

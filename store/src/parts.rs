@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use channel::Chat;
-use protocol::{MessageId, PassedOn, TaskId, now_ms};
+use protocol::{MessageId, TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
 use super::claim::after;
 use super::columns::task_id;
-use super::inbox::{self, IncomingMessage};
+use super::inbox::IncomingMessage;
 
 /// A task gets no further message beyond so many, or beyond so many characters.
 const MOST_PARTS: u32 = 100;
@@ -120,51 +120,12 @@ pub fn replace(
     Ok(connection.prepare_cached(sql)?.execute(params![task.as_str(), message_id.as_str(), text])? > 0)
 }
 
-/// What the parts of a task say together; none if it has no parts. Its origin then tells which of the words
-/// its sender only passed on.
-pub(super) fn joined(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
-    let sql = "select text, forwarded_from, is_cut from parts where task_id = ?1 order by seq";
-    let mut query = connection.prepare_cached(sql)?;
-    let mut rows = query.query([task.as_str()])?;
-    let (mut text, mut passed_on, mut count, mut glue) = (String::new(), Vec::new(), 0, "");
-    while let Some(row) = rows.next()? {
-        let (words, writer): (String, Option<String>) = (row.get(0)?, row.get(1)?);
-        count += 1;
-        if words.trim().is_empty() {
-            continue;
-        }
-        text.push_str(glue);
-        let from = text.len();
-        text.push_str(&words);
-        passed_on.extend(writer.map(|writer| PassedOn { from, to: text.len(), writer }));
-        glue = if row.get(2)? { "\n" } else { "\n\n" };
-    }
-    if count > 1 {
-        note_passed_on(connection, task, passed_on)?;
-    }
-    Ok((count > 0).then_some(text))
-}
-
-fn note_passed_on(
-    connection: &Connection,
-    task: &TaskId,
-    passed_on: Vec<PassedOn>,
-) -> Result<(), StoreError> {
-    let Some(mut origin) = inbox::origin(connection, task)? else { return Ok(()) };
-    (origin.forwarded_from, origin.passed_on) = (None, passed_on);
-    let sql = "update inbox set origin = ?2 where id = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![task.as_str(), serde_json::to_string(&origin)?])?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use protocol::Origin;
-
     use super::*;
-    use crate::attachments;
     use crate::claim::Claim;
     use crate::fixture::{TestDatabase, incoming, test_chat};
+    use crate::said;
 
     const QUIET: Duration = Duration::from_millis(60_000);
 
@@ -183,7 +144,7 @@ mod tests {
     fn say(database: &TestDatabase, task: &TaskId, message: &IncomingMessage, is_cut: bool) {
         begin(database, task).unwrap();
         add(database, task, message, is_cut).unwrap();
-        attachments::write_text(database, task).unwrap();
+        said::write(database, task).unwrap();
     }
 
     #[test]
@@ -227,31 +188,5 @@ mod tests {
         let (database, task) = waiting();
         say(&database, &task, &incoming(test_chat(1), &"x".repeat(100_000)), false);
         assert_eq!(open(&database, 100), None);
-    }
-
-    #[test]
-    fn parts_are_joined_in_order_and_what_was_passed_on_is_known() {
-        let database = TestDatabase::new();
-        let message = |text: &str, writer: Option<&str>| IncomingMessage {
-            message_id: Some(text.to_owned().into()),
-            origin: Some(Origin { forwarded_from: writer.map(str::to_owned), ..Origin::default() }),
-            ..incoming(test_chat(1), text)
-        };
-        let first = message("é one", Some("Eve"));
-        let task = inbox::enqueue(&database, &first, &database.run).unwrap().unwrap();
-        assert!(!ends_cut(&database, &task).unwrap());
-        say(&database, &task, &message("two", None), true);
-        assert!(ends_cut(&database, &task).unwrap());
-        say(&database, &task, &message("three", None), false);
-        say(&database, &task, &message("four", Some("Bob")), false);
-        assert!(replace(&database, &task, &"three".to_owned().into(), "3").unwrap());
-        assert!(!replace(&database, &task, &"five".to_owned().into(), "5").unwrap());
-        attachments::write_text(&database, &task).unwrap();
-        let claimed = database.claim();
-        assert_eq!(claimed.text, "é one\n\ntwo\n3\n\nfour");
-        let origin = claimed.origin.unwrap();
-        let passed_on: Vec<_> =
-            origin.passed_on.iter().map(|part| (&claimed.text[part.from..part.to], &*part.writer)).collect();
-        assert_eq!((origin.forwarded_from, passed_on), (None, vec![("é one", "Eve"), ("four", "Bob")]));
     }
 }

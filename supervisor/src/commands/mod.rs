@@ -25,8 +25,8 @@ use channel::{Access, Chat, Delivery, Described};
 use protocol::{EventId, Origin, TaskId};
 use rusqlite::Connection;
 use settings::quotas::Limits;
-use store::StoreError;
 use store::file_requests::Kind;
+use store::{StoreError, said};
 use texts::{Language, Text};
 use tokio::sync::Notify;
 
@@ -241,7 +241,7 @@ pub(crate) fn carry_out(
 
 /// The beginning of a message, in one line, as answers quote it.
 fn shortened(text: &str, language: Language) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = said::without_files(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let mut kept: String = line.chars().take(MAX_QUOTED_CHARS).collect();
     if kept.len() < line.len() {
         kept.push('…');

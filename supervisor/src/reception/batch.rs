@@ -11,7 +11,7 @@ use rusqlite::Transaction;
 use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
 use store::inbox::{self, IncomingMessage, enqueue, store_part, store_skipped};
-use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts};
+use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts, said};
 use texts::Text;
 
 use super::admission::{Rules, Verdict};
@@ -337,7 +337,7 @@ impl Batch {
         }
         parts::begin(tx, &task)?;
         parts::add(tx, &task, row, is_cut)?;
-        attachments::write_text(tx, &task)?;
+        said::write(tx, &task)?;
         Ok(Some(task))
     }
 

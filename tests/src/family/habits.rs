@@ -96,10 +96,9 @@ fn photo(person: &mut Person<'_>) {
     person.wait_mostly();
 }
 
-/// Its sound is the text that somebody would hear. What it says stands in the list of files, behind all that
-/// was written with it.
+/// Its sound is the text that somebody would hear.
 fn voice(person: &mut Person<'_>) {
-    let (word, text) = person.ask(Verb::Note, Fate::Aside);
+    let (word, text) = person.ask(Verb::Note, Fate::Answered);
     person.telegram.add_file(&word, text.as_bytes());
     let voice = json!({
         "file_id": word, "file_unique_id": word, "file_size": text.len(), "duration": 2,

@@ -136,9 +136,9 @@ fn a_file_and_its_question_are_one_request_also_while_the_file_is_fetched() {
         assert_eq!(model.requests().len(), 0, "the file is not there");
         telegram.hold_downloads(false);
         let said = asked_once(&model);
-        let words = [caption, "is it good?"].into_iter().filter(|words| !words.is_empty());
-        let expected = words.chain(["[Files came with this message."]).collect::<Vec<_>>().join("\n\n");
-        assert!(said.starts_with(&expected), "{said}");
+        let (before, behind) = said.split_once("[Files came with this message.").unwrap();
+        assert_eq!(before.trim_end(), caption, "{said}");
+        assert!(behind.ends_with("\n]\n\nis it good?"), "{said}");
         assert_says(&said, &["- document: ", "text/plain, 8 bytes"]);
         assert_eq!(said.matches("plan.txt").count(), 1, "{said}");
         telegram.wait_for_sent(2);
@@ -147,14 +147,18 @@ fn a_file_and_its_question_are_one_request_also_while_the_file_is_fetched() {
 }
 
 #[test]
-fn a_photo_and_an_album_with_a_question_are_one_request_each() {
-    for album in [None, Some("g")] {
+fn photos_and_an_album_with_a_question_are_one_request_and_stand_behind_their_words() {
+    for (album, captions, shapes) in [
+        (None, ["", ""], "FF what is on them?"),
+        (None, ["before", "after"], "before F after F what is on them?"),
+        (Some("g"), ["both", ""], "both FF what is on them?"),
+    ] {
         let (telegram, model) = (FakeTelegram::start(), model());
         let _system = started(&telegram, &model, LONG);
-        for number in [1, 2] {
+        for (number, caption) in (1..).zip(captions) {
             let id = format!("photo-{number}");
             telegram.add_file(&id, "a picture");
-            let mut update = numbered(ADA.photo_of(&id, ""), number);
+            let mut update = numbered(ADA.photo_of(&id, caption), number);
             if let Some(album) = album {
                 update["message"]["media_group_id"] = album.into();
             }
@@ -163,8 +167,11 @@ fn a_photo_and_an_album_with_a_question_are_one_request_each() {
         telegram.push(numbered(ADA.text("what is on them?"), 3));
         end(&telegram);
         let said = asked_once(&model);
-        assert!(said.starts_with("what is on them?\n\n[Files came"), "{said}");
-        assert_eq!(said.matches("- photo: ").count(), 2, "{said}");
+        let shape = |paragraph: &str| match paragraph.strip_prefix("[Files came with this message.") {
+            Some(list) => "F".repeat(list.matches("\n- photo: ").count()),
+            None => paragraph.to_owned(),
+        };
+        assert_eq!(said.split("\n\n").map(shape).collect::<Vec<_>>().join(" "), shapes, "{said}");
     }
 }
 
