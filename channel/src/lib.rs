@@ -182,6 +182,20 @@ pub struct Described {
     pub name: &'static str,
     /// A line for the menu.
     pub summary: Text<'static>,
+    /// Whether only the owner of the bot may give it.
+    pub is_owners: bool,
+}
+
+impl Described {
+    /// One for everybody that the bot works for.
+    pub const fn general(name: &'static str, summary: Text<'static>) -> Self {
+        Self { name, summary, is_owners: false }
+    }
+
+    /// One for the owner of the bot alone.
+    pub const fn owners(name: &'static str, summary: Text<'static>) -> Self {
+        Self { name, summary, is_owners: true }
+    }
 }
 
 /// How fast a channel takes messages.

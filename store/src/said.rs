@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// The text of the only task, with paths left out, and its parts that were only passed on.
-    fn told(database: &TestDatabase) -> (String, Vec<(String, String)>) {
+    fn read(database: &TestDatabase) -> (String, Vec<(String, String)>) {
         let claimed = database.claim();
         let origin = claimed.origin.unwrap();
         assert_eq!(origin.forwarded_from, None);
@@ -235,7 +235,7 @@ mod tests {
         assert!(parts::replace(&database, &task, &3.into(), "3").unwrap());
         assert!(!parts::replace(&database, &task, &5.into(), "5").unwrap());
         write(&database, &task).unwrap();
-        let (text, passed_on) = told(&database);
+        let (text, passed_on) = read(&database);
         assert_eq!(text, "é one\n\ntwo\n3\n\nfour");
         let passed_on: Vec<(&str, &str)> = passed_on.iter().map(|(text, by)| (&**text, &**by)).collect();
         assert_eq!(passed_on, [("é one", "Eve"), ("four", "Bob")]);
@@ -275,7 +275,7 @@ mod tests {
             "an offer\n\n{}",
             list(&format!("- document: {is_known}- audio: not stored. It is gone.\n"))
         );
-        let (text, passed_on) = told(&database);
+        let (text, passed_on) = read(&database);
         let expected = [
             "a picture of the plan".to_owned(),
             list(&format!("- photo: {is_known}- video: {is_known}")),

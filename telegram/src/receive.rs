@@ -26,7 +26,7 @@ pub(super) struct Receiver {
     pub(super) api: Api,
     access: Access,
     pub(super) sink: Box<dyn UpdateSink>,
-    pub(super) menu: Menu,
+    menu: Menu,
     pub(super) failures: u32,
     /// How many breaks of the network were over when it last asked.
     breaks: u64,
@@ -78,11 +78,16 @@ impl Receiver {
         match self.store(updates, &bot, is_last).await {
             Ok(()) => {
                 self.failures = 0;
-                self.menu.set(&self.api).await;
+                self.set_menu().await;
                 Duration::ZERO
             }
             Err(error) => self.after_store_error(&error),
         }
+    }
+
+    /// Pairing may have made somebody else the owner.
+    pub(super) async fn set_menu(&mut self) {
+        self.menu.set(&self.api, self.access.owner().as_deref()).await;
     }
 
     /// Reports that Telegram answers.

@@ -192,8 +192,8 @@ impl Receiver {
             };
             let _: bool = self.api.call_for(&set, PATIENCE).await?;
             *is_told = true;
-            self.menu.set(&self.api).await;
         }
+        self.set_menu().await;
         self.failures = 0;
         let failed_at_ms = info.last_error_date.unwrap_or(0).saturating_mul(1000);
         match info.last_error_message.filter(|_| failed_at_ms > now_ms() - RECENT_MS) {

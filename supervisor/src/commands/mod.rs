@@ -92,32 +92,29 @@ pub(crate) enum Parsed {
 
 /// All commands, in the order of the menu.
 pub(crate) const COMMANDS: [Described; 22] = [
-    Described { name: "help", summary: Text::SummaryHelp },
-    Described { name: "status", summary: Text::SummaryStatus },
-    Described { name: "stop", summary: Text::SummaryStop },
-    Described { name: "cancel", summary: Text::SummarySameAsStop },
-    Described { name: "new", summary: Text::SummaryNew },
-    Described { name: "queue", summary: Text::SummaryQueue },
-    Described { name: "retry", summary: Text::SummaryRetry },
-    Described { name: "undo", summary: Text::SummaryUndo },
-    Described { name: "files", summary: Text::SummaryFiles },
-    Described { name: "get", summary: Text::SummaryGet },
-    Described { name: "model", summary: Text::SummaryModel },
-    Described { name: "language", summary: Text::SummaryLanguage },
-    Described { name: "context", summary: Text::SummaryContext },
-    Described { name: "approvals", summary: Text::SummaryApprovals },
-    Described { name: "pairings", summary: Text::SummaryPairings },
-    Described { name: "chats", summary: Text::SummaryChats },
-    Described { name: "unpair", summary: Text::SummaryUnpair },
-    Described { name: "schedules", summary: Text::SummarySchedules },
-    Described { name: "usage", summary: Text::SummaryUsage },
-    Described { name: "health", summary: Text::SummaryHealth },
-    Described { name: "whoami", summary: Text::SummaryWhoAmI },
-    Described { name: "start", summary: Text::SummarySameAsHelp },
+    Described::general("help", Text::SummaryHelp),
+    Described::general("status", Text::SummaryStatus),
+    Described::general("stop", Text::SummaryStop),
+    Described::general("cancel", Text::SummarySameAsStop),
+    Described::general("new", Text::SummaryNew),
+    Described::general("queue", Text::SummaryQueue),
+    Described::general("retry", Text::SummaryRetry),
+    Described::general("undo", Text::SummaryUndo),
+    Described::general("files", Text::SummaryFiles),
+    Described::general("get", Text::SummaryGet),
+    Described::general("model", Text::SummaryModel),
+    Described::general("language", Text::SummaryLanguage),
+    Described::general("context", Text::SummaryContext),
+    Described::general("approvals", Text::SummaryApprovals),
+    Described::owners("pairings", Text::SummaryPairings),
+    Described::owners("chats", Text::SummaryChats),
+    Described::owners("unpair", Text::SummaryUnpair),
+    Described::owners("schedules", Text::SummarySchedules),
+    Described::owners("usage", Text::SummaryUsage),
+    Described::owners("health", Text::SummaryHealth),
+    Described::general("whoami", Text::SummaryWhoAmI),
+    Described::general("start", Text::SummarySameAsHelp),
 ];
-
-/// The commands that only the owner of the bot may give.
-const OWNER_COMMANDS: [&str; 6] = ["pairings", "chats", "unpair", "schedules", "usage", "health"];
 
 /// What a command may look at.
 #[derive(Debug, Clone, Copy)]
@@ -302,7 +299,7 @@ mod tests {
     /// The bounds are Telegram's (<https://core.telegram.org/bots/api#botcommand>).
     #[test]
     fn each_command_of_the_menu_is_one_and_fits_into_a_menu() {
-        for Described { name, summary } in COMMANDS {
+        for Described { name, summary, .. } in COMMANDS {
             assert!(parse(&format!("/{name}")).is_some(), "/{name}");
             assert!((1..=32).contains(&name.len()), "/{name}");
             let fits = |language| (1..=256).contains(&summary.to(language).chars().count());

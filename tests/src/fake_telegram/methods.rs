@@ -139,11 +139,7 @@ async fn carry_out(shared: &Shared, method: &str, form: &Form) -> Response {
         "deletemessage" => answer_or_refusal(shared.lock().delete(&form.parameters)),
         "getchatadministrators" => administrators(shared, &form.parameters),
         "getchatmember" => member(shared, &form.parameters),
-        "setmycommands" => {
-            let language = form.parameters["language_code"].as_str().unwrap_or_default().to_owned();
-            shared.lock().menus.insert(language, form.parameters["commands"].clone());
-            result(&Value::Bool(true))
-        }
+        "setmycommands" | "deletemycommands" => set_menu(shared, &form.parameters),
         "setwebhook" => answer_or_refusal(shared.lock().webhook.set(&form.parameters)),
         "deletewebhook" => {
             shared.lock().webhook = Webhook::default();
@@ -155,6 +151,18 @@ async fn carry_out(shared: &Shared, method: &str, form: &Form) -> Response {
         }
         _ => refusal(404, "Not Found", None),
     }
+}
+
+/// Sets or deletes the menu of one chat or of all, for clients in one language or for all others.
+fn set_menu(shared: &Shared, parameters: &Value) -> Response {
+    let language = parameters["language_code"].as_str().unwrap_or_default();
+    let menu = (parameters["scope"]["chat_id"].as_i64(), language.to_owned());
+    let mut state = shared.lock();
+    match &parameters["commands"] {
+        Value::Null => state.menus.remove(&menu),
+        commands => state.menus.insert(menu, commands.clone()),
+    };
+    result(&Value::Bool(true))
 }
 
 fn administrators(shared: &Shared, parameters: &Value) -> Response {

@@ -139,17 +139,17 @@ impl FakeTelegram {
         self.shared.lock().administrators.insert(group, people.to_vec());
     }
 
-    /// The commands in the bot's menu.
-    pub fn menu(&self) -> Vec<String> {
-        self.menu_in("").into_iter().map(|(command, _)| command).collect()
+    /// The commands in the menu of a chat with one person, for a client in no language of the bot.
+    pub fn menu_of(&self, chat: i64) -> Vec<String> {
+        let menus = &self.shared.lock().menus;
+        let menu = [Some(chat), None].iter().find_map(|chat| menus.get(&(*chat, String::new())));
+        menu.map(listed).unwrap_or_default().into_iter().map(|(command, _)| command).collect()
     }
 
-    /// The commands in the menu for clients in this language, with their summaries; empty for all others.
+    /// The commands in the menu of all chats for clients in this language, with their summaries.
     pub fn menu_in(&self, language: &str) -> Vec<(String, String)> {
-        let menu = self.shared.lock().menus.get(language).cloned().unwrap_or_default();
-        let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
-        let commands = menu.as_array().cloned().unwrap_or_default();
-        commands.iter().map(|command| (text(&command["command"]), text(&command["description"]))).collect()
+        let menus = &self.shared.lock().menus;
+        menus.get(&(None, language.to_owned())).map(listed).unwrap_or_default()
     }
 
     /// The most calls that were answered at the same time, without those for updates.
@@ -280,4 +280,11 @@ pub fn texts(sent: &[Sent]) -> Vec<&str> {
 fn with_id(id: i64, mut update: Value) -> Value {
     update["update_id"] = id.into();
     update
+}
+
+/// The commands of a menu, with their summaries.
+fn listed(menu: &Value) -> Vec<(String, String)> {
+    let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
+    let commands = menu.as_array().map(Vec::as_slice).unwrap_or_default();
+    commands.iter().map(|command| (text(&command["command"]), text(&command["description"]))).collect()
 }

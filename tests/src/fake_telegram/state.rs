@@ -103,8 +103,9 @@ pub(super) struct State {
     pub(super) drafts: Vec<Draft>,
     /// The people who administer a group.
     pub(super) administrators: HashMap<i64, Vec<i64>>,
-    /// What the bot set as its menus, by the language of the client; that of all others has none.
-    pub(super) menus: HashMap<String, Value>,
+    /// What the bot set as its menus, by the chat, or for all, and by the language of the client, or for all
+    /// others.
+    pub(super) menus: HashMap<(Option<i64>, String), Value>,
     /// What the bot can fetch, by file ID.
     pub(super) files: HashMap<String, Vec<u8>>,
     pub(super) webhook: Webhook,

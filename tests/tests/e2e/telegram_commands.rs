@@ -21,7 +21,7 @@ fn ask(telegram: &FakeTelegram, chat: Chat, text: &str) -> String {
 #[test]
 fn the_menu_lists_the_commands_and_each_is_answered() {
     let (telegram, system) = with_telegram();
-    let menu = wait::until("the menu is set", || Some(telegram.menu()).filter(|menu| !menu.is_empty()));
+    let menu = wait::until("the menu is set", || Some(telegram.menu_of(1)).filter(|menu| !menu.is_empty()));
     for name in ["start", "help", "status", "stop", "cancel", "new", "retry", "whoami", "model"] {
         assert!(menu.iter().any(|listed| listed == name), "{name}: {menu:?}");
     }

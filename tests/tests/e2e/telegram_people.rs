@@ -351,3 +351,24 @@ fn a_bot_without_an_owner_asks_nobody_until_somebody_is_paired() {
     let (asked, allow, _) = question(&telegram, 0);
     assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &allow), "Allowed.");
 }
+
+#[test]
+fn what_only_the_owner_may_do_is_in_the_menu_of_the_owner_alone() {
+    let telegram = FakeTelegram::start();
+    let system = System::builder().telegram(&telegram, "-77").start();
+    let shows_more = |chat: Chat| telegram.menu_of(chat.id).contains(&"unpair".to_owned());
+    telegram.push(ADA.text("hello"));
+    telegram.wait_for_sent(1);
+    wait::until_true("the menu is set", || telegram.menu_of(ADA.id).contains(&"help".to_owned()));
+    assert!(!shows_more(ADA));
+    let code = system.shown_json(&["chats", "--json"])["chats"][1]["code"].as_str().unwrap().to_owned();
+    system.shown(&["pair", &code]);
+    // The next message ends the request that waits for one.
+    telegram.push(STRANGER.text("hello"));
+    wait::until_true("the owner sees more", || shows_more(ADA));
+    assert!(telegram.menu_of(ADA.id).contains(&"help".to_owned()));
+    assert!(!shows_more(STRANGER) && !shows_more(GROUP));
+    telegram.push(ADA.text(&format!("/unpair {}", ADA.id)));
+    wait::until_true("the owner is none any more", || !shows_more(ADA));
+    assert!(telegram.menu_of(ADA.id).contains(&"help".to_owned()), "as everybody");
+}
