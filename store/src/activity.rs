@@ -1,11 +1,11 @@
 //! What the running tasks of a channel are doing, read from their events.
 
-use channel::ChannelName;
+use channel::{ChannelName, Chat};
 use protocol::TaskId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::task_id;
-use super::{StoreError, additions, prior_context};
+use super::{StoreError, additions, kv, prior_context};
 
 /// More of a call's arguments is not read.
 const ARGUMENT_CHARS: u16 = 2000;
@@ -25,7 +25,8 @@ pub struct Activity {
     pub additions: u32,
     /// Where the task's plan stands, such as `[2/6] in progress: …`.
     pub plan: Option<String>,
-    /// The newest tool call that runs: its tool, and its arguments as JSON, perhaps cut.
+    /// The newest tool call that runs: its tool, and its arguments as JSON, perhaps cut, with paths as seen
+    /// from the roots.
     pub call: Option<(String, String)>,
     /// A call of it waits for a person.
     pub waits_for_person: bool,
@@ -43,16 +44,52 @@ pub fn of_channel(connection: &Connection, channel: &ChannelName) -> Result<Vec<
                from parked join inbox on id = parked.task_id where state = 'queued' and channel = ?1";
     let mut query = connection.prepare_cached(sql)?;
     let begun = |row: &Row<'_>| Ok((task_id(row, 0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    let roots = kv::get(connection, kv::ROOTS)?.unwrap_or_default();
     let rows = query.query_map([channel.as_str()], begun)?;
     let begun = rows.collect::<Result<Vec<(TaskId, String, bool, bool)>, _>>()?;
     let activities = begun.into_iter().filter_map(|(task, chat_id, is_stopping, is_parked)| {
         let activity = of_task(connection, task, chat_id, is_stopping).transpose()?;
-        Some(activity.map(|activity| Activity {
-            waits_for_person: activity.waits_for_person || is_parked,
-            ..activity
+        Some(activity.map(|activity| {
+            let parts = parts_of(&roots, &Chat::new(channel.clone(), &activity.chat_id));
+            let seen = |(tool, arguments)| (tool, seen_from(&parts, arguments));
+            let waits_for_person = activity.waits_for_person || is_parked;
+            Activity { waits_for_person, call: activity.call.map(seen), ..activity }
         }))
     });
     activities.collect()
+}
+
+/// The directories that a chat's paths begin in: its own part of each root, which it may not have, and the
+/// root.
+fn parts_of(roots: &str, chat: &Chat) -> Vec<String> {
+    let own = chat.session().directory_name();
+    let roots = roots.lines().map(|root| root.trim_end_matches('/')).filter(|root| !root.is_empty());
+    roots.flat_map(|root| [format!("{root}/{own}"), root.to_owned()]).collect()
+}
+
+/// A text in which absolute paths into these directories are seen from there.
+fn seen_from(directories: &[String], text: String) -> String {
+    let is_in_name = |character: char| character.is_alphanumeric() || "._-~".contains(character);
+    directories.iter().fold(text, |text, directory| {
+        let (mut seen, mut rest) = (String::new(), text.as_str());
+        while let Some((before, behind)) = rest.split_once(directory.as_str()) {
+            seen.push_str(before);
+            let begins = !seen.ends_with(|last: char| is_in_name(last) || last == '/');
+            let below = behind.strip_prefix('/').filter(|below| below.starts_with(is_in_name));
+            rest = match below {
+                Some(below) if begins => below,
+                None if begins && !behind.starts_with(|next: char| is_in_name(next) || next == '/') => {
+                    seen.push('.');
+                    behind
+                }
+                _ => {
+                    seen.push_str(directory);
+                    behind
+                }
+            };
+        }
+        seen + rest
+    })
 }
 
 fn of_task(
@@ -141,5 +178,21 @@ mod tests {
         assert_eq!(activity(), []);
         database.claim();
         assert_eq!(activity()[0].turn, 1);
+    }
+
+    #[test]
+    fn paths_of_a_call_are_seen_from_the_roots() {
+        let parts = parts_of("/w\n/srv/état", &test_chat(7));
+        for (path, seen) in [
+            (r#"{"path":"/w/a/b.txt"}"#, r#"{"path":"a/b.txt"}"#),
+            (r#"{"path":"/w/test-7/a"}"#, r#"{"path":"a"}"#),
+            (r#"{"path":"/w/test-77/a"}"#, r#"{"path":"test-77/a"}"#),
+            ("cd /w && ls /w", "cd . && ls ."),
+            ("ls --in=/srv/état/x '/srv/état'", "ls --in=x '.'"),
+            ("/home/w/a /work /w/ /w.txt /w//a", "/home/w/a /work /w/ /w.txt /w//a"),
+        ] {
+            assert_eq!(seen_from(&parts, path.to_owned()), seen);
+        }
+        assert_eq!(seen_from(&parts_of("", &test_chat(7)), "/a".to_owned()), "/a");
     }
 }

@@ -153,7 +153,7 @@ impl Changer {
 
     fn output(&self, step: &ChangeStep<'_>, undoable: Undoable) -> Success<ChangeData> {
         let ChangeStep { call, request, target, current, new_file, planned } = *step;
-        let shown = names::path_to_text(&target.path);
+        let shown = self.shown(call, request, &target.path);
         let before = current.map(|current| current.content.as_deref());
         let after = new_file.map(|file| &*file.content);
         let difference = diff::unified(&step.in_words(&shown), &shown, before, after, call.bounds);
@@ -181,7 +181,7 @@ impl Changer {
                 .chain(undoable.notice)
                 .collect(),
             partial: request.dry_run.then_some(PartialReason::DryRun),
-            path_resolved: Some(shown),
+            path_resolved: Some(names::path_to_text(&target.path)),
             seen,
             ..Success::default()
         }

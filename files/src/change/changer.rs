@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use protocol::ToolError;
+use toolkit::Call;
 
 use super::content_hash::HashCache;
 use super::current_file::CurrentFile;
 use super::error::{CommitError, io_error};
 use super::intents::Intents;
+use super::request::ChangeRequest;
 use super::temp_files::TempFiles;
 use super::undo::UndoStore;
-use crate::roots::{Target, Workspaces};
+use crate::roots::{Target, Workspaces, names};
 
 /// Whether a change is on the disk before it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +67,13 @@ impl Changer {
         CurrentFile::read(existing, self.max_edit_bytes, &self.hash_cache)
             .map(Some)
             .map_err(|error| io_error(path, "read", &error))
+    }
+
+    /// The path that a change goes to, in its words. A trial's are read by the person who decides, perhaps on
+    /// a phone.
+    pub(super) fn shown(&self, call: &Call, request: &ChangeRequest<'_>, path: &Path) -> String {
+        let roots = request.dry_run.then(|| self.workspaces.of(&call.scope).ok()).flatten();
+        roots.map_or_else(|| names::path_to_text(path), |roots| roots.in_words(path))
     }
 
     pub(super) fn sync(&self, file: &File) -> Result<(), CommitError> {

@@ -44,7 +44,7 @@ impl Changer {
             return Err(ToolError::new(ErrorCode::NotFound, "The file is gone."));
         };
         request.check_lock(call, &target, Some(&current))?;
-        let shown = names::path_to_text(&target.path);
+        let shown = self.shown(call, request, &target.path);
         let verb = if request.dry_run { "Dry run: would delete" } else { "Deleted" };
         let done = format!("{verb} {shown}.");
         let difference = diff::unified(&done, &shown, Some(current.content.as_deref()), None, call.bounds);
@@ -57,7 +57,7 @@ impl Changer {
             stdout: difference.text,
             notices: difference.notices.into_iter().chain(undoable.notice).collect(),
             partial: request.dry_run.then_some(PartialReason::DryRun),
-            path_resolved: Some(shown),
+            path_resolved: Some(names::path_to_text(&target.path)),
             seen: (!request.dry_run).then(|| Seen { path: target.path.clone(), fingerprint: None }),
             data: ChangeData {
                 bytes_before: Some(current.size_bytes),
@@ -90,12 +90,12 @@ impl Changer {
         } else if flags == AtFlags::REMOVEDIR && !is_empty(entry) {
             return Err(not_empty());
         }
-        let shown = names::path_to_text(&entry.path);
+        let shown = self.shown(call, request, &entry.path);
         let verb = if request.dry_run { "would be deleted" } else { "deleted" };
         Ok(Success {
             stdout: format!("{kind} {shown} {verb}\n"),
             partial: request.dry_run.then_some(PartialReason::DryRun),
-            path_resolved: Some(shown),
+            path_resolved: Some(names::path_to_text(&entry.path)),
             notices: undoable.notice.into_iter().collect(),
             data: ChangeData { can_be_undone: undoable.can_be_undone, ..deleted(request) },
             ..Success::default()

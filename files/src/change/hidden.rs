@@ -38,14 +38,14 @@ impl Changer {
                 entry.parent.try_clone().map_err(|error| io_error(request.path, "deleted", &error))?;
             self.sync(&File::from(parent)).map_err(|error| error.into_tool_error(request.path))?;
         }
-        let shown = names::path_to_text(&entry.path);
+        let shown = self.shown(call, request, &entry.path);
         let verb = if request.dry_run { "would be deleted" } else { "deleted" };
         let notice = "It is hidden (AUTONOUS_TOOL_DENY_PATHS), so nothing of it was read or kept: \
                       this cannot be undone.";
         Ok(Success {
             stdout: format!("{shown} {verb} with all that is in it\n"),
             partial: request.dry_run.then_some(PartialReason::DryRun),
-            path_resolved: Some(shown),
+            path_resolved: Some(names::path_to_text(&entry.path)),
             notices: vec![notice.to_owned()],
             data: ChangeData {
                 operation: Operation::Delete,

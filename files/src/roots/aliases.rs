@@ -7,8 +7,9 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
 use rustix::io::Errno;
 use settings::choices::STATE_ROOT;
 
+use super::names;
 use super::open::Roots;
-use super::root::Root;
+use super::root::{Root, root_of};
 
 /// The root whose directory has the name [`STATE_ROOT`].
 pub const STATE_ALIAS: &str = "file_state_dir";
@@ -32,6 +33,18 @@ impl Roots {
             tracing::warn!(%errno, "could not make the directory that {CACHE_ALIAS} stands for");
         }
         Some(Ok((0, CACHE.iter().collect::<PathBuf>().join(rest))))
+    }
+
+    /// A resolved path in words, as a caller would name it: from where relative paths start, or behind the
+    /// alias.
+    pub(crate) fn in_words(&self, path: &Path) -> String {
+        let is_alias = |beneath: &Path| beneath.starts_with(STATE_ALIAS) || beneath.starts_with(CACHE_ALIAS);
+        let named = match root_of(&self.roots, path) {
+            Some((0, beneath)) if !beneath.as_os_str().is_empty() && !is_alias(&beneath) => beneath,
+            Some((root, beneath)) if self.state == Some(root) => Path::new(STATE_ALIAS).join(beneath),
+            _ => path.to_owned(),
+        };
+        names::path_to_text(&named)
     }
 
     /// The directory that an alias stands for.

@@ -31,11 +31,13 @@ async fn a_new_file_is_created_with_its_directories() {
     let made = server.call("write", arguments).await;
     let lines = |stdout: &str| stdout.lines().map(str::to_owned).collect::<Vec<_>>();
     let (would, did) = (lines(&predicted.stdout), lines(&made.stdout));
-    assert_eq!((&made.meta.data["operation"], &did[1..]), (&json!("create"), &would[1..]));
+    assert_eq!((&made.meta.data["operation"], &did[3..]), (&json!("create"), &would[3..]));
     assert_eq!(did[3..], ["@@ -0,0 +1 @@", "+hello"]);
     let path = server.root.join("a/b/c.txt").display().to_string();
     assert_eq!(did[0], format!("Created {path} (6 bytes)."));
-    assert_eq!(would[0], format!("Dry run: would create {path} (6 bytes)."));
+    let shorter = ["Dry run: would create a/b/c.txt (6 bytes).", "--- /dev/null", "+++ a/b/c.txt"];
+    assert_eq!(would[..3], shorter, "a person reads it on a phone");
+    assert_eq!(predicted.meta.context.path_resolved.as_deref(), Some(&*path));
     assert_eq!(content(&server, "a/b/c.txt"), "hello\n");
     let again = server.call("edit", json!({"path": "a/b/c.txt", "find": "hello", "replace": "bye"})).await;
     assert!(again.ok, "the session's own write counts as read: {}", again.stderr);

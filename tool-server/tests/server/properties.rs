@@ -79,8 +79,9 @@ fn a_dry_run_changes_nothing_and_its_difference_is_the_real_one() {
         let predicted = server.call(tool, arguments).await;
         prop_assert_eq!(fs::read_to_string(&file).unwrap(), old.clone(), "a dry run changed the file");
         let done = server.call(tool, real).await;
-        let difference = |stdout: &str| stdout.split_once('\n').map(|(_, text)| text.to_owned());
-        prop_assert_eq!(difference(&predicted.stdout), difference(&done.stdout), "but for the words");
+        // The words and the names of the file: a trial has shorter ones.
+        let difference = |stdout: &str| stdout.lines().skip(3).map(str::to_owned).collect::<Vec<_>>();
+        prop_assert_eq!(difference(&predicted.stdout), difference(&done.stdout));
         prop_assert_eq!(
             predicted.meta.error.map(|error| error.code),
             done.meta.error.map(|error| error.code)
