@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::{decider, model};
 use crate::fake_telegram::Sent;
 use crate::fake_telegram::update::Chat;
@@ -22,7 +24,10 @@ pub(super) struct Written {
     pub(super) chat: i64,
     /// The word to note; no other message has it.
     pub(super) word: String,
-    pub(super) update_id: i64,
+    /// The numbers of its messages: an album has several.
+    numbers: Vec<i64>,
+    /// The updates that brought them.
+    updates: Vec<i64>,
 }
 
 impl Written {
@@ -34,11 +39,34 @@ impl Written {
         model::request_for(&self.word, &self.file())
     }
 
-    /// What the chat sends. In every second one, what is said while a task runs is added to it; in the others
-    /// each message is a task of its own.
-    fn sent(&self) -> String {
+    pub(super) fn is_album(&self) -> bool {
+        self.numbers.len() > 1
+    }
+
+    /// The files of an album.
+    pub(super) fn photos(&self) -> Vec<String> {
+        let count = if self.is_album() { self.numbers.len() } else { 0 };
+        (0..count).map(|at| self.photo(at)).collect()
+    }
+
+    fn photo(&self, at: usize) -> String {
+        format!("{}-{at}", self.word)
+    }
+
+    /// One of its messages as the chat sends it. In every second chat, what is said while a task runs is
+    /// added to it, and an album has its words below the first photo; in the others each message is a task of
+    /// its own, and the words are below the last.
+    fn sent(&self, at: usize) -> Value {
+        let (chat, is_even) = (Chat { id: self.chat }, self.chat % 2 == 0);
         let text = self.text();
-        if self.chat % 2 == 0 { text } else { format!("/queue {text}") }
+        if !self.is_album() {
+            return chat.text(&if is_even { text } else { format!("/queue {text}") });
+        }
+        let speaks = if is_even { at == 0 } else { at + 1 == self.numbers.len() };
+        let mut update = chat.photo_of(&self.photo(at), if speaks { &text } else { "" });
+        update["message"]["message_id"] = self.numbers[at].into();
+        update["message"]["media_group_id"] = format!("album of {}", self.word).into();
+        update
     }
 }
 
@@ -64,13 +92,17 @@ impl Chats {
         let answered = self.answered(telegram).len();
         for _ in 0..(self.ids.len() + answered).saturating_sub(self.written.len()) {
             let chat = self.ids[random.below(self.ids.len())];
-            let mut written = Written { chat, word: self.words.word(), update_id: 0 };
-            written.update_id = telegram.push(Chat { id: chat }.text(&written.sent()));
+            let count = if random.below(5) == 0 { 2 + random.below(2) } else { 1 };
+            let numbers = (0..count).map(|_| telegram.next_number()).collect();
+            let mut written = Written { chat, word: self.words.word(), numbers, updates: Vec::new() };
+            written.photos().iter().for_each(|photo| telegram.add_file(photo, "a picture"));
+            written.updates = (0..count).map(|at| telegram.push(written.sent(at))).collect();
             self.written.push(written);
         }
         let again = &self.written[random.below(self.written.len())];
-        if telegram.confirmed().contains(&again.update_id) {
-            telegram.redeliver(again.update_id, Chat { id: again.chat }.text(&again.sent()));
+        let at = random.below(again.updates.len());
+        if telegram.confirmed().contains(&again.updates[at]) {
+            telegram.redeliver(again.updates[at], again.sent(at));
         }
     }
 
@@ -86,13 +118,21 @@ impl Chats {
             if line.starts_with(&model::answer_to(word)) { word.to_owned() } else { line.to_owned() }
         };
         let is_reply = |sent: &Sent| {
-            sent.target.is_none() && sent.file.is_none() && !decider::is_about_approval(&sent.text)
+            sent.target.is_none()
+                && sent.file.is_none()
+                && !decider::is_about_approval(&sent.text)
+                && !is_notice(sent)
         };
         for sent in telegram.sent().into_iter().filter(is_reply) {
             let words = sent.text.lines().map(word_of).collect();
             replies.entry(sent.chat_id).or_default().push(words);
         }
         replies
+    }
+
+    /// The chats that were told that a file does not come yet: what they wrote behind it is answered first.
+    pub(super) fn that_wait_for_files(telegram: &FakeTelegram) -> BTreeSet<i64> {
+        telegram.sent_that(is_notice).iter().map(|sent| sent.chat_id).collect()
     }
 
     /// The words of a chat's messages, in order.
@@ -104,4 +144,8 @@ impl Chats {
     fn answered(&self, telegram: &FakeTelegram) -> BTreeSet<String> {
         Self::replies(telegram).into_values().flatten().flatten().collect()
     }
+}
+
+fn is_notice(sent: &Sent) -> bool {
+    sent.text.starts_with("I cannot fetch ")
 }

@@ -48,6 +48,7 @@ impl Inspection<'_> {
         report.inform("child kills", self.kills.children);
         report.inform("messages sent", self.chats.written().len());
         self.messages(&mut report);
+        self.albums(&mut report);
         self.replies(&mut report);
         self.calls(&mut report);
         self.approvals(&mut report);
@@ -64,13 +65,34 @@ impl Inspection<'_> {
         let added = database.texts("select text from additions");
         report.inform("… of them added to a task that ran", added.len());
         let stored = [database.texts("select text from inbox"), added].concat();
-        let stored: BTreeSet<&str> = stored.iter().map(String::as_str).collect();
-        let lost = self.chats.written().iter().filter(|written| !stored.contains(written.text().as_str()));
+        let is_stored = |said: &str| stored.iter().any(|text| text.contains(said));
+        let lost = self.chats.written().iter().filter(|written| !is_stored(&written.text()));
         report.forbid("messages lost", lost.map(Written::text).collect());
         let open = "select id || ' ' || state from inbox where state not in ('done', 'skipped')";
         report.forbid("tasks that are not done", database.texts(open));
         let unsent = "select coalesce(task_id, text) || ' ' || state from outbox where state <> 'sent'";
         report.forbid("unsent replies", database.texts(unsent));
+    }
+
+    fn albums(&self, report: &mut Report) {
+        let database = self.system.database();
+        let albums = || self.chats.written().iter().filter(|written| written.is_album());
+        report.inform("albums sent", albums().count());
+        let stored = database.texts("select source from attachments where state = 'stored'");
+        let photos = albums().flat_map(Written::photos);
+        report.forbid("photos lost", photos.filter(|photo| !stored.contains(photo)).collect());
+        let twice = "select source from attachments group by source having count(*) > 1";
+        report.forbid("photos stored twice", database.texts(twice));
+        let apart = "select album from attachments where album is not null
+                     group by album having count(distinct task_id) > 1";
+        report.forbid("albums that became several tasks", database.texts(apart));
+        let told = database.texts("select text from inbox where text like '%[Files came with%'");
+        let lists = |written: &&Written| {
+            let text = told.iter().find(|text| text.contains(&written.word));
+            text.is_some_and(|text| text.matches("\n- photo: /").count() == written.photos().len())
+        };
+        let unlisted = albums().filter(|written| !lists(written));
+        report.forbid("albums whose task does not list all photos", unlisted.map(Written::text).collect());
     }
 
     fn replies(&self, report: &mut Report) {
@@ -80,13 +102,19 @@ impl Inspection<'_> {
         report.forbid("missing replies", missing.map(Written::text).collect());
         let mut doubled = Vec::new();
         let mut disordered = Vec::new();
+        let may_be_disordered = Chats::that_wait_for_files(self.telegram);
+        report.inform("chats whose files came late", may_be_disordered.len());
         for (chat, mut replies) in replies {
             let twice = replies.windows(2).filter(|pair| pair[0] == pair[1]);
             doubled.extend(twice.map(|pair| format!("{:?} in {chat}", pair[0])));
             replies.dedup();
-            let words = replies.concat();
-            if words != self.chats.asked_by(chat) {
-                disordered.push(format!("{chat}: {}", first_difference(&words, &self.chats.asked_by(chat))));
+            let (mut words, mut asked) = (replies.concat(), self.chats.asked_by(chat));
+            if may_be_disordered.contains(&chat) {
+                words.sort_unstable();
+                asked.sort_unstable();
+            }
+            if words != asked {
+                disordered.push(format!("{chat}: {}", first_difference(&words, &asked)));
             }
         }
         report.bound("duplicate replies (at most one per supervisor kill)", doubled, self.kills.supervisor);
@@ -125,13 +153,15 @@ impl Inspection<'_> {
         );
     }
 
-    /// The tasks that had words to note, and what came of each.
+    /// The tasks that had words to note, and what came of each. That its files were stored is no call of it.
     fn noted(&self) -> Vec<Noted> {
         let query = "select task.id, task.attempt, count(call.id),
                          count(call.id) filter (where call.status = 'done'),
                          task.text || coalesce(
                              (select group_concat(text) from additions where task_id = task.id), '')
-                     from inbox as task left join tool_calls as call on call.task_id = task.id
+                     from inbox as task left join tool_calls as call
+                         on call.task_id = task.id
+                             and call.tool_name in ('bash', 'write', 'telegram_send_file')
                      where task.state <> 'skipped' group by task.id";
         let rows = self.system.database().rows(query, |row| {
             let (id, attempts, started, done) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
