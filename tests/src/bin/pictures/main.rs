@@ -4,6 +4,7 @@
 //! The argument is the directory for them. `CHROMIUM` names the browser.
 
 mod chat;
+mod more_scenes;
 mod page;
 mod scenes;
 mod shot;

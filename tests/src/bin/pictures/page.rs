@@ -38,8 +38,11 @@ fn shown(bubble: &Bubble, all: &[Bubble], is_group: bool) -> String {
         let name = quoted.by.unwrap_or("Autonous");
         let _ = write!(html, "<div class=quote><b>{name}</b><br>{}</div>", escaped(&quoted.text));
     }
-    if let Some((name, bytes)) = &bubble.file {
-        html.push_str(&file(name, bytes));
+    let files: String = bubble.files.iter().map(|(name, bytes)| file(name, bytes)).collect();
+    if bubble.files.len() > 1 {
+        let _ = write!(html, "<div class=album>{files}</div>");
+    } else {
+        html.push_str(&files);
     }
     html.push_str(&formatted(&bubble.text, &bubble.entities));
     if !bubble.reaction.is_empty() {

@@ -1,11 +1,11 @@
 //! What happens in each picture: people write, the programs run, and the page is made at the moment to show.
 
 use harness::fake_model::results;
-use harness::fake_telegram::Sent;
 use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use serde_json::{Value, json};
 
 use crate::chat::Scene;
+use crate::more_scenes;
 use crate::page;
 
 const ADA: (&str, i64) = ("Ada", 11);
@@ -21,7 +21,7 @@ const CHAPTERS: &str = "The longest chapter is **Three**:\n\n\
 /// The name and page of each picture.
 pub(crate) fn play() -> Vec<(&'static str, String)> {
     let (telegram, model) = (FakeTelegram::start(), FakeModel::start(reply));
-    let _system = started(&telegram, &model);
+    let system = started(&telegram, &model);
     let mut pages = Vec::new();
     pages.extend(pairing(&telegram));
     pages.extend(progress(&telegram, &model));
@@ -33,16 +33,21 @@ pub(crate) fn play() -> Vec<(&'static str, String)> {
     pages.push(group(&telegram));
     pages.extend(approval(&telegram, 19, "de", "german-approval", "Bitte notiere: Milch, Brot, Tee."));
     pages.push(commands(&telegram, 20, "de", "german-commands"));
+    pages.push(commands(&telegram, 21, "es", "spanish-commands"));
+    pages.push(commands(&telegram, 22, "ru", "russian-commands"));
+    pages.push(commands(&telegram, 23, "zh-hans", "chinese-commands"));
+    pages.extend(more_scenes::play(&telegram, &system));
     pages
 }
 
 fn started(telegram: &FakeTelegram, model: &FakeModel) -> System {
     telegram.administer(GROUP, &[ADA.1]);
-    let chats: Vec<String> = (11..=20).map(|chat| chat.to_string()).collect();
+    telegram.administer(more_scenes::GROUP, &[ADA.1]);
+    let chats: Vec<String> = (11..=29).map(|chat| chat.to_string()).collect();
     System::builder()
         .policy(RULES)
         .workers(4)
-        .telegram(telegram, &format!("{},{GROUP}", chats.join(",")))
+        .telegram(telegram, &format!("{},{GROUP},{}", chats.join(","), more_scenes::GROUP))
         .model(model)
         .variable("AUTONOUS_TELEGRAM_REACTIONS", "private")
         .variable("AUTONOUS_TELEGRAM_GATHER_MS", "300")
@@ -84,38 +89,20 @@ fn reply(request: &Value) -> ModelReply {
             429,
             json!({"message": "You exceeded your current quota.", "code": "insufficient_quota"}),
         ),
-        () => says("Pasta: there are tomatoes and basil left."),
+        () => more_scenes::reply(&asked, step).unwrap_or_else(|| says("Pasta: tomatoes and basil are left.")),
     }
-}
-
-/// Waits for a message of the bot in the chat of a scene.
-fn message(scene: &Scene<'_>, what: &str, is_it: impl Fn(&Sent) -> bool) -> Sent {
-    let chat = scene.chat.id;
-    wait::until(what, || {
-        let found = scene.telegram.sent_that(|sent| {
-            sent.chat_id == chat && sent.method == "sendmessage" && !sent.is_progress && is_it(sent)
-        });
-        found.into_iter().next()
-    })
-}
-
-/// Waits for the reaction that an answered task has.
-fn is_settled(scene: &Scene<'_>) {
-    wait::until_true("the task is marked as answered", || {
-        scene.bubbles().iter().any(|bubble| bubble.reaction == "👌")
-    });
 }
 
 fn pairing(telegram: &FakeTelegram) -> Vec<(&'static str, String)> {
     let (mut owner, mut tom) = (Scene::new(telegram, 11, "en"), Scene::new(telegram, 99, "en"));
     tom.say(("Tom", 99), "Hello!");
-    message(&tom, "a code", |_| true);
-    let asked = message(&owner, "the owner is asked", |sent| !sent.markup.is_null());
+    tom.message("a code", |_| true);
+    let asked = owner.message("the owner is asked", |sent| !sent.markup.is_null());
     let before = page::of(&owner, "Autonous");
     telegram.press_answered(owner.chat, ADA.1, asked.number, &asked.buttons()[0].1);
-    message(&tom, "a welcome", |sent| sent.text.contains("/help"));
+    tom.message("a welcome", |sent| sent.text.contains("/help"));
     owner.say(ADA, "/chats");
-    message(&owner, "the chats", |sent| sent.text.contains("99"));
+    owner.message("the chats", |sent| sent.text.contains("paired"));
     vec![
         ("pairing", page::of(&tom, "Autonous")),
         ("pairing-owner", before),
@@ -134,8 +121,8 @@ fn progress(telegram: &FakeTelegram, model: &FakeModel) -> Vec<(&'static str, St
     });
     let growing = page::of(&scene, "Autonous");
     model.release();
-    message(&scene, "the answer", |sent| sent.text.contains("repeats"));
-    is_settled(&scene);
+    scene.message("the answer", |sent| sent.text.contains("repeats"));
+    scene.settle();
     vec![("progress", working), ("words", growing), ("answer", page::of(&scene, "Autonous"))]
 }
 
@@ -148,11 +135,11 @@ fn approval(
 ) -> Vec<(&'static str, String)> {
     let mut scene = Scene::new(telegram, chat, language);
     scene.say(("Ada", chat), request);
-    let asked = message(&scene, "a question", |sent| !sent.markup.is_null());
+    let asked = scene.message("a question", |sent| !sent.markup.is_null());
     let before = page::of(&scene, "Autonous");
     telegram.press_answered(scene.chat, chat, asked.number, &asked.buttons()[0].1);
-    message(&scene, "an answer", |sent| sent.text.ends_with(".md.") && sent.markup.is_null());
-    is_settled(&scene);
+    scene.message("an answer", |sent| sent.text.ends_with(".md.") && sent.markup.is_null());
+    scene.settle();
     let decided = if language == "de" { "german-approval-decided" } else { "approval-decided" };
     vec![(name, before), (decided, page::of(&scene, "Autonous"))]
 }
@@ -160,7 +147,7 @@ fn approval(
 fn choice(telegram: &FakeTelegram) -> (&'static str, String) {
     let mut scene = Scene::new(telegram, 14, "en");
     scene.say(("Ada", 14), "Plan our trip to Bremen.");
-    message(&scene, "a question", |sent| !sent.markup.is_null());
+    scene.message("a question", |sent| !sent.markup.is_null());
     ("ask-user", page::of(&scene, "Autonous"))
 }
 
@@ -173,10 +160,10 @@ fn file(telegram: &FakeTelegram) -> (&'static str, String) {
         "file_size": bytes.len(),
     });
     let fields = json!({"document": document});
-    scene.send(("Ada", 15), "", &fields, Some(("water.pdf", bytes)));
+    scene.send(("Ada", 15), "", &fields, &[("water.pdf", bytes)]);
     scene.say(("Ada", 15), "How much is this bill, and until when?");
-    message(&scene, "an answer", |sent| sent.text.contains("48.20"));
-    is_settled(&scene);
+    scene.message("an answer", |sent| sent.text.contains("48.20"));
+    scene.settle();
     ("file", page::of(&scene, "Autonous"))
 }
 
@@ -198,7 +185,7 @@ fn commands(
 fn failure(telegram: &FakeTelegram) -> (&'static str, String) {
     let mut scene = Scene::new(telegram, 17, "en");
     scene.say(("Ada", 17), "Write a poem about tea.");
-    message(&scene, "a failure", |sent| sent.text.contains("/retry"));
+    scene.message("a failure", |sent| sent.text.contains("/retry"));
     ("error", page::of(&scene, "Autonous"))
 }
 
@@ -206,6 +193,6 @@ fn group(telegram: &FakeTelegram) -> (&'static str, String) {
     let mut scene = Scene::new(telegram, GROUP, "en");
     scene.say(ADA, "@fake_bot what can we cook tonight?");
     scene.say(("Ben", 12), "I'm home at seven.");
-    message(&scene, "an answer", |sent| sent.text.contains("Pasta"));
+    scene.message("an answer", |sent| sent.text.contains("Pasta"));
     ("group", page::of(&scene, "Family"))
 }
