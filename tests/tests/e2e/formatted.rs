@@ -42,7 +42,8 @@ fn what_telegram_refuses_is_sent_once_more_as_plain_text_and_in_order() {
     telegram.fail("sendMessage", Fault::BadRequest);
     let (_model, system) = answering(&telegram, "a **bold** answer, see [here](https://example.org/a)");
     telegram.push(ADA.text("first"));
-    telegram.push(ADA.text("second"));
+    // Else it may be added to the first, while that runs.
+    telegram.push(ADA.text("/queue second"));
     let sent = telegram.wait_for_sent(2);
     let with_address = "a bold answer, see here (https://example.org/a)";
     assert_eq!(harness::fake_telegram::texts(&sent), [with_address, "a bold answer, see here"]);

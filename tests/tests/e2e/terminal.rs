@@ -19,6 +19,9 @@ const BACKSPACE: &str = "\u{7f}";
 const ENTER: &str = "\r";
 
 const PROMPT: &str = "> ";
+/// What the line editor writes when it begins to read keys. Before that, the terminal edits what is typed by
+/// itself, and Ctrl-C and Ctrl-D mean something else.
+const READS_KEYS: &str = "\u{1b}[?2004h";
 const LONG: &str = r#"/bash {"cmd": "sleep 300", "timeout_seconds": 300}"#;
 
 fn terminal(system: &System, arguments: &[&str], columns: u16) -> Terminal {
@@ -33,7 +36,7 @@ fn conversation(system: &System) -> Terminal {
     terminal
 }
 
-/// Types a line and returns the screen until the next prompt.
+/// Types a line and returns the screen until it shows the reply.
 fn answer(terminal: &mut Terminal, line: &str, reply: &str) -> String {
     let before = terminal.shown().len();
     terminal.type_in(line);
@@ -41,22 +44,33 @@ fn answer(terminal: &mut Terminal, line: &str, reply: &str) -> String {
     terminal.wait_for(reply, before)
 }
 
+/// The same, until the next line can be typed.
+fn answer_and_prompt(terminal: &mut Terminal, line: &str, reply: &str) -> String {
+    let before = terminal.shown().len();
+    terminal.type_in(line);
+    terminal.type_in(ENTER);
+    let shown = terminal.wait_for(READS_KEYS, before);
+    assert_says(&shown, &[reply]);
+    shown
+}
+
 #[test]
 fn a_conversation_has_line_editing_and_a_history_that_outlives_it() {
     let system = System::start();
     std::fs::write(system.workspace().join("hello.txt"), "x").unwrap();
     let mut first = conversation(&system);
-    answer(&mut first, "ls\\\rpath=none", "none");
+    answer_and_prompt(&mut first, "ls\\\rpath=none", "none");
     let typed = format!("ls path=x{BACKSPACE}{LEFT}{LEFT}\u{b}h=.");
-    answer(&mut first, &typed, "hello.txt");
-    answer(&mut first, UP, "hello.txt");
+    answer_and_prompt(&mut first, &typed, "hello.txt");
+    answer_and_prompt(&mut first, UP, "hello.txt");
     first.type_in(CTRL_D);
     assert!(first.end().success());
 
     let mut second = conversation(&system);
-    answer(&mut second, UP, "hello.txt");
+    answer_and_prompt(&mut second, UP, "hello.txt");
+    let before = second.shown().len();
     second.type_in(CTRL_C);
-    second.wait_for("Nothing runs", 0);
+    assert_says(&second.wait_for(READS_KEYS, before), &["Nothing runs"]);
     second.type_in(CTRL_C);
     assert!(second.end().success());
     let asked = system.database().texts("select text from inbox order by seq");
@@ -70,9 +84,9 @@ fn ctrl_c_stops_the_task_and_the_conversation_goes_on() {
     answer(&mut terminal, LONG, "bash cmd=sleep 300");
     let before = terminal.shown().len();
     terminal.type_in(CTRL_C);
-    terminal.wait_for(PROMPT, before);
+    terminal.wait_for(READS_KEYS, before);
     assert_eq!(system.database().task_states(), ["cancelled"]);
-    answer(&mut terminal, "ls path=.", "exit 0");
+    answer_and_prompt(&mut terminal, "ls path=.", "exit 0");
     terminal.type_in(CTRL_D);
     assert!(terminal.end().success());
 }
@@ -206,7 +220,7 @@ fn a_conversation_puts_a_question_as_a_numbered_list() {
     let pending = system.shown_json(&["approvals", "--json"]);
     let id = pending["approvals"][0]["id"].as_str().unwrap();
     assert!(system.run_command(&["answer", id, "red"]).status.success());
-    terminal.wait_for("Answered by the command line: Red", before);
+    assert_says(&terminal.wait_for(READS_KEYS, before), &["Answered by the command line: Red"]);
     terminal.type_in(CTRL_D);
     assert!(terminal.end().success());
 }
@@ -246,7 +260,7 @@ fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
     let pending = system.shown_json(&["approvals", "--json"]);
     let id = pending["approvals"][0]["id"].as_str().unwrap();
     assert!(system.run_command(&["deny", id, "--reason", "from outside"]).status.success());
-    terminal.wait_for("from outside", before);
+    assert_says(&terminal.wait_for(READS_KEYS, before), &["from outside"]);
     terminal.type_in(CTRL_D);
     assert!(terminal.end().success());
 
