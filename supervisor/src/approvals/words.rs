@@ -51,6 +51,8 @@ pub(crate) fn answered(data: &str) -> Option<(usize, &str)> {
 
 /// The most UTF-16 units of one message with a question.
 const MAX_UNITS: usize = 3900;
+/// A phone cuts the words of more.
+const BUTTONS_IN_A_ROW: usize = 2;
 /// The most characters of a call in a line.
 const MAX_LINE_CHARS: usize = 300;
 /// The most characters of a question and of its answer in one message.
@@ -94,7 +96,8 @@ pub(crate) fn question(approval: &Approval, session: &SessionId, language: Langu
     let button = |(choice, label): (Choice, Text<'_>)| {
         Button::new(&label.to(language), format!("{PREFIX}{}:{}", approval.id, choice.letter()))
     };
-    let buttons = vec![offered(approval).map(button).collect()];
+    let buttons: Vec<Button> = offered(approval).map(button).collect();
+    let buttons = buttons.chunks(BUTTONS_IN_A_ROW).map(<[Button]>::to_vec).collect();
     if units(&head) + units(&whole) < MAX_UNITS {
         return vec![Content::Question { text: with_code(&head, &whole), buttons }];
     }
@@ -350,6 +353,10 @@ mod tests {
         serde_json::from_value(approval).unwrap()
     }
 
+    fn labels(buttons: &[Vec<Button>]) -> Vec<Vec<&str>> {
+        buttons.iter().map(|row| row.iter().map(|button| &*button.label).collect()).collect()
+    }
+
     fn elsewhere() -> SessionId {
         SessionId::default_session()
     }
@@ -431,23 +438,21 @@ mod tests {
             assert!(text.text.contains(part), "{part}: {text:?}");
         }
         assert!(!text.text.contains('\u{202e}'), "{text:?}");
-        let labels: Vec<&str> = buttons[0].iter().map(|button| button.label.as_str()).collect();
-        assert_eq!(labels, ["Once", "This task", "This chat", "Deny"]);
+        assert_eq!(labels(buttons), [vec!["Once", "This task"], vec!["This chat", "Deny"]]);
         let id = "0197a2a0-0000-7000-8000-000000000001";
-        let chosen: Vec<_> = buttons[0].iter().map(|button| pressed(&button.data).unwrap()).collect();
+        let chosen: Vec<_> = buttons.iter().flatten().map(|button| pressed(&button.data).unwrap()).collect();
         assert_eq!(chosen, CHOICES.map(|(choice, _)| (choice, id)));
-        assert!(buttons[0].iter().all(|button| button.data.len() <= 64));
+        assert!(buttons.iter().flatten().all(|button| button.data.len() <= 64));
         assert_eq!(pressed("ask:x:y"), None);
 
         let alone = question(&approval(json!({}), json!({"task_id": null})), &elsewhere(), Language::English);
         let [Content::Question { text, buttons }] = alone.as_slice() else { panic!("{alone:?}") };
-        assert_eq!(buttons[0].len(), 3, "without a task, none can be chosen");
+        assert_eq!(buttons.concat().len(), 3, "without a task, none can be chosen");
         assert!(!text.text.contains("This task"), "{text:?}");
 
         let single = question(&approval(json!({}), json!({"covers": null})), &elsewhere(), Language::English);
         let [Content::Question { text, buttons }] = single.as_slice() else { panic!("{single:?}") };
-        let labels: Vec<&str> = buttons[0].iter().map(|button| button.label.as_str()).collect();
-        assert_eq!(labels, ["Once", "Deny"]);
+        assert_eq!(labels(buttons), [["Once", "Deny"]]);
         assert!(text.text.contains("for this call alone"), "{text:?}");
     }
 
