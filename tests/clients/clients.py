@@ -2,17 +2,19 @@
 """Holds the tool server's document and answers against other people's clients, linters and fuzzers, and what
 the bot sent in the tests against a library's types.
 
-Nothing of it is part of this project or of CI. It is installed into CLIENTS_DIR (a temporary directory if
-that is not set), from PyPI and npm. The arguments are the directory of the built programs, and that of the
-records of the tests' Telegram.
+Nothing of it is part of this project, and only the fuzzer (fuzz.py) is part of CI. It is installed into
+CLIENTS_DIR (a temporary directory if that is not set), from PyPI and npm. The arguments are the directory of the
+built programs, and that of the records of the tests' Telegram.
 """
 
-import os, shutil, signal, socket, subprocess, sys, tempfile, time
+import os, shutil, subprocess, sys, tempfile
 from pathlib import Path
 
+from common import ALLOW_ALL, start, stop
+
 HERE = Path(__file__).resolve().parent
-START_SECONDS = 60
 FUZZING_SECONDS = 60
+TOKEN = "FAKE-token-of-clients"
 
 
 def run(what, command, directory, environment=None):
@@ -31,36 +33,18 @@ def install(directory):
         pip = [directory / "py/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
     if not (directory / "py1").exists():
-        # The first version of the MCP SDK, which many agents still have.
+        # The first version of the MCP SDK, which some agents still need.
         subprocess.run([sys.executable, "-m", "venv", directory / "py1"], check=True)
         pip = [directory / "py1/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "mcp<2"], check=True)
+        subprocess.run([*pip, "-r", HERE / "requirements-mcp1.txt"], check=True)
+    if not (directory / "wheels").exists():
+        # Without what it needs, which is gigabytes. It does not run on every version of Python.
+        pip = [directory / "py/bin/pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run([*pip, "--ignore-requires-python", "--dest", directory / "wheels", "open-webui"], check=True)
     if not (directory / "js").exists():
         (directory / "js").mkdir()
         shutil.copy(HERE / "package.json", directory / "js")
         subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent"], cwd=directory / "js", check=True)
-
-
-def start(programs, directory):
-    """A tool server with an empty root and every tool that needs no skill."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    (directory / "root").mkdir()
-    (directory / "config").mkdir()
-    (directory / "config" / "policy.toml").write_text('[[rule]]\ndecision = "allow"\n')
-    environment = {
-        "PATH": os.environ["PATH"], "AUTONOUS_TOOL_LISTEN": address, "AUTONOUS_CONFIG_DIR": str(directory / "config"),
-        "AUTONOUS_TOOL_ALLOWED_ROOTS": str(directory / "root"), "AUTONOUS_DATA_DIR": str(directory / "data"),
-    }
-    log = open(directory / "log", "wb")
-    server = subprocess.Popen([programs / "tool-server"], env=environment, cwd=directory, stdout=log, stderr=log)
-    host, port = address.split(":")
-    end = time.monotonic() + START_SECONDS
-    while socket.socket().connect_ex((host, int(port))) != 0:
-        if time.monotonic() > end or server.poll() is not None:
-            raise SystemExit((directory / "log").read_text())
-        time.sleep(0.02)
-    return server, f"http://{address}"
 
 
 def main():
@@ -70,13 +54,13 @@ def main():
         tools = Path(os.environ.get("CLIENTS_DIR") or scratch / "clients").resolve()
         tools.mkdir(parents=True, exist_ok=True)
         install(tools)
-        server, url = start(programs, scratch)
+        server, url = start(programs, scratch, ALLOW_ALL)
         try:
             passed = check_all(tools, scratch, url, Path(sys.argv[2]).resolve())
             passed += check_mcp(tools, scratch, url, programs)
         finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(timeout=30)
+            stop(server)
+        passed += check_recipes(tools, scratch, programs)
     print(f"{sum(passed)} of {len(passed)} passed")
     sys.exit(0 if all(passed) else 1)
 
@@ -94,8 +78,6 @@ def check_all(tools, scratch, url, records):
     generate = [tools / "py/bin/openapi-python-client", "generate", "--path", document, "--meta", "none",
                 "--fail-on-warning", "--output-path", scratch / "generated/tool_server_client"]
     (scratch / "generated").mkdir()
-    fuzz = [tools / "py/bin/schemathesis", "run", f"{url}/openapi.json", "--max-time", FUZZING_SECONDS,
-            "--checks", "all", "--exclude-checks", "positive_data_acceptance", "--continue-on-failure"]
     tsc = [bin / "tsc", "--strict", "--skipLibCheck", "--target", "es2022", "--module", "nodenext", "calls.ts",
            "every_tool.ts"]
     every_tool = subprocess.run([python, HERE / "every_tool.py", document, url], check=True, env=environment, text=True,
@@ -118,7 +100,6 @@ def check_all(tools, scratch, url, records):
         run("fastmcp", [python, HERE / "mcp_server.py", url], scratch, environment),
         run("the vendors' SDKs", [python, HERE / "vendors.py", url], scratch, environment),
         run("aiogram's types", [python, HERE / "telegram_types.py", records], scratch, environment),
-        run("schemathesis", fuzz, scratch),
     ]
 
 
@@ -134,6 +115,29 @@ def check_mcp(tools, scratch, url, programs):
         run("MCP, Python SDK 1", [tools / "py1/bin/python", HERE / "mcp_clients.py", *arguments], scratch),
         run("MCP, TypeScript SDK", ["node", "mcp_clients.mjs", *arguments], scratch),
         run("MCP, conformance", [sys.executable, HERE / "conformance.py", url, *suite], scratch),
+    ]
+
+
+def check_recipes(tools, scratch, programs):
+    """What docs/clients.md and docs/mcp.md show, each with a server of its own, and the fuzzer with another."""
+    python, environment = tools / "py/bin/python", os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "NO_PROXY": "127.0.0.1"}
+    (scratch / "recipes").mkdir()
+    server, url = start(programs, scratch / "recipes", AUTONOUS_TOOL_TOKEN=TOKEN)
+    [wheel] = (tools / "wheels").glob("open_webui-*.whl")
+    open_webui = [python, HERE / "open_webui.py", wheel, HERE / "recipes/open_webui.json", url, TOKEN]
+    configs = [sys.executable, HERE / "mcp_configs.py", tools / "js/node_modules/.bin", url, TOKEN, programs]
+    fuzz = [sys.executable, HERE / "fuzz.py", programs, tools / "py", "--max-time", FUZZING_SECONDS]
+    try:
+        passed = [
+            run("Open WebUI", open_webui, scratch, environment),
+            run("Claude Code and Codex", configs, scratch / "root", environment),
+        ]
+    finally:
+        stop(server)
+    return [
+        *passed,
+        run("the recipes of docs/clients.md", [sys.executable, HERE / "recipes.py", tools, programs], scratch, environment),
+        run("schemathesis", fuzz, scratch, environment),
     ]
 
 

@@ -1,6 +1,11 @@
-"""What the scripts for the clients share: requests, and the examples of the document."""
+"""What the scripts for the clients share: a tool server, requests, and the examples of the document."""
 
 import json
+import os
+import signal
+import socket
+import subprocess
+import time
 import urllib.request
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -9,8 +14,41 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 LAST = ["write", "read", "edit", "multi_edit", "delete"]
 
 
-def get(url):
-    with OPENER.open(url, timeout=30) as answer:
+START_SECONDS = 60
+ALLOW_ALL = '[[rule]]\ndecision = "allow"\n'
+
+
+def start(programs, directory, policy="", **variables):
+    """A tool server with an empty root, in this directory; the process and its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    (directory / "root").mkdir(exist_ok=True)
+    (directory / "config").mkdir()
+    (directory / "config" / "policy.toml").write_text(policy)
+    environment = {
+        "PATH": os.environ["PATH"], "AUTONOUS_TOOL_LISTEN": address, "AUTONOUS_CONFIG_DIR": str(directory / "config"),
+        "AUTONOUS_TOOL_ALLOWED_ROOTS": str(directory / "root"), "AUTONOUS_DATA_DIR": str(directory / "data"),
+    }
+    with open(directory / "log", "wb") as log:
+        server = subprocess.Popen([programs / "tool-server"], env=environment | variables, cwd=directory, stdout=log,
+                                  stderr=log)
+    host, port = address.split(":")
+    end = time.monotonic() + START_SECONDS
+    while socket.socket().connect_ex((host, int(port))) != 0:
+        if time.monotonic() > end or server.poll() is not None:
+            raise SystemExit((directory / "log").read_text())
+        time.sleep(0.02)
+    return server, f"http://{address}"
+
+
+def stop(server):
+    server.send_signal(signal.SIGTERM)
+    server.wait(timeout=30)
+
+
+def get(url, token=None):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with OPENER.open(urllib.request.Request(url, headers=headers), timeout=30) as answer:
         return json.load(answer)
 
 

@@ -48,7 +48,7 @@ impl ApiDocument {
         for tool in tools {
             let (spec, runs_command) = (tool.spec(), tool.slot() == Slot::Command);
             document.add_result(spec, runs_command);
-            document.add_tool(spec, tool.example(), tool.streams());
+            document.add_tool(spec, tool.example());
         }
         document
     }
@@ -126,18 +126,13 @@ impl ApiDocument {
         self.add_value(&format!("{name}Result"), result);
     }
 
-    fn add_tool(&mut self, spec: &ToolSpec, example: Value, streams: bool) {
+    fn add_tool(&mut self, spec: &ToolSpec, example: Value) {
         let name = pascal_case(&spec.name);
         let content =
             ContentBuilder::new().schema(Some(schema(with_null(&spec.input_schema)))).example(Some(example));
         let body = RequestBodyBuilder::new().required(Some(Required::True)).content(JSON, content.build());
         let ran = either([format!("{name}Result").as_str(), FAILURE]);
-        let mut ran = answer("The tool ran; `ok` says whether it succeeded.", ran).build();
-        if streams {
-            let events = schema(json!({"type": "string", "description": EVENTS}));
-            let events = ContentBuilder::new().schema(Some(events)).build();
-            ran.content.insert(EVENT_STREAM.to_owned(), RefOr::T(events));
-        }
+        let ran = answer("The tool ran; `ok` says whether it succeeded.", ran).build();
         let mut operation = OperationBuilder::new()
             .operation_id(Some(spec.name.as_str()))
             .tag("tools")
@@ -163,14 +158,6 @@ impl ApiDocument {
         self.components.schemas.insert(name.to_owned(), schema(value));
     }
 }
-
-const EVENT_STREAM: &str = "text/event-stream";
-
-/// What a stream of output holds.
-const EVENTS: &str = "With `Accept: text/event-stream`: an event `output` for each part of the output as it \
-                      comes, its `id` the part's number and its data `{\"stream\", \"text\"}`; an event \
-                      `dropped` with `{\"bytes\"}` where the reader was too slow; at the end one event \
-                      `envelope`, whose data is the answer in JSON.";
 
 /// The status of a call whose body came too slowly.
 const BODY_TIMEOUT: u16 = 408;

@@ -90,6 +90,7 @@ impl Transform for Plain {
         schema.remove("title");
         schema.remove("format");
         absent_instead_of_null(schema);
+        absent_instead_of_empty(schema);
         enum_instead_of_constants(schema);
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = unwrapped(text);
@@ -105,6 +106,9 @@ fn absent_instead_of_null(schema: &mut Map<String, Value>) {
             schema.insert("type".to_owned(), only);
         }
     }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
     if schema.get("default") == Some(&Value::Null) {
         schema.remove("default");
     }
@@ -117,6 +121,14 @@ fn absent_instead_of_null(schema: &mut Map<String, Value>) {
                 schema.entry(keyword).or_insert(value);
             }
         }
+    }
+}
+
+/// An empty list or table is what an absent one means. Said as a default it costs a model tokens, and some
+/// generators of clients leave out a tool that says it.
+fn absent_instead_of_empty(schema: &mut Map<String, Value>) {
+    if schema.get("default").is_some_and(|value| [json!([]), json!({})].contains(value)) {
+        schema.remove("default");
     }
 }
 
@@ -183,6 +195,13 @@ mod tests {
         Second,
     }
 
+    /// Comes as an enum of all values and null, unlike `Mode`.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    enum Signal {
+        Hangup,
+    }
+
     /// A type with a long comment.
     ///
     /// - a list
@@ -193,6 +212,9 @@ mod tests {
         /// A mode or none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
+        /// A signal or none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<Signal>,
         /// A count or none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u32>,
@@ -204,6 +226,7 @@ mod tests {
     fn properties() -> Value {
         json!({
             "mode": {"type": "string", "enum": ["first", "second"], "description": "A mode or none."},
+            "signal": {"type": "string", "enum": ["hangup"], "description": "A signal or none."},
             "count": {"type": "integer", "minimum": 0, "description": "A count or none."},
             "list": {"type": "array", "items": {"type": "string"}, "description": "Always written."},
         })
@@ -214,9 +237,7 @@ mod tests {
         let mut schema = input_schema::<Everything>();
         let description = take_description(&mut schema).unwrap();
         assert_eq!(description, "A type with a long comment.\n\n- a list\n- of two");
-        let mut properties = properties();
-        properties["list"]["default"] = json!([]);
-        let expected = json!({"type": "object", "additionalProperties": false, "properties": properties});
+        let expected = json!({"type": "object", "additionalProperties": false, "properties": properties()});
         assert_eq!(schema, expected);
     }
 

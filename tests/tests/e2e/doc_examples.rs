@@ -21,7 +21,7 @@ use How::{Not, Test};
 const RULES: How = Test("every_rule_that_is_shown_can_be_loaded");
 const SETTINGS: How = Test("every_line_with_settings_starts_the_programs");
 const ENGINE: How = Not("needs a container engine: image/test.py starts the images");
-const CLIENT: How = Not("sets up a program of others");
+const CLIENT: How = Not("sets up a program of others: `make clients` gives it to that program");
 const ELSEWHERE: How = Not("installs programs of others");
 const PRINTED: How = Not("shows what a program of others prints");
 const DRAWING: How = Not("is a drawing");
@@ -38,6 +38,7 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/approvals.md", "tool-server policy test", Test("the_rules_that_are_shown_decide_as_shown")),
     ("docs/approvals.md", "APPROVER", Test("the_commands_of_the_document_tell_the_whole_story")),
     ("docs/approvals.md", "Bearer $CALLER", Test("the_commands_of_the_document_tell_the_whole_story")),
+    ("docs/clients.md", "", Test("every_recipe_for_a_client_is_the_file_that_is_run")),
     ("docs/containers.md", "docker run", ENGINE),
     ("docs/containers.md", "tier-a.j", ENGINE),
     ("docs/containers.md", "FROM autonous:full", ENGINE),

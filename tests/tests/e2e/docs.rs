@@ -179,3 +179,28 @@ fn how_to_add_a_tool_takes_ten_lines_at_most() {
     let lines = page.lines().filter(|line| !line.is_empty()).count();
     assert!(lines <= 10, "{lines} lines");
 }
+
+#[test]
+fn every_recipe_for_a_client_is_the_file_that_is_run() {
+    let path = workspace().join("docs/clients.md");
+    let page = read(&path);
+    let runners =
+        ["clients.py", "recipes.py"].map(|file| read(&workspace().join("tests/clients").join(file)));
+    let files = files_below("tests/clients/recipes");
+    let mut expected = page.clone();
+    for file in &files {
+        let name = file.file_name().and_then(|name| name.to_str()).expect("a recipe has a plain name");
+        assert!(runners.iter().any(|runner| runner.contains(&format!("{name}\""))), "nothing runs {name}");
+        let [before, block] = expected.split(&format!("<!-- {name} -->\n")).collect::<Vec<_>>()[..] else {
+            panic!("docs/clients.md shows {name} once, below a comment with its name");
+        };
+        let (fence, rest) = block.split_once('\n').expect("a block follows");
+        let (_, after) = rest.split_once("```\n").expect("the block ends");
+        expected = format!("{before}<!-- {name} -->\n{fence}\n{}```\n{after}", read(file));
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &expected).expect("the page can be written");
+    }
+    assert!(page == expected, "docs/clients.md is out of date: run `make docs`");
+    assert_eq!(page.matches("\n```").count(), 2 * files.len(), "each block of docs/clients.md is a recipe");
+}

@@ -29,7 +29,10 @@ Tools for an untrusted agent. Every call is answered with one envelope: `ok`, `e
 
 With `Accept: text/plain` the answer is a text for models instead: one status line, then stdout, then stderr.
 
-With `Accept: text/event-stream`, tools that run or read commands send their output as it comes.
+With `Accept: text/event-stream`, tools that run or read commands send their output as it comes: an event \
+`output` for each part, its `id` the part's number and its data `{\"stream\", \"text\"}`; an event `dropped` \
+with `{\"bytes\"}` where the reader was too slow; at the end one event `envelope`, whose data is the answer \
+in JSON. These two forms are in no operation, so that generated clients have the typed answer alone.
 
 A call may carry these headers, which are no parameters of the operations so that a model is never offered \
 them as arguments:

@@ -34,7 +34,8 @@ fn download(id: &str, summary: &str, about: &str, has_body: bool) -> OperationBu
             return response.build();
         }
         let content = ContentBuilder::new().schema(Some(bytes())).build();
-        response.content(BYTES, content).build()
+        // The type is that of the file. The one by name is for generators of clients that know no other.
+        response.content(BYTES, content.clone()).content("*/*", content).build()
     };
     let whole = with_file(ResponseBuilder::new().description("The whole file."));
     let operation = operation(id, summary, about)

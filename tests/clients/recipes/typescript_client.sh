@@ -1,0 +1,1 @@
+npx openapi-typescript "$TOOLS_URL/openapi.json" -o schema.ts
