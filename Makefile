@@ -108,6 +108,15 @@ clients: ## Try other people's clients, types, linters and SDKs, from PyPI and n
 		$(CARGO) test --locked -p e2e --test e2e -- $(TELEGRAM_TESTS)
 	@python3 tests/clients/clients.py $(TARGET)/debug $(TARGET)/telegram
 
+# The same requests each time.
+FUZZ ?= --seed 1 --max-examples 5
+
+.PHONY: fuzz
+fuzz: ## Send the tool server requests that its document allows and others, with schemathesis from PyPI (FUZZ: its options)
+	@./setup.sh run
+	$(CARGO) build --locked $(PROGRAMS) --bins
+	@python3 tests/clients/fuzz.py $(TARGET)/debug $(TARGET)/schemathesis $(FUZZ)
+
 .PHONY: image
 image: ## Build the images autonous, autonous:full and autonous:tool-server with docker, podman or buildah (TARGETS, ENGINE)
 	@ENGINE='$(ENGINE)' image/build.sh $(TARGETS)
