@@ -11,6 +11,7 @@ mod calls;
 mod decision;
 mod edit;
 mod http;
+mod live;
 mod measure;
 mod messages;
 mod model;
@@ -32,10 +33,11 @@ use table::Table;
 
 type Section = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
 
-const SECTIONS: [Section; 19] = [
+const SECTIONS: [Section; 20] = [
     ("A call: ls of 20 entries", calls::ls),
     ("A call: read of 50 kB", calls::read),
     ("A call: over MCP", calls::mcp),
+    ("A stream, and a background process", live::bench),
     ("A decision about a call that waits", decision::bench),
     ("A directory of 100,000 entries", calls::listing),
     ("Pages of a tree of 20,000 files", pages::bench),

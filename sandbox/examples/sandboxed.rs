@@ -181,6 +181,8 @@ fn start(spawner: &Spawner, options: &Options) -> Result<Running, SandboxError> 
         arguments: options.program[1..].iter().map(Into::into).collect(),
         environment: VARIABLES.iter().filter_map(variable).collect(),
         has_input: false,
+        has_terminal: false,
+        keeps_state: false,
         workdir: options.own.as_ref().unwrap_or(&options.roots[0]).clone(),
         limits: Limits { memory_bytes: options.memory_bytes, ..Limits::for_timeout(options.timeout) },
         covers: covers(options),

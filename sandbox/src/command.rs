@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The private home directory of a command in tier A: empty at the start and gone at the end.
 pub const HOME: &str = "/var/home";
 
+/// The number of the descriptor that takes what a shell leaves. Shells and scripts use lower ones.
+pub const STATE_DESCRIPTOR: i32 = 241;
+
 /// Size of the private `/tmp` and of the private home of tier A, each.
 pub(crate) const PRIVATE_BYTES: u64 = 256 << 20;
 
@@ -59,6 +62,11 @@ pub struct CommandSpec {
     pub environment: Vec<(OsString, OsString)>,
     /// Whether its stdin is a pipe that the server writes to. Without one it is empty.
     pub has_input: bool,
+    /// Whether stdin, stdout and stderr are a terminal of its own: [`crate::Running::stdout`] is its other
+    /// end, and [`crate::Running::stdin`], if there is one, too.
+    pub has_terminal: bool,
+    /// Whether it has a pipe ([`crate::STATE_DESCRIPTOR`]) for what its shell leaves at its end.
+    pub keeps_state: bool,
     /// Its working directory, absolute.
     #[serde(with = "raw_path")]
     pub workdir: PathBuf,

@@ -19,7 +19,7 @@ mod step;
 mod syscalls;
 
 pub use capabilities::{Capabilities, Finding, Layer, Verdict};
-pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits, OwnDirectory};
+pub use command::{CommandSpec, Cover, CoverKind, HOME, Limits, OwnDirectory, STATE_DESCRIPTOR};
 pub use messages::Receivers;
 pub use remove_tree::{entries, open_for_owner, remove_tree};
 pub use running::{Exit, Lifeline, PendingExit, Running};

@@ -55,12 +55,21 @@ impl Job {
         matches!(self, Self::Execute(spec) if spec.has_input)
     }
 
+    pub(crate) fn has_terminal(&self) -> bool {
+        matches!(self, Self::Execute(spec) if spec.has_terminal)
+    }
+
+    pub(crate) fn keeps_state(&self) -> bool {
+        matches!(self, Self::Execute(spec) if spec.keeps_state)
+    }
+
     /// What the spawner must know before it starts the sandbox; none where any sandbox will do.
     pub(crate) fn order(&self, divided: bool) -> Option<Order> {
         let Self::Execute(spec) = self else { return None };
         // Divided roots are hidden in every sandbox.
         let narrowed = spec.own_directories.clone().filter(|_| !divided);
-        let order = Order { network: spec.network.clone(), is_offline: spec.is_offline, narrowed };
+        let (network, has_terminal) = (spec.network.clone(), spec.has_terminal);
+        let order = Order { network, is_offline: spec.is_offline, narrowed, has_terminal };
         (order != Order::default()).then_some(order)
     }
 
@@ -95,6 +104,8 @@ pub(crate) struct Order {
     /// All that it sees of roots that are not divided. Landlock's rules are about what is there before the
     /// command is known.
     pub(crate) narrowed: Option<Vec<OwnDirectory>>,
+    /// Whether it has terminals of its own.
+    pub(crate) has_terminal: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -243,6 +254,8 @@ mod tests {
             arguments: vec!["-c".into(), not_utf8.clone()],
             environment: vec![("A".into(), "b=c".into()), ("EMPTY".into(), "".into())],
             has_input: true,
+            has_terminal: true,
+            keeps_state: true,
             workdir: not_utf8.clone().into(),
             limits,
             covers: vec![Cover {

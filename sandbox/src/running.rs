@@ -21,6 +21,9 @@ pub struct Running {
     pub stdout: OwnedFd,
     /// The reading end of its stderr.
     pub stderr: OwnedFd,
+    /// The reading end of the pipe for what its shell leaves; a read never waits. None without
+    /// [`crate::CommandSpec::keeps_state`].
+    pub state: Option<OwnedFd>,
     /// Accepts the connections that it makes to its proxy; none without [`crate::Network::Listed`].
     pub listener: Option<OwnedFd>,
     /// Keeps it alive.

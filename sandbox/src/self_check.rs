@@ -107,6 +107,8 @@ impl Spawner {
             arguments: vec!["-c".into(), "trap '' TERM HUP; setsid sleep 1000 & echo; wait".into()],
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             has_input: false,
+            has_terminal: false,
+            keeps_state: false,
             workdir: plan.root.clone(),
             limits: plan.limits,
             covers: Vec::new(),

@@ -172,8 +172,13 @@ impl Spawner {
         let file = memory_file(&encode(job)).map_err(SandboxError::Unreachable)?;
         let order = job.order(self.divided).map(|order| memory_file(&encode(&order))).transpose();
         let order = order.map_err(SandboxError::Unreachable)?;
-        let has_listener = job.has_listener() && self.network == Network::Listed;
-        let job = EncodedJob { file, has_input: job.has_input(), has_listener };
+        let job = EncodedJob {
+            file,
+            has_input: job.has_input(),
+            has_terminal: job.has_terminal(),
+            keeps_state: job.keeps_state(),
+            has_listener: job.has_listener() && self.network == Network::Listed,
+        };
         // Those that wait are like most.
         while order.is_none()
             && let Some(control) = self.take_prepared()
@@ -219,6 +224,8 @@ impl Spawner {
 struct EncodedJob {
     file: OwnedFd,
     has_input: bool,
+    has_terminal: bool,
+    keeps_state: bool,
     has_listener: bool,
 }
 
@@ -253,17 +260,23 @@ fn hand_over(control: OwnedFd, job: &EncodedJob, tier: Tier) -> Result<Running, 
             _ => return Err(SandboxError::NoReport),
         },
     }
-    let listener = if job.has_listener { Some(receive_listener(&link)?) } else { None };
+    let given = |is_there: bool| if is_there { receive_given(&link).map(Some) } else { Ok(None) };
+    let (terminal, state, listener) =
+        (given(job.has_terminal)?, given(job.keeps_state)?, given(job.has_listener)?);
+    let (stdin, stdout) = match terminal {
+        Some(terminal) => (terminal.try_clone().map_err(SandboxError::Unreachable)?, terminal),
+        None => (stdin, stdout),
+    };
     let control = Arc::new(control);
     let lifeline = Lifeline(Arc::clone(&control));
     let stdin = job.has_input.then_some(stdin);
-    Ok(Running { stdin, stdout, stderr, listener, lifeline, exit: PendingExit { control, tier } })
+    Ok(Running { stdin, stdout, stderr, state, listener, lifeline, exit: PendingExit { control, tier } })
 }
 
-/// The socket that the command's process gave out before it executed the program.
-fn receive_listener(link: &OwnedFd) -> Result<OwnedFd, SandboxError> {
+/// What the command's process gave out before it executed the program.
+fn receive_given(link: &OwnedFd) -> Result<OwnedFd, SandboxError> {
     let received = fd_passing::receive::<1>(link).map_err(unreachable)?;
-    received.map(|[listener]| listener).ok_or(SandboxError::NoReport)
+    received.map(|[given]| given).ok_or(SandboxError::NoReport)
 }
 
 impl Drop for Spawner {

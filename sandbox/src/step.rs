@@ -57,6 +57,7 @@ steps! {
     Proc = "mount the command's own /proc",
     Reaper = "become the reaper of the command's processes",
     Stdio = "connect stdin, stdout and stderr",
+    Terminal = "make the command's terminal",
     Workdir = "enter the working directory",
     Listener = "listen in the command's network",
     Connector = "start the process that makes the command's connections",

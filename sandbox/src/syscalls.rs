@@ -96,6 +96,12 @@ pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CStr
     io::Error::last_os_error()
 }
 
+/// Gives a descriptor another number, too, under which the program that is executed has it.
+pub(crate) fn duplicate_to(descriptor: BorrowedFd<'_>, number: i32) -> io::Result<()> {
+    // SAFETY: the number is one that nothing in this process owns, because all but a few low ones are closed.
+    checked(unsafe { libc::dup2(descriptor.as_raw_fd(), number) }.into()).map(drop)
+}
+
 /// Sends a signal; 0 only checks whether one could be sent.
 pub(crate) fn kill(process: i32, signal: c_int) -> io::Result<()> {
     // SAFETY: no memory is involved.

@@ -135,6 +135,8 @@ impl Trial {
             timeout: TIMEOUT,
             tool: "bash",
             leaving: Leaving::TakenBack,
+            has_terminal: false,
+            keeps_state: false,
         };
         let ended = self.commands.run(&Call::own(TIMEOUT), request);
         ended.map(|success| success.stdout).map_err(|failure| said(failure.error))

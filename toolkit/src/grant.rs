@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -107,6 +107,10 @@ impl Grant {
         let relative = terms.roots.iter().flatten().find(|root| root.is_relative());
         if let Some(root) = relative {
             return Err(format!("`roots` has {root:?}, which is not absolute"));
+        }
+        let is_above = |root: &&PathBuf| root.components().any(|part| part == Component::ParentDir);
+        if let Some(root) = terms.roots.iter().flatten().find(is_above) {
+            return Err(format!("`roots` has {root:?}: write the directory itself, without `..`"));
         }
         let tools = terms.tools.as_deref().map(|tools| globs(tools, "tools")).transpose()?;
         let sessions = terms.sessions.as_deref().map(|globs_| globs(globs_, "sessions")).transpose()?;
@@ -328,6 +332,7 @@ mod tests {
         check(Terms { tools: Some(vec![]), ..terms("a") }, "`tools` is empty");
         check(Terms { tools: Some(vec!["a[".to_owned()]), ..terms("a") }, "`tools` has \"a[\"");
         check(Terms { roots: Some(vec!["src".into()]), ..terms("a") }, "not absolute");
+        check(Terms { roots: Some(vec!["/srv/../etc".into()]), ..terms("a") }, "without `..`");
         check(Terms { sessions: Some(vec![]), ..terms("a") }, "`sessions` is empty");
     }
 

@@ -48,6 +48,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn question(&self, arguments: &Value) -> Option<Question>;
     fn normalize(&self, arguments: &mut Value);
     fn validate(&self, arguments: &Value) -> Result<(), ToolError>;
+    fn complete(&self, arguments: &mut Value, scope: &Scope);
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Data>;
 
     /// What the rules say about a call with these arguments.
@@ -168,6 +169,10 @@ impl<T: Tool> AnyTool for Registered<T> {
         })
     }
 
+    fn complete(&self, arguments: &mut Value, scope: &Scope) {
+        self.tool.complete(arguments, scope);
+    }
+
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Data> {
         let arguments = Function::typed(arguments)?;
         let outcome = self.tool.run(arguments, call).map(Success::erase);
@@ -256,6 +261,7 @@ impl Registry {
         let mut arguments = parse_object(body).map(Value::Object)?;
         found.normalize(&mut arguments);
         found.validate(&arguments)?;
+        found.complete(&mut arguments, scope);
         Ok(found.verdict(policy, &arguments, scope, caller))
     }
 

@@ -91,6 +91,10 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
+    /// Adds to valid arguments what the session has kept for the tool. Rules, people and the tool itself then
+    /// see the same arguments, whatever the session keeps meanwhile.
+    fn complete(&self, _arguments: &mut Value, _scope: &Scope) {}
+
     /// How long a call with these arguments may take; none for the default timeout.
     fn timeout(&self, _arguments: &Value) -> Option<Duration> {
         None

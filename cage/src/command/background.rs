@@ -79,6 +79,7 @@ impl Commands {
             task: call.task.clone(),
             tool: request.tool,
             command,
+            has_terminal: request.has_terminal,
         };
         let output_name = self.workspaces.output_name(&call.scope, call.scope.token(), &call.id);
         let process = self.processes.add(about, self.output.path_of(&output_name))?;
@@ -243,6 +244,7 @@ impl EndedInTime<'_> {
             saved,
             refused: process.network_refused(),
             about_room: self.about_room,
+            about_state: None,
             control_files: self.report,
             stopped: process.stopped().filter(|_| exit.killed),
             duration: self.since.elapsed(),

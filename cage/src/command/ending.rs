@@ -22,6 +22,8 @@ pub(super) struct Ran {
     pub(super) refused: (Vec<String>, Option<String>),
     /// What to say about its room on the disk.
     pub(super) about_room: Option<String>,
+    /// What to say about the state that it leaves for the next.
+    pub(super) about_state: Option<String>,
     pub(super) control_files: ControlFileReport,
     pub(super) stopped: Option<Stop>,
     pub(super) duration: Duration,
@@ -45,6 +47,7 @@ impl Ran {
         };
         let mut notices: Vec<String> = saved.notice.into_iter().collect();
         notices.extend(self.about_room);
+        notices.extend(self.about_state);
         notices.extend(about_refused);
         notices.extend(control_files.notices);
         notices.extend(text.changes.notices());

@@ -19,6 +19,7 @@ mod report;
 mod request;
 mod room;
 mod sanitize;
+mod shell_state;
 mod yielding;
 
 use std::path::PathBuf;
@@ -38,13 +39,14 @@ use toolkit::{Call, Outcome};
 use crate::control_files::GuardedCall;
 use crate::network::{ListedNetwork, WayOut};
 use crate::obstacle::Obstacle;
-use crate::processes::{Live, Processes, Stop, Stream};
+use crate::processes::{END_OF_INPUT, Live, Processes, Stop, Stream};
 use capture::Capture;
 use ending::{Ran, exit_code_of, name_of};
 use guarded::GuardedCommand;
 use pipes::Pipes;
 use report::ControlFileReport;
 use room::{Bound, Level, Room};
+use shell_state::KeptStates;
 
 pub use environment::{Environment, find_program, git_settings};
 pub use guarded::GuardedSpawner;
@@ -52,6 +54,7 @@ pub use quota::CommandQuota;
 pub use report::listed;
 pub use request::{CommandRequest, Given};
 pub use sanitize::{Changes, sanitize};
+pub use shell_state::{ShellState, saying_its_state};
 
 /// How long output is still read after the main process exits, when another process holds the pipes.
 const LINGER: Duration = Duration::from_millis(100);
@@ -80,6 +83,7 @@ pub struct Commands {
     quota: CommandQuota,
     processes: Processes,
     listed_network: Option<ListedNetwork>,
+    states: KeptStates,
 }
 
 /// The facts of a command that ran.
@@ -136,6 +140,7 @@ impl Commands {
             quota,
             processes,
             listed_network: None,
+            states: KeptStates::default(),
         }
     }
 
@@ -198,7 +203,8 @@ impl Commands {
         let reserved = self.quota.reserve(&call.scope, request.timeout)?;
         let request = CommandRequest { timeout: reserved.time, ..request };
         let timeout = request.timeout;
-        let Begun { running, guarded, bound, way_out, since } = self.begin(call, request, None)?;
+        let Begun { mut running, guarded, bound, way_out, since } = self.begin(call, request, None)?;
+        let state = running.state.take();
         let mut command = RunningCommand {
             call,
             until: since + timeout,
@@ -208,9 +214,11 @@ impl Commands {
             stopped: None,
             bound,
             way_out,
+            about_state: None,
         };
         let exit = self.follow(&mut command, running).map_err(|error| sandbox_failed(call, &error))?;
         command.live.take().into_iter().for_each(Live::finish);
+        command.about_state = state.and_then(|pipe| self.keep_state(call, &pipe));
         let control_files = ControlFileReport::of(guarded);
         command.into_outcome(&exit, control_files, since.elapsed(), timeout)
     }
@@ -243,6 +251,8 @@ impl Commands {
                 request.given.env(),
             ),
             has_input: process.is_some() || request.given.stdin().is_some(),
+            has_terminal: request.has_terminal,
+            keeps_state: request.keeps_state,
             workdir: request.workdir,
             limits: self.limits(request.timeout, &bound),
             covers: Vec::new(),
@@ -264,6 +274,10 @@ impl Commands {
             .map_err(|error| error.into_tool_error(call))?;
         let way_out = self.way_out(call, &running)?;
         request.given.feed(&mut running.stdin)?;
+        if request.has_terminal && process.is_none() {
+            // Nobody can type, so its input ends.
+            let _ = rustix::io::write(&running.stdout, END_OF_INPUT);
+        }
         Ok(Begun { running, guarded, bound, way_out, since })
     }
 
@@ -383,6 +397,8 @@ struct RunningCommand<'a> {
     /// How it reaches the network.
     way_out: WayOut,
     stopped: Option<Stop>,
+    /// What to say about the state that it leaves.
+    about_state: Option<String>,
 }
 
 impl RunningCommand<'_> {
@@ -410,8 +426,10 @@ impl RunningCommand<'_> {
         timeout: Duration,
     ) -> Outcome<CommandData> {
         let (text, saved) = self.capture.finish();
-        let (refused, about_room, stopped) = (self.way_out.refused(), self.bound.notice(), self.stopped);
-        Ran { text, saved, refused, about_room, control_files, stopped, duration, timeout }.into_outcome(exit)
+        let Self { way_out, bound, about_state, stopped, .. } = self;
+        let (refused, about_room) = (way_out.refused(), bound.notice());
+        Ran { text, saved, refused, about_room, about_state, control_files, stopped, duration, timeout }
+            .into_outcome(exit)
     }
 }
 

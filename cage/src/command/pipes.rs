@@ -1,7 +1,7 @@
 //! The two pipes of a command: waits for output in either, and reads it.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
@@ -52,7 +52,8 @@ impl Pipes {
             match pipe.read(&mut self.block) {
                 Ok(0) => *place = None,
                 Ok(length) => take(stream, &self.block[..length]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                // The other end of a terminal is closed.
                 Err(_) => *place = None,
             }
         }

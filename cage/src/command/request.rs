@@ -46,6 +46,10 @@ pub struct CommandRequest {
     pub tool: &'static str,
     /// What becomes of the control files that it leaves.
     pub leaving: Leaving,
+    /// Whether it runs in a terminal.
+    pub has_terminal: bool,
+    /// Whether its shell says its state at its end, for the session's next command.
+    pub keeps_state: bool,
 }
 
 /// Variables and input of a command.
@@ -113,6 +117,11 @@ impl Given {
             Ok(()) | Err(_) => Ok(()),
         }
     }
+}
+
+/// Whether a call may give a command a variable of this name.
+pub(super) fn is_for_call(name: &str) -> bool {
+    is_name(name) && !OF_SANDBOX.contains(&name)
 }
 
 /// Whether a shell could have a variable of this name.

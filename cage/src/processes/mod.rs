@@ -16,6 +16,7 @@ use toolkit::Scope;
 
 pub use kept::{From, LookBack, Piece, Stream};
 pub(crate) use live::Live;
+pub(crate) use process::END_OF_INPUT;
 pub use process::{About, End, Output, Process, Signal, Status, Stop};
 
 /// The most processes of all sessions.
@@ -226,7 +227,8 @@ mod tests {
     fn add(processes: &Processes, session: &str) -> Result<Arc<Process>, ToolError> {
         let (call, session) = (EventId::new(), session.parse().unwrap());
         let (token, task, command) = (None, None, "sleep 9".to_owned());
-        let about = About { call, session, token, task, tool: "bash", command };
+        let (tool, has_terminal) = ("bash", false);
+        let about = About { call, session, token, task, tool, command, has_terminal };
         processes.add(about, String::new())
     }
 

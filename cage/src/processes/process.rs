@@ -23,6 +23,9 @@ pub use rustix::process::Signal;
 /// How often a reader that waits looks whether its caller is still there.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
+/// What a terminal takes for the end of its input.
+pub(crate) const END_OF_INPUT: &[u8] = b"\x04";
+
 /// Whose process it is, and what it runs.
 #[derive(Debug, Clone)]
 pub struct About {
@@ -38,6 +41,8 @@ pub struct About {
     pub tool: &'static str,
     /// The command, in short.
     pub command: String,
+    /// Whether it runs in a terminal.
+    pub has_terminal: bool,
 }
 
 /// Why a process was ended.
@@ -345,8 +350,12 @@ impl Process {
         Ok(written)
     }
 
-    /// Closes its stdin.
+    /// Closes its stdin, or says on its terminal that there is no more.
     pub fn close_input(&self) {
+        if self.about.has_terminal {
+            let _ = self.write(END_OF_INPUT, LOOK_UP);
+            return;
+        }
         *self.stdin.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

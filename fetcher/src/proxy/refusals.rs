@@ -44,7 +44,7 @@ impl Refusals {
         let setting = &self.setting;
         let remedy =
             format!(" The operator can add it: AUTONOUS_TOOL_BASH_NETWORK={setting},{name} (now {setting}).");
-        self.answer(name, why, &remedy)
+        self.answer(name, why, &remedy, "it is not allowed by AUTONOUS_TOOL_BASH_NETWORK")
     }
 
     /// Refuses a name that no list allows.
@@ -53,15 +53,16 @@ impl Refusals {
             name,
             why,
             " The list in AUTONOUS_TOOL_BASH_NETWORK allows domains with public addresses alone.",
+            why,
         )
     }
 
-    fn answer(&self, name: &str, why: &str, remedy: &str) -> Response<Body> {
+    fn answer(&self, name: &str, why: &str, remedy: &str, in_short: &str) -> Response<Body> {
         self.note(name, why);
         let mut response =
             plain(StatusCode::FORBIDDEN, &format!("Commands may not reach {name}: {why}.{remedy}"));
         // Many clients show no more of an answer to CONNECT.
-        let reason = format!("Forbidden: {name} is not allowed by AUTONOUS_TOOL_BASH_NETWORK");
+        let reason = format!("Forbidden: {name}: {in_short}");
         if let Ok(reason) = ReasonPhrase::try_from(reason.into_bytes()) {
             response.extensions_mut().insert(reason);
         }

@@ -10,7 +10,11 @@ use super::mounts;
 /// Character devices without state.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-const LINKS: [(&str, &str); 4] = [
+/// The terminal of the process that opens it. Not every machine has it.
+pub(super) const OWN_TERMINAL: &str = "tty";
+
+const LINKS: [(&str, &str); 5] = [
+    ("pts/ptmx", "dev/ptmx"),
     ("/proc/self/fd", "dev/fd"),
     ("/proc/self/fd/0", "dev/stdin"),
     ("/proc/self/fd/1", "dev/stdout"),
@@ -23,11 +27,13 @@ pub(super) fn copies() -> std::io::Result<Vec<(&'static str, OwnedFd)>> {
         let device = mounts::open(&Path::new("/dev").join(name))?;
         Ok((name, mounts::restricted_copy(device, mounts::DEVICE)?))
     };
-    DEVICES.into_iter().map(copy).collect()
+    let has_terminals = Path::new("/dev").join(OWN_TERMINAL).exists();
+    DEVICES.into_iter().chain(has_terminals.then_some(OWN_TERMINAL)).map(copy).collect()
 }
 
 pub(super) fn show(root: BorrowedFd<'_>, copies: &[(&str, OwnedFd)]) -> rustix::io::Result<()> {
     mounts::make_directories(root, Path::new("dev/shm"))?;
+    mounts::make_directories(root, Path::new("dev/pts"))?;
     let dev = openat(root, "dev", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     for (name, copy) in copies {
         let name = Path::new(name);

@@ -2,8 +2,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What a prepared sandbox gets for its command. A memory file has the job; the last but one takes the socket
-/// that listens in its network, and the last tells the server whether the program was executed.
+/// What a prepared sandbox gets for its command. A memory file has the job; the last but one takes what the
+/// server gets of it, and the last tells the server whether the program was executed.
 pub(crate) const HAND_OVER: usize = 6;
 
 pub(crate) fn send<const COUNT: usize>(

@@ -24,7 +24,7 @@ use super::memory::MemoryWatch;
 use super::networks::{self, NetworkWatch};
 use super::own_directories::{self, HiddenRoot};
 use super::private_home::PrivateHome;
-use super::{command_mounts, covers, landlock_rules, launch, limits, namespaces};
+use super::{command_mounts, covers, landlock_rules, launch, limits, namespaces, terminal};
 use crate::messages::{Job, Outcome, Receivers, Report, SignalRequest, read_file, socket_pair};
 use crate::settings::Tier;
 use crate::step::{During as _, Failure, Step, StepError};
@@ -81,6 +81,9 @@ fn prepare(context: &CommandContext<'_>) -> Result<WaitingCommand, StepError> {
             namespaces::write_id_maps(context.user, context.group)?;
             namespaces::set_host_name()?;
             command_mounts::set_up(context.spawner)?;
+            if context.order.has_terminal {
+                terminal::mount()?;
+            }
             if context.order.is_offline {
                 networks::loopback_up()?;
             }

@@ -83,7 +83,8 @@ fn rules_of_tier_b(spawner: &SpawnerContext<'_>, home: Option<&PrivateHome>) -> 
     let etc = etc::FILES.into_iter().chain(etc::DIRECTORIES).chain(accounts).chain(resolver);
     let mut rules: Rules = SYSTEM_DIRECTORIES.iter().map(|path| (path.into(), reading())).collect();
     rules.extend(etc.map(|name| (Path::new("/etc").join(name), reading())));
-    rules.extend(devices::DEVICES.map(|name| (Path::new("/dev").join(name), device)));
+    let devices = devices::DEVICES.into_iter().chain([devices::OWN_TERMINAL]);
+    rules.extend(devices.map(|name| (Path::new("/dev").join(name), device)));
     rules.push(("/proc".into(), AccessFs::ReadFile | AccessFs::ReadDir));
     rules.extend(home.into_iter().flat_map(|home| [home.home(), home.tmp()]).map(|path| (path, changing())));
     rules.extend(roots(spawner));

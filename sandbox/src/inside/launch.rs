@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::ffi::{CString, NulError, OsStr};
+use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 
 use process::descriptors;
 use process::seccomp;
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{chdir, setsid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::set_name;
@@ -20,8 +22,8 @@ use rustix::thread::set_name;
 use super::connector::Connector;
 use super::context::CommandContext;
 use super::fd_passing::{self, HAND_OVER};
-use super::{landlock_rules, limits, privileges, probe};
-use crate::command::{CommandSpec, HOME};
+use super::{landlock_rules, limits, privileges, probe, terminal};
+use crate::command::{CommandSpec, HOME, STATE_DESCRIPTOR};
 use crate::messages::{CONFINED, Job, Report, encode, read_file};
 use crate::settings::{Network, Tier};
 use crate::step::{During as _, Step, StepError};
@@ -91,11 +93,18 @@ fn become_command(
     [link, started]: [&OwnedFd; 2],
 ) -> Result<Infallible, StepError> {
     let job: Job = read_file(job)?;
-    if job.has_input() {
-        dup2_stdin(&stdin).during(Step::Stdio)?;
+    if job.has_terminal() {
+        terminal::enter(link)?;
+    } else {
+        if job.has_input() {
+            dup2_stdin(&stdin).during(Step::Stdio)?;
+        }
+        dup2_stdout(&stdout).and_then(|()| dup2_stderr(&stderr)).during(Step::Stdio)?;
     }
-    dup2_stdout(&stdout).and_then(|()| dup2_stderr(&stderr)).during(Step::Stdio)?;
     syscalls::close_range(3, u32::MAX, true).during(Step::Descriptors)?;
+    if job.keeps_state() {
+        give_state_pipe(link).during(Step::Stdio)?;
+    }
     limits::apply(job.limits(), context.spawner.tier)?;
     if let Job::Execute(spec) = &job {
         // Not before: a directory that is covered meanwhile could be entered without its cover.
@@ -119,6 +128,13 @@ fn become_command(
             probe::run(plan)
         }
     }
+}
+
+/// Gives the server the reading end of a pipe whose other end the command has. Neither waits for the other.
+fn give_state_pipe(link: &OwnedFd) -> io::Result<()> {
+    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    fd_passing::send(link, [ours.as_fd()])?;
+    syscalls::duplicate_to(theirs.as_fd(), STATE_DESCRIPTOR)
 }
 
 /// Listens in the command's network, which counts as touched by that, and gives the socket to the server. The

@@ -37,5 +37,6 @@ mod sandboxes;
 mod serve;
 mod socket_memory;
 mod system_mounts;
+mod terminal;
 
 pub(crate) use serve::serve;

@@ -78,6 +78,17 @@ pub(super) fn procfs() -> Result<OwnedFd> {
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
+/// Creates terminals of their own, at most as many as this, not attached anywhere yet.
+pub(super) fn terminals(most: u32) -> Result<OwnedFd> {
+    let context = fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&context, "ptmxmode", "0666")?;
+    fsconfig_set_string(&context, "mode", "0600")?;
+    fsconfig_set_string(&context, "max", most.to_string().as_str())?;
+    fsconfig_create(&context)?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
 /// Creates a directory and its parents below a directory; existing ones stay as they are.
 pub(super) fn make_directories(directory: BorrowedFd<'_>, path: &Path) -> Result<()> {
     let mut so_far = std::path::PathBuf::new();

@@ -220,8 +220,11 @@ fn its_caller_may_go_away() {
     assert_eq!(runs(&word), 0);
 }
 
+/// Until a server listens.
+const RETRY: &str = "--retry 5 --retry-connrefused";
+
 #[test]
-fn fifty_processes_run_at_once_in_bounds_and_none_survives_its_server() {
+fn fifty_dev_servers_run_at_once_in_bounds_and_none_survives_the_tool_server() {
     let mut server = ToolServer::start();
     let word = word("fifty");
     let names: Vec<String> = (0..7).map(|number| format!("s{number}")).collect();
@@ -229,7 +232,11 @@ fn fifty_processes_run_at_once_in_bounds_and_none_survives_its_server() {
     for name in &names {
         let own = session(&server, name);
         let most = if name == "s6" { 2 } else { 8 };
-        ids.extend((0..most).map(|_| own.start(&format!("echo up; exec -a {word} sleep 300"))));
+        let serve = |n| format!("exec -a {word} python3 -m http.server --bind localhost 800{n}");
+        ids.extend((0..most).map(|n| own.start(&serve(n))));
+        let ask = format!("for n in {{0..{}}}; do curl -sS -o /dev/null -w '%{{http_code}} '", most - 1);
+        let asked = own.call("bash", &json!({"cmd": format!("{ask} {RETRY} localhost:800$n; done")}));
+        assert_eq!(asked.stdout, "200 ".repeat(most), "{asked:?}");
     }
     assert_eq!(ids.len(), 50);
     until_true("all of them run", || runs(&word) == 50);

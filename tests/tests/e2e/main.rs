@@ -65,6 +65,7 @@ mod files;
 mod given;
 mod http_errors;
 mod idempotency;
+mod kept_state;
 mod links;
 mod malformed;
 mod mcp;
@@ -76,6 +77,7 @@ mod run_alone;
 mod schedules;
 mod schemas;
 mod swagger;
+mod tty;
 mod undo;
 mod undo_tasks;
 

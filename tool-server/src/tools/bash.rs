@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cage::command::{CommandData, CommandRequest, Given};
+use cage::command::{CommandData, CommandRequest, Given, saying_its_state};
 use cage::control_files::Leaving;
 use command_policy::{expand_aliases, programs, simple_commands};
 use files::roots::{CACHE_ALIAS, Roots, STATE_ALIAS, names};
@@ -24,8 +24,8 @@ use crate::tool_context::ToolContext;
 
 /// Runs a command line with bash, for what no other tool does: builds, tests, git.
 ///
-/// There is no terminal, no input, usually no network; `HOME` and `/tmp` do not last. Git hooks,
-/// `.envrc` and the like are taken back.
+/// There is no input, usually no network, without `tty` no terminal; `HOME` and `/tmp` do not last. Git
+/// hooks, `.envrc` and the like are taken back.
 ///
 /// # Details
 ///
@@ -35,6 +35,10 @@ use crate::tool_context::ToolContext;
 /// it leaves for other programs to execute is taken back when it ends: git hooks, git settings that name a
 /// program, `.envrc`, `.vscode` and the like. The answer says where it is then. The rest of a git config
 /// stays.
+///
+/// With `keep_state`, `workdir` and `env` go before what was kept. A command with `background` or
+/// `yield_after_seconds` begins with it, too, and keeps nothing. A terminal has 120 columns and 40 rows, and
+/// all its output is `stdout`; without `background` or `yield_after_seconds`, its input is empty.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashArguments {
@@ -62,6 +66,13 @@ pub(crate) struct BashArguments {
     #[serde(default)]
     #[schemars(length(max = 65_536))]
     stdin: Option<String>,
+    /// Whether it runs in a terminal, such as for what asks questions.
+    #[serde(default)]
+    tty: bool,
+    /// Whether it begins with the directory and exported variables of the last command with `keep_state`, and
+    /// keeps its own.
+    #[serde(default)]
+    keep_state: bool,
     /// Whether the command may leave files that other programs execute, such as git hooks. A person must
     /// approve such a call.
     #[serde(default)]
@@ -93,6 +104,10 @@ impl Tool for Bash {
 
     fn meant_by(&self, name: &str) -> Option<String> {
         programs::instead_of(name)
+    }
+
+    fn complete(&self, arguments: &mut Value, scope: &Scope) {
+        given::complete(arguments, || self.0.commands.kept_state(scope), true);
     }
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
@@ -132,6 +147,7 @@ impl Tool for Bash {
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
         let allow_control_files = arguments["allow_control_files"] == true;
         let patience = Patience::of(arguments).checked(allow_control_files)?;
+        given::check_terminal(arguments["tty"] == true, !arguments["stdin"].is_null())?;
         let roots = self.0.workspaces.of(&call.scope)?;
         let cmd = expanded(arguments["cmd"].as_str().unwrap_or_default(), &roots)?;
         let cmd = &given::as_line(cmd, arguments);
@@ -163,6 +179,7 @@ impl Tool for Bash {
         let BashArguments { background, yield_after_seconds, timeout_seconds, .. } = arguments;
         let patience = Patience { background, yield_after_seconds, timeout_seconds };
         let patience = patience.checked(arguments.allow_control_files)?;
+        given::check_terminal(arguments.tty, arguments.stdin.is_some())?;
         let roots = self.0.workspaces.of(&call.scope)?;
         let cmd = expanded(&arguments.cmd, &roots)?;
         let variables = arguments.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -171,14 +188,21 @@ impl Tool for Bash {
         let given = Given::new(arguments.env, arguments.stdin)?;
         let workdir = roots.open_directory(arguments.workdir.as_deref().unwrap_or("."))?.path;
         let bash: PathBuf = self.0.commands.program("bash")?;
+        let keeps_state = arguments.keep_state && patience.waits();
+        let cmd = match keeps_state {
+            true => saying_its_state(&cmd, &self.0.commands.program("env")?),
+            false => cmd.into_owned(),
+        };
         let request = CommandRequest {
             program: bash,
-            arguments: vec!["-c".into(), cmd.into_owned().into()],
+            arguments: vec!["-c".into(), cmd.into()],
             given,
             workdir,
             timeout: Duration::MAX,
             tool: Self::NAME,
             leaving: if arguments.allow_control_files { Leaving::Kept } else { Leaving::TakenBack },
+            has_terminal: arguments.tty,
+            keeps_state,
         };
         patience.run(&self.0, call, request, short_form(&arguments.cmd))
     }

@@ -1,14 +1,53 @@
-//! What `env` and `stdin` of a call mean for rules and approvals: the same as if the command line said it.
+//! What `env` and `stdin` of a call mean for rules and approvals: the same as if the command line said it;
+//! and what `keep_state` adds to them.
 //!
 //! Whether a command can have them is checked where it starts, in `cage::command::Given`.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use serde_json::Value;
+use cage::command::ShellState;
+use protocol::ToolError;
+use serde_json::{Map, Value};
+use toolkit::arguments::invalid;
 use toolkit::shell::quoted;
 
 /// Variables that have a shell run or expand what they hold, or read its line in another way.
 const FOR_SHELLS: [&str; 5] = ["BASH_ENV", "ENV", "PS4", "SHELLOPTS", "BASHOPTS"];
+
+/// Adds what the session has kept to a call that asks for it. What the call says itself goes before it. A
+/// tool without `workdir` gets the variables alone.
+pub(super) fn complete(
+    arguments: &mut Value,
+    kept: impl FnOnce() -> Option<Arc<ShellState>>,
+    has_workdir: bool,
+) {
+    if arguments["keep_state"] != true {
+        return;
+    }
+    let Some(kept) = kept() else { return };
+    if has_workdir
+        && arguments["workdir"].is_null()
+        && let Some(directory) = &kept.directory
+    {
+        arguments["workdir"] = directory.as_str().into();
+    }
+    let given = arguments["env"].as_object().cloned().unwrap_or_default();
+    let env = kept.variables.iter().map(|(name, value)| (name.clone(), value.as_str().into()));
+    let env: Map<String, Value> = env.chain(given).collect();
+    if !env.is_empty() {
+        arguments["env"] = env.into();
+    }
+}
+
+/// Refuses a command in a terminal that is also given its whole input, which would not end there.
+pub(super) fn check_terminal(has_terminal: bool, has_input: bool) -> Result<(), ToolError> {
+    if !(has_terminal && has_input) {
+        return Ok(());
+    }
+    let hint = "Start it with `background`, and write to it with process_write.";
+    Err(invalid("`tty` and `stdin` exclude each other.").with_hint(hint))
+}
 
 /// The line that does the same without `env` and `stdin` of a call: with assignments before it, and its input
 /// from elsewhere.

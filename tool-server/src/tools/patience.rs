@@ -42,6 +42,11 @@ impl Patience {
         Ok(self)
     }
 
+    /// Whether the call waits to the end of its command.
+    pub(super) fn waits(self) -> bool {
+        !self.background && self.yield_after_seconds.is_none()
+    }
+
     /// What arguments say that may not be valid.
     pub(super) fn of(arguments: &Value) -> Self {
         Self {
@@ -81,7 +86,7 @@ impl Patience {
         command: String,
     ) -> Outcome<CommandData> {
         let commands = &context.commands;
-        if !self.background && self.yield_after_seconds.is_none() {
+        if self.waits() {
             let timeout = context.command_timeout(self.timeout_seconds);
             return commands.run(call, CommandRequest { timeout, ..request });
         }

@@ -25,8 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// # Details
 ///
-/// First the text is written, then the keys, then `eof` closes the input. `ctrl-c` and `ctrl-backslash` are
-/// the signals that a terminal would send; `ctrl-d` is the same as `eof`.
+/// First the text is written, then the keys, then `eof` closes the input. Without a terminal (`tty`),
+/// `ctrl-c` and `ctrl-backslash` are the signals that a terminal would send, and `ctrl-d` is the same as
+/// `eof`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProcessWriteArguments {
@@ -52,6 +53,11 @@ enum Key {
     Enter,
     Tab,
     Escape,
+    Backspace,
+    Up,
+    Down,
+    Left,
+    Right,
     CtrlC,
     CtrlD,
     CtrlBackslash,
@@ -141,10 +147,20 @@ fn write(process: &Process, bytes: &[u8]) -> Result<usize, ToolError> {
 
 /// What a key writes; some do something else instead.
 fn press(process: &Process, key: Key) -> &'static [u8] {
+    let has_terminal = process.about.has_terminal;
     match key {
+        Key::Enter if has_terminal => b"\r",
+        Key::CtrlC if has_terminal => b"\x03",
+        Key::CtrlD if has_terminal => b"\x04",
+        Key::CtrlBackslash if has_terminal => b"\x1c",
         Key::Enter => b"\n",
         Key::Tab => b"\t",
         Key::Escape => b"\x1b",
+        Key::Backspace => b"\x7f",
+        Key::Up => b"\x1b[A",
+        Key::Down => b"\x1b[B",
+        Key::Right => b"\x1b[C",
+        Key::Left => b"\x1b[D",
         Key::CtrlC => {
             process.signal(Signal::INT, Receivers::Group);
             b""

@@ -63,6 +63,13 @@ pub(crate) struct RunScriptArguments {
     #[serde(default)]
     #[schemars(length(max = 65_536))]
     stdin: Option<String>,
+    /// Whether it runs in a terminal.
+    #[serde(default)]
+    tty: bool,
+    /// Whether it gets the exported variables that `bash` has kept.
+    #[serde(default)]
+    #[expect(dead_code, reason = "what it asks for is in `env` before the script runs")]
+    keep_state: bool,
 }
 
 pub(crate) struct RunScript(pub(super) ToolContext);
@@ -83,6 +90,10 @@ impl Tool for RunScript {
 
     fn is_offered(&self) -> bool {
         self.0.commands.can_run() && !self.0.skills.list().is_empty()
+    }
+
+    fn complete(&self, arguments: &mut Value, scope: &Scope) {
+        given::complete(arguments, || self.0.commands.kept_state(scope), false);
     }
 
     fn timeout(&self, arguments: &Value) -> Option<Duration> {
@@ -123,6 +134,7 @@ impl Tool for RunScript {
     fn run(&self, arguments: RunScriptArguments, call: &Call) -> Outcome<CommandData> {
         let RunScriptArguments { background, yield_after_seconds, timeout_seconds, .. } = arguments;
         let patience = Patience { background, yield_after_seconds, timeout_seconds }.checked(false)?;
+        given::check_terminal(arguments.tty, arguments.stdin.is_some())?;
         for (index, argument) in arguments.args.iter().enumerate() {
             if argument.len() > MAX_ARGUMENT_BYTES || argument.contains('\0') {
                 return Err(invalid(format!(
@@ -146,6 +158,9 @@ impl Tool for RunScript {
             timeout: Duration::MAX,
             tool: Self::NAME,
             leaving: Leaving::TakenBack,
+            has_terminal: arguments.tty,
+            // A script changes neither directory nor variables of others.
+            keeps_state: false,
         };
         patience.run(&self.0, call, request, short_form(&listed))
     }

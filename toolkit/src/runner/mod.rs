@@ -8,7 +8,7 @@
 //! 4. **channel**: the tool works in chats of the session's channel, and what asks people has the supervisor.
 //! 5. **tool allow-list**: the skill that the task has read allows it.
 //! 6. **circuit**: the tool, or the machine that the call needs, has not failed repeatedly in this session.
-//! 7. **valid arguments**: the body fits the tool's schema.
+//! 7. **valid arguments**: the body fits the tool's schema; what the session has kept for it is added.
 //! 8. **idempotency**: the call's key is new; a known key gets the first answer.
 //! 9. **policy**: the operator's rules allow it, or a person does; a question of the call is answered.
 //! 10. **slot and deadline**: not too many calls are running.

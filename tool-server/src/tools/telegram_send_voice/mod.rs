@@ -247,6 +247,8 @@ impl TelegramSendVoice {
             timeout: call.deadline.saturating_duration_since(Instant::now()).min(COMMAND),
             tool: Self::NAME,
             leaving: Leaving::TakenBack,
+            has_terminal: false,
+            keeps_state: false,
         };
         self.0.commands.run(call, request).map(drop).map_err(|failure| explained(&failure))
     }
