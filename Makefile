@@ -114,7 +114,7 @@ FUZZ ?= --seed 1 --max-examples 5
 .PHONY: fuzz
 fuzz: ## Send the tool server requests that its document allows and others, with schemathesis from PyPI (FUZZ: its options)
 	@./setup.sh run
-	$(CARGO) build --locked $(PROGRAMS) --bins
+	$(CARGO) build --locked --workspace --bins
 	@python3 tests/clients/fuzz.py $(TARGET)/debug $(TARGET)/schemathesis $(FUZZ)
 
 .PHONY: image

@@ -80,10 +80,11 @@ const CHECKS: [&str; 12] = [
 
 /// Arguments that no model needs with every request: the session's own lock holds for it, and how a plan is
 /// made has good defaults.
-const SELDOM: [&str; 11] = [
+const SELDOM: [&str; 13] = [
     "env",
     "eof",
     "expected_sha256",
+    "keep_state",
     "max_steps",
     "model",
     "running",
@@ -91,6 +92,7 @@ const SELDOM: [&str; 11] = [
     "stdin",
     "style",
     "tail_lines",
+    "tty",
     "yield_after_seconds",
 ];
 

@@ -57,7 +57,9 @@ def check_call(call):
     sent = method.model_validate(parameters(call))
     faults = unknown(sent, "sent")
     answer = call["answer"]
-    if answer.get("ok"):
+    if call["method"] == "getupdates" and answer.get("ok"):
+        faults += [fault for update in answer["result"] for fault in check_update(update)]
+    elif answer.get("ok"):
         # Only a session's context makes `defer_build` types complete; this does it here.
         got = pydantic.TypeAdapter(method.__returning__).validate_python(answer["result"])
         faults += unknown(got, "answered")

@@ -197,6 +197,7 @@ fn administrator(id: i64) -> Value {
         "can_post_stories",
         "can_edit_stories",
         "can_delete_stories",
+        "can_send_welcome_messages",
     ] {
         member[not_given] = Value::Bool(false);
     }

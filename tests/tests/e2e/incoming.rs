@@ -184,10 +184,11 @@ fn what_is_no_file_is_put_into_words_and_a_reply_brings_what_it_answers() {
         "message_id": 5, "date": 1, "chat": {"id": 4711, "type": "private", "first_name": "Ada"},
         "from": {"id": 9, "is_bot": false, "first_name": "Bob"}, "document": document, "caption": "read this",
     });
-    let option = |text: &str| json!({"text": text, "voter_count": 2});
+    let option = |text: &str| json!({"persistent_id": text, "text": text, "voter_count": 2});
     let poll = json!({
         "id": "1", "question": "Where?", "options": [option("here"), option("there")], "total_voter_count": 4,
         "is_closed": false, "is_anonymous": true, "type": "regular", "allows_multiple_answers": false,
+        "allows_revoting": false, "members_only": false,
     });
     for (fields, parts) in [
         (json!({"location": {"latitude": 52.5, "longitude": 13.25}}), vec!["latitude 52.5, longitude 13.25"]),

@@ -30,7 +30,7 @@ fn converses(server: &ToolServer) {
 
     let id = in_terminal(&own, "read -p 'name? ' n; read -s -p 'word? ' w < /dev/tty; echo \"<$n,$w>\"; cat");
     own.wait_for(&id, "name? ");
-    press(&own, &id, json!({"text": "Adx", "keys": ["backspace", "enter"]}));
+    press(&own, &id, json!({"text": "Adx\u{7f}", "keys": ["enter"]}));
     own.wait_for(&id, "word? ");
     press(&own, &id, json!({"text": "hidden", "keys": ["enter"]}));
     let shown = own.wait_for(&id, "<Ad,hidden>").stdout;

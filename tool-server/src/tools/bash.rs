@@ -24,8 +24,8 @@ use crate::tool_context::ToolContext;
 
 /// Runs a command line with bash, for what no other tool does: builds, tests, git.
 ///
-/// There is no input, usually no network, without `tty` no terminal; `HOME` and `/tmp` do not last. Git
-/// hooks, `.envrc` and the like are taken back.
+/// There is no terminal, no input, usually no network; `HOME` and `/tmp` do not last. Git hooks,
+/// `.envrc` and the like are taken back.
 ///
 /// # Details
 ///

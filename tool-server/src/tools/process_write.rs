@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// First the text is written, then the keys, then `eof` closes the input. Without a terminal (`tty`),
 /// `ctrl-c` and `ctrl-backslash` are the signals that a terminal would send, and `ctrl-d` is the same as
-/// `eof`.
+/// `eof`. `text` can have any other key's bytes, such as `\u001b[A` for the arrow up.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProcessWriteArguments {
@@ -53,11 +53,6 @@ enum Key {
     Enter,
     Tab,
     Escape,
-    Backspace,
-    Up,
-    Down,
-    Left,
-    Right,
     CtrlC,
     CtrlD,
     CtrlBackslash,
@@ -156,11 +151,6 @@ fn press(process: &Process, key: Key) -> &'static [u8] {
         Key::Enter => b"\n",
         Key::Tab => b"\t",
         Key::Escape => b"\x1b",
-        Key::Backspace => b"\x7f",
-        Key::Up => b"\x1b[A",
-        Key::Down => b"\x1b[B",
-        Key::Right => b"\x1b[C",
-        Key::Left => b"\x1b[D",
         Key::CtrlC => {
             process.signal(Signal::INT, Receivers::Group);
             b""
