@@ -20,8 +20,8 @@ use crate::control_files::Leaving;
 const MAX_STDIN_BYTES: usize = 64 << 10;
 
 /// The most variables, and how many bytes they may have together.
-const MAX_VARIABLES: usize = 64;
-const MAX_ENV_BYTES: usize = 32 << 10;
+pub(super) const MAX_VARIABLES: usize = 64;
+pub(super) const MAX_ENV_BYTES: usize = 32 << 10;
 
 /// Variables that the sandbox sets: they name the directories that a command has.
 const OF_SANDBOX: [&str; 3] = ["HOME", "TMPDIR", "WORKSPACE"];
@@ -69,8 +69,7 @@ impl Given {
             let message = format!("`stdin` has more than {MAX_STDIN_BYTES} bytes.");
             return Err(invalid(message).with_hint("Write a file, and let the command read that."));
         }
-        let bytes: usize = env.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
-        if env.len() > MAX_VARIABLES || bytes > MAX_ENV_BYTES {
+        if env.len() > MAX_VARIABLES || bytes_of(&env) > MAX_ENV_BYTES {
             let most = format!("{MAX_VARIABLES} variables and {MAX_ENV_BYTES} bytes");
             return Err(invalid(format!("`env` may have at most {most}.")));
         }
@@ -117,6 +116,11 @@ impl Given {
             Ok(()) | Err(_) => Ok(()),
         }
     }
+}
+
+/// How many bytes variables take in an environment.
+pub(super) fn bytes_of(env: &BTreeMap<String, String>) -> usize {
+    env.iter().map(|(name, value)| name.len() + value.len() + 2).sum()
 }
 
 /// Whether a call may give a command a variable of this name.

@@ -4,6 +4,7 @@
 //! and then an argument of the next call, which rules, people and the sandbox see as any other.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,14 +17,14 @@ use toolkit::shell::quoted;
 use toolkit::{Call, Scope};
 
 use super::Commands;
-use super::request::is_for_call;
+use super::request::{self, bytes_of, is_for_call};
 
 /// As much as a pipe holds: a shell that has more says only a part of it.
 const MAX_STATE_BYTES: usize = 64 << 10;
 
 /// The most variables that are kept, and how many bytes they may have together: half of what a call may give.
-const MAX_VARIABLES: usize = 32;
-const MAX_ENV_BYTES: usize = 16 << 10;
+const MAX_VARIABLES: usize = request::MAX_VARIABLES / 2;
+const MAX_ENV_BYTES: usize = request::MAX_ENV_BYTES / 2;
 
 /// The sessions whose states are kept: those that used it last.
 const MOST_SESSIONS: usize = 256;
@@ -99,13 +100,13 @@ impl Commands {
         let base: BTreeMap<_, _> = base.into_iter().collect();
         let of_proxy = self.proxy_variables(call);
         let is_new = |name: &str, value: &str| {
-            let is_other = base.get(std::ffi::OsStr::new(name)).is_none_or(|ours| ours != value);
+            let is_other = base.get(OsStr::new(name)).is_none_or(|ours| ours != value);
             let is_set = OF_SHELLS.contains(&name) || of_proxy.iter().any(|of_proxy| of_proxy == name);
             is_other && !is_set && is_for_call(name)
         };
         let own = all.iter().filter(|(name, value)| is_new(name, value));
         let own: BTreeMap<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let bytes: usize = own.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+        let bytes = bytes_of(&own);
         if own.len() > MAX_VARIABLES || bytes > MAX_ENV_BYTES {
             let much = format!("{} exported variables ({bytes} bytes), more than", own.len());
             return Some(too_much(&format!("{much} {MAX_VARIABLES} ({MAX_ENV_BYTES} bytes)")));
