@@ -78,6 +78,13 @@ crowd: ## Time what chats wait for each other, play a family, and hold a load fo
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@MINUTES=$(MINUTES) $(TARGET)/debug/crowd $(PART)
 
+.PHONY: alerts
+alerts: ## Cause each alert and wait for Prometheus, from Debian's packages, to fire it (PROMETHEUS: its directory; two minutes)
+	@./setup.sh test
+	$(CARGO) build --locked --workspace --bins
+	@directory='$(PROMETHEUS)'; [ -n "$$directory" ] || directory=$$(tests/prometheus.sh $(TARGET)/prometheus); \
+	$(TARGET)/debug/alerts "$$directory"
+
 .PHONY: pictures
 pictures: ## Take pictures of the bot's chats, with Chromium, into target/pictures (CHROMIUM; two minutes)
 	@./setup.sh run
@@ -133,5 +140,5 @@ openapi: ## Regenerate openapi/tool-server.json
 .PHONY: docs
 docs: ## Regenerate the generated parts of docs/
 	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p settings --test docs
-	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p e2e --test e2e docs::
+	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p e2e --test e2e docs:: each_metric
 	UPDATE_DOCS=1 $(CARGO) test --quiet --locked -p command-policy

@@ -194,7 +194,10 @@ impl Agent {
         let totals = totals(run, progress);
         let last: EventBody = match end.last_event {
             LastEvent::Completed(end) => AgentCompleted { end: end.to_owned(), totals }.into(),
-            LastEvent::Failed(failure) => AgentFailed { failure, totals }.into(),
+            LastEvent::Failed(failure) => {
+                let provider = Some(self.model.provider().to_owned());
+                AgentFailed { failure, provider, totals }.into()
+            }
         };
         run.events.record(last, &run.agent_id).await;
         partial_answer::bounded(end.outcome)
@@ -232,6 +235,7 @@ async fn take_turn(
     let reply = send_within_window(run, &turn_id, conversation, progress).await?;
     let turn_completed = TurnCompleted {
         model_name: reply.model_name.as_deref().unwrap_or(model_name).to_owned(),
+        provider: Some(reply.provider.unwrap_or(run.agent.model.provider()).to_owned()),
         latency_ms: millis(asked.elapsed()),
         input_tokens: reply.usage.input_tokens,
         cached_input_tokens: reply.usage.cached_input_tokens,

@@ -44,7 +44,7 @@ pub(crate) async fn send_to(
         }
         let remaining = agent.limits.wall_time.saturating_sub(run.clock.elapsed());
         let wait = retry::model_retry_delay(&error, failed, agent.max_retries, remaining, retry::jitter());
-        let request_failed = request_failed(&error, failed);
+        let request_failed = request_failed(agent, &error, failed);
         let Some(wait) = wait else {
             if error.class.is_transient() {
                 run.events.record(RetryExhausted::Request(request_failed), parent).await;
@@ -68,6 +68,7 @@ pub(crate) fn completed(
     ModelRequestCompleted {
         purpose: purpose.to_owned(),
         model_name: reply.model_name.as_deref().unwrap_or(agent.model.name()).to_owned(),
+        provider: Some(reply.provider.unwrap_or(agent.model.provider()).to_owned()),
         latency_ms: millis(asked.elapsed()),
         input_tokens: reply.usage.input_tokens,
         cached_input_tokens: reply.usage.cached_input_tokens,
@@ -106,11 +107,12 @@ async fn record(run: &TaskRun<'_>, parent: &EventId, changes: &[Change]) {
     }
 }
 
-fn request_failed(error: &ModelError, failed_requests: u32) -> RequestFailed {
+fn request_failed(agent: &Agent, error: &ModelError, failed_requests: u32) -> RequestFailed {
     RequestFailed {
         failed_requests,
         error: error.detail.clone(),
         error_class: error.class.as_str().to_owned(),
+        provider: Some(agent.model.provider().to_owned()),
         retry_after_ms: error.retry_after.map(millis),
     }
 }

@@ -25,6 +25,7 @@ use tower::ServiceExt as _;
 use crate::body::{RequestBody, ResponseBody};
 use crate::connections::Connections;
 use crate::limits::Bounds;
+use crate::metrics::Metrics;
 use crate::next_request::Clients;
 use crate::progress::Progress;
 use crate::self_wakes::SelfWaking;
@@ -47,6 +48,8 @@ pub struct Routes {
     /// The answer while the server has all the connections that it may, each at work: `/livez`, and a
     /// refusal.
     pub when_full: Router,
+    /// Where connections and responses are counted, if they are.
+    pub metrics: Option<Metrics>,
 }
 
 /// How many connections may wait until they are accepted. With the 128 of the standard library, a burst
@@ -130,6 +133,7 @@ impl Server {
                     let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
                     self.open.remove(id);
                     self.reserve.remove(id);
+                    self.routes.metrics.iter().for_each(Metrics::disconnected);
                 }
                 _ = look.tick(), if is_busy => {
                     self.open.close_overdue(&self.bounds.time);
@@ -152,22 +156,32 @@ impl Server {
         } else {
             (&self.routes.all, &mut self.open)
         };
+        let answering = Answering { routes: routes.clone(), metrics: self.routes.metrics.clone() };
         let connection =
-            connection(stream, routes.clone(), self.bounds.time.body, !is_full, Arc::clone(&progress));
+            connection(stream, answering, self.bounds.time.body, !is_full, Arc::clone(&progress));
+        // Before its first request is answered.
+        self.routes.metrics.iter().for_each(Metrics::connected);
         pool.add(self.tasks.spawn(SelfWaking::new(connection)).id(), progress);
     }
+}
+
+/// What answers the requests of a connection.
+#[derive(Clone)]
+struct Answering {
+    routes: Router,
+    metrics: Option<Metrics>,
 }
 
 /// One connection, until its end or until it is closed.
 async fn connection(
     stream: WatchedStream,
-    routes: Router,
+    answering: Answering,
     body_limit: Duration,
     keep_alive: bool,
     progress: Arc<Progress>,
 ) {
     let service = service_fn(|request: Request<Incoming>| {
-        let (routes, progress) = (routes.clone(), Arc::clone(&progress));
+        let (Answering { routes, metrics }, progress) = (answering.clone(), Arc::clone(&progress));
         async move {
             if !progress.begin_request(!request.body().is_end_stream()) {
                 return std::future::pending().await;
@@ -175,6 +189,10 @@ async fn connection(
             let request =
                 request.map(|body| Body::new(RequestBody::new(body, body_limit, Arc::clone(&progress))));
             let answered: Result<_, Infallible> = routes.oneshot(request).await;
+            answered
+                .iter()
+                .zip(&metrics)
+                .for_each(|(response, metrics)| metrics.responded(response.status()));
             answered.map(|response| response.map(|inner| ResponseBody { inner, progress }))
         }
     });

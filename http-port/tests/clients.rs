@@ -117,7 +117,7 @@ fn routes(hanging: &Arc<AtomicUsize>) -> Routes {
     let when_full = Router::new()
         .route("/livez", get(async || "alive"))
         .fallback(async || StatusCode::SERVICE_UNAVAILABLE);
-    Routes { all, when_full }
+    Routes { all, when_full, metrics: None }
 }
 
 /// Everything until the server closes the connection.

@@ -152,6 +152,9 @@ pub struct Origin {
     /// Whether there is no person who could be asked about a call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unattended: bool,
+    /// The trace that its sender has begun: W3C's `traceparent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// A message of a group that did not speak to the bot.

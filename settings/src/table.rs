@@ -4,7 +4,6 @@
 //! `Optional` can be absent, and its default says in words what then holds. The meaning is Markdown for
 //! docs/operations.md; write it as a continuation of the name, and run `make docs`.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,9 +20,12 @@ use crate::choices::{
 };
 use crate::command_network::{CommandNetwork, command_network};
 use crate::language::Language;
-use crate::row::{FromSupervisor, Program, Readers, Row};
+use crate::readers::{
+    EVERYBODY, MODEL, OWN, PLACE, ROOTS, TOOL_KEY, TOOLS, TOOLS_AND_ALL, TOOLS_AND_OWN, TOOLS_PLACE,
+    WORKER_PLACE, WORKERS_OWN,
+};
+use crate::row::Row;
 use crate::setting::{Optional, Setting};
-use crate::source::Source;
 use crate::span::Span;
 use crate::values::{
     Values, checked, choice, count, flag, items, list, listen, mebibytes, milliseconds, number, path,
@@ -32,25 +34,6 @@ use crate::values::{
 
 /// What every variable of ours begins with.
 pub const PREFIX: &str = "AUTONOUS_";
-
-use Program::{Supervisor, ToolServer, Worker};
-
-const fn read_by(programs: &'static [Program], children_get: FromSupervisor) -> Readers {
-    Readers { programs, children_get }
-}
-
-const OWN: Readers = read_by(&[Supervisor], FromSupervisor::Nothing);
-const EVERYBODY: Readers = read_by(&[Supervisor, ToolServer, Worker], FromSupervisor::PassedOn);
-const PLACE: Readers = read_by(&[Supervisor, ToolServer], FromSupervisor::Decided);
-const TOOLS: Readers = read_by(&[ToolServer], FromSupervisor::PassedOn);
-const TOOLS_AND_OWN: Readers = read_by(&[ToolServer, Supervisor], FromSupervisor::PassedOn);
-const TOOLS_AND_ALL: Readers = read_by(&[ToolServer, Supervisor, Worker], FromSupervisor::PassedOn);
-const TOOLS_PLACE: Readers = read_by(&[ToolServer], FromSupervisor::Decided);
-const ROOTS: Readers = read_by(&[ToolServer, Supervisor], FromSupervisor::Decided);
-const TOOL_KEY: Readers = read_by(&[ToolServer, Worker], FromSupervisor::Decided);
-const WORKERS_OWN: Readers = read_by(&[Worker], FromSupervisor::PassedOn);
-const MODEL: Readers = read_by(&[Worker, Supervisor], FromSupervisor::PassedOn);
-const WORKER_PLACE: Readers = read_by(&[Worker], FromSupervisor::Decided);
 
 /// The rows as constants, and the list of them.
 macro_rules! table {
@@ -88,6 +71,33 @@ table! {
     CONTROL_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_TOKEN", OWN, "generated at start",
         secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
         "the token that clients of the control port send");
+    METRICS_PUBLIC: Setting<bool> = ("AUTONOUS_METRICS_PUBLIC", TOOLS_AND_OWN, "false", flag(),
+        "whether `GET /metrics` of both ports needs no token ([metrics](metrics.md))");
+    OTEL_ENDPOINT: Optional<Url> = ("OTEL_EXPORTER_OTLP_ENDPOINT", OWN, "none",
+        checked(checks::web_address, "an http or https address, such as http://127.0.0.1:4318"),
+        "a collector that gets a [trace](metrics.md#traces) of each task, at `v1/traces` below this address");
+    OTEL_TRACES_ENDPOINT: Optional<Url> = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", OWN, "none",
+        checked(checks::web_address, "an http or https address, such as http://127.0.0.1:4318/v1/traces"),
+        "the whole address for traces, instead");
+    OTEL_PROTOCOL: Setting<()> = ("OTEL_EXPORTER_OTLP_PROTOCOL", OWN, "http/protobuf",
+        choice(&[("http/protobuf", ())]),
+        "how traces are sent; there is no other way");
+    OTEL_HEADERS: Optional<Secret> = ("OTEL_EXPORTER_OTLP_HEADERS", OWN, "none",
+        secret(checks::is_any, "`name=value` of HTTP headers, separated by commas"),
+        "headers for the collector, such as its key: `name=value`, separated by commas, with percent-encoded \
+         values");
+    OTEL_TIMEOUT: Setting<Duration> = ("OTEL_EXPORTER_OTLP_TIMEOUT", OWN, "10000",
+        milliseconds(1, 600_000),
+        "how long the collector may take for a request");
+    OTEL_SERVICE_NAME: Setting<String> = ("OTEL_SERVICE_NAME", OWN, "autonous", text("a name"),
+        "the name of this service in traces");
+    OTEL_RESOURCE_ATTRIBUTES: Setting<String> = ("OTEL_RESOURCE_ATTRIBUTES", OWN, "",
+        text("`name=value`, separated by commas"),
+        "what else each trace says of this service, such as `deployment.environment.name=home`");
+    OTEL_SDK_DISABLED: Setting<bool> = ("OTEL_SDK_DISABLED", OWN, "false", flag(),
+        "sends no traces, whatever else is set");
+    TRACE_CONTENT: Setting<bool> = ("AUTONOUS_TRACE_CONTENT", OWN, "false", flag(),
+        "whether traces have the arguments and results of tool calls, with secrets hidden as in the events");
     WORKERS: Setting<usize> = ("AUTONOUS_WORKERS", OWN, "4", count(1, 64),
         "how many tasks run at once, each in a worker process ([many chats](#many-chats-at-once))");
     STOP_SECONDS: Setting<Duration> = ("AUTONOUS_STOP_SECONDS", OWN, "10", seconds(0, 600),
@@ -398,40 +408,13 @@ table! {
         "retries of a failed model request");
 }
 
-/// The settings that hold in a supervisor with this source, by variable: what it reads or passes on. Secrets
-/// are left out.
-pub fn shown(source: &Source) -> BTreeMap<String, String> {
-    // The older name goes before the default of the newer one.
-    let is_replaced = |row: &dyn Row| {
-        row.name() == TOOL_BASH_NETWORK.name()
-            && matches!(TOOL_BASH_NETWORK.given(source), Ok(None))
-            && matches!(TOOL_BASH_ALLOW_NETWORK.read(source), Ok(Some(_)))
-    };
-    let rows = ALL
-        .iter()
-        .filter(|row| row.is_read_by(Supervisor) || row.readers().children_get == FromSupervisor::PassedOn)
-        .filter(|row| !is_replaced(**row));
-    rows.filter_map(|row| Some((row.name().to_owned(), row.shown(source)?))).collect()
-}
-
-/// The variables that the supervisor passes on to this child, but for secrets.
-pub fn passed_to(child: Program) -> impl Iterator<Item = &'static str> {
-    let rows = ALL.iter().filter(move |row| row.is_passed_to(child) && !row.is_secret());
-    rows.map(|row| row.name())
-}
-
-/// The variables of this program's own secrets.
-pub fn secrets_of(program: Program) -> impl Iterator<Item = &'static str> {
-    let rows = ALL.iter().filter(move |row| row.is_secret() && row.is_read_by(program));
-    rows.map(|row| row.name())
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
     use crate::row::WhenUnset;
+    use crate::source::Source;
 
     #[test]
     fn each_row_has_a_name_of_its_own_and_a_default_that_is_valid() {
@@ -439,7 +422,8 @@ mod tests {
         assert_eq!(names.len(), ALL.len());
         for row in ALL {
             let name = row.name();
-            assert!(name == "RUST_LOG" || name.starts_with(PREFIX), "{name}");
+            let is_standard = name == "RUST_LOG" || name.starts_with("OTEL_");
+            assert!(is_standard || name.starts_with(PREFIX), "{name}");
             assert!(!row.meaning().is_empty() && !row.expected().is_empty(), "{name}");
             if let WhenUnset::Value(default) = row.default() {
                 assert_eq!(row.check(&Source::from_pairs([(name, default)])), Ok(()), "{name}");
@@ -469,28 +453,6 @@ mod tests {
         for (name, value) in [("AUTONOUS_TELEGRAM_TOKEN", "hunter2"), ("AUTONOUS_CONTROL_TOKEN", "hunter2")] {
             let error = error(name, value);
             assert!(error.starts_with(&format!("{name}=\"***\": expected ")), "{error}");
-        }
-    }
-
-    #[test]
-    fn what_holds_is_shown_in_its_plainest_form_and_nothing_private_is() {
-        let source = Source::from_pairs([
-            ("AUTONOUS_WORKERS", " 03"),
-            ("AUTONOUS_TOOL_ENV", "EDITOR, KEY=hunter2"),
-            ("AUTONOUS_TELEGRAM_TOKEN", "1:hunter2"),
-            ("AUTONOUS_MODEL_NAME", "m"),
-            ("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", "true"),
-            ("AUTONOUS_TOOL_JOURNAL", "/ignored"),
-        ]);
-        let shown = shown(&source);
-        let value = |name: &str| shown.get(name).map(String::as_str);
-        assert_eq!(value("AUTONOUS_WORKERS"), Some("3"));
-        assert_eq!(value("AUTONOUS_TOOL_ENV"), Some("EDITOR,KEY"));
-        assert_eq!(value("AUTONOUS_MODEL_NAME"), Some("m"));
-        assert_eq!(value("AUTONOUS_RETENTION"), Some("30d"), "a default holds, too");
-        assert_eq!(value("AUTONOUS_TOOL_BASH_NETWORK"), None, "the older name says otherwise");
-        for absent in ["AUTONOUS_TELEGRAM_TOKEN", "AUTONOUS_TOOL_JOURNAL", "AUTONOUS_MODEL_SCRIPT"] {
-            assert_eq!(value(absent), None, "{absent}");
         }
     }
 }

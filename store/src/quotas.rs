@@ -282,6 +282,7 @@ mod tests {
     fn turn(tokens: u64, cost_micros: Option<u64>) -> TurnCompleted {
         TurnCompleted {
             model_name: "m".to_owned(),
+            provider: None,
             latency_ms: 1,
             input_tokens: tokens,
             cached_input_tokens: 5,

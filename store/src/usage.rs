@@ -99,6 +99,7 @@ mod tests {
     fn turn(cost_micros: Option<u64>) -> TurnCompleted {
         TurnCompleted {
             model_name: "m".to_owned(),
+            provider: None,
             latency_ms: 1,
             input_tokens: 100,
             cached_input_tokens: 0,

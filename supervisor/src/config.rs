@@ -14,12 +14,12 @@ use settings::choices::Division;
 use settings::language::Language;
 use settings::quotas::Limits;
 use settings::table::{
-    self, CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN,
-    CONTROL_MAX_WALL_TIME_SECONDS, CONTROL_TOKEN, DATA_DIR, LANGUAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
+    CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN, CONTROL_MAX_WALL_TIME_SECONDS,
+    CONTROL_TOKEN, DATA_DIR, LANGUAGE, METRICS_PUBLIC, RETENTION, SCHEDULES_MAX_PER_CHAT,
     SCHEDULES_MIN_MINUTES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
     TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, TOOL_TOKEN, WORKERS, WORKSPACES,
 };
-use settings::{Program, Row, SettingError, Source};
+use settings::{Program, Row, SettingError, Source, selection};
 use telegram::TelegramSettings;
 
 use crate::children::environment::ChildSettings;
@@ -27,11 +27,12 @@ use crate::children::fetch_secrets::fetch_secrets;
 use crate::data_dir::DataDir;
 use crate::schedules::ScheduleLimits;
 use crate::terminal::age::Span;
+use crate::traces::TraceSettings;
 use crate::transcribe::Transcription;
 
 /// The variables that hold secrets; they are removed from the environment first.
 pub(crate) fn secret_variables(source: &Source) -> Vec<String> {
-    let own = table::secrets_of(Program::Supervisor)
+    let own = selection::secrets_of(Program::Supervisor)
         // The supervisor generates them; one in its environment must not stay there, either.
         .chain([TOOL_TOKEN.name(), TOOL_APPROVER_TOKEN.name()])
         .map(str::to_owned);
@@ -52,6 +53,10 @@ pub(crate) struct Config {
     pub control_listen: SocketAddr,
     /// Further names in a Host header, with or without a port.
     pub control_hosts: Vec<String>,
+    /// Where traces are sent; none without a collector.
+    pub traces: Option<TraceSettings>,
+    /// Whether `/metrics` needs no token.
+    pub has_public_metrics: bool,
     pub control_token: Option<Secret>,
     pub tool_listen: SocketAddr,
     pub roots: Vec<String>,
@@ -113,11 +118,13 @@ impl Config {
             (TOOL_ALLOWED_ROOTS.name(), roots.join(",")),
             (TASK_RETRY_SECONDS.name(), tasks.retry_for.as_secs().to_string()),
         ];
-        let mut shown = table::shown(source);
+        let mut shown = selection::shown(source);
         shown.extend(derived.map(|(name, value)| (name.to_owned(), value)));
         Ok(Self {
             language: LANGUAGE.read(source)?,
             control_hosts: CONTROL_ALLOWED_HOSTS.read(source)?,
+            traces: TraceSettings::read(source)?,
+            has_public_metrics: METRICS_PUBLIC.read(source)?,
             control_listen: CONTROL_LISTEN.read(source)?,
             control_token: CONTROL_TOKEN.read(source)?,
             tool_listen: TOOL_LISTEN.read(source)?,

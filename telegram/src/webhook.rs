@@ -243,7 +243,8 @@ fn routes(door: Door) -> Routes {
         .route("/{*path}", post(deliver))
         .layer(DefaultBodyLimit::max(MAX_UPDATE_BYTES))
         .with_state(Arc::new(door));
-    Routes { all, when_full: Router::new().fallback(|| async { StatusCode::SERVICE_UNAVAILABLE }) }
+    let when_full = Router::new().fallback(|| async { StatusCode::SERVICE_UNAVAILABLE });
+    Routes { all, when_full, metrics: None }
 }
 
 async fn deliver(State(door): State<Arc<Door>>, headers: HeaderMap, body: Bytes) -> StatusCode {

@@ -17,6 +17,7 @@ pub mod crash;
 pub mod database;
 pub mod envelope_shape;
 mod facts;
+pub mod fake_collector;
 pub mod fake_model;
 pub mod fake_proxy;
 pub mod fake_telegram;

@@ -15,14 +15,14 @@ use sandbox::{Mode, Network};
 use settings::choices::{Division, SandboxMode, Words};
 use settings::command_network::{CommandNetwork, Domains};
 use settings::table::{
-    APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, DATA_DIR, QUESTION_TIMEOUT_SECONDS, SKILLS_DIR, TOOL_ALLOWED_HOSTS,
-    TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST, TOOL_BASH_NETWORK,
-    TOOL_DENY_PATHS, TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL, TOOL_JOURNAL_MAX_BYTES,
-    TOOL_LISTEN, TOOL_MAX_COMMANDS, TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB, TOOL_MAX_OUTPUT_BYTES,
-    TOOL_MAX_OUTPUT_LINES, TOOL_MAX_PROCESS_SECONDS, TOOL_MAX_PROCESSES, TOOL_MAX_UPLOAD_BYTES,
-    TOOL_MCP_USERS_DECIDE, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED, TOOL_RAW_FILES,
-    TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS, TOOL_TOKEN,
-    TOOL_TOKENS_FILE, UNDO_MAX_MB, WORKSPACES,
+    APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, DATA_DIR, METRICS_PUBLIC, QUESTION_TIMEOUT_SECONDS, SKILLS_DIR,
+    TOOL_ALLOWED_HOSTS, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST,
+    TOOL_BASH_NETWORK, TOOL_DENY_PATHS, TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL,
+    TOOL_JOURNAL_MAX_BYTES, TOOL_LISTEN, TOOL_MAX_COMMANDS, TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB,
+    TOOL_MAX_OUTPUT_BYTES, TOOL_MAX_OUTPUT_LINES, TOOL_MAX_PROCESS_SECONDS, TOOL_MAX_PROCESSES,
+    TOOL_MAX_UPLOAD_BYTES, TOOL_MCP_USERS_DECIDE, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED,
+    TOOL_RAW_FILES, TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS,
+    TOOL_TOKEN, TOOL_TOKENS_FILE, UNDO_MAX_MB, WORKSPACES,
 };
 use settings::{Optional, Program, Row, SettingError, Source};
 use toolkit::Bounds;
@@ -95,6 +95,8 @@ pub struct Listen {
     pub approver_token: Option<Secret>,
     /// Whether the user of a client of MCP decides about the calls of that client.
     pub(crate) asks_clients: bool,
+    /// Whether what the server counts is read without a token.
+    pub(crate) has_public_metrics: bool,
 }
 
 /// What the tools may reach.
@@ -330,6 +332,7 @@ impl Listen {
             token: None,
             approver_token: None,
             asks_clients: true,
+            has_public_metrics: false,
         }
     }
 
@@ -381,7 +384,9 @@ impl Listen {
             return Err(TOOL_MCP_USERS_DECIDE.refuse("true", expected).into());
         }
         let allowed_hosts = TOOL_ALLOWED_HOSTS.read(source)?;
-        Ok(Self { address: Some(address), token, approver_token, allowed_hosts, asks_clients })
+        let has_public_metrics = METRICS_PUBLIC.read(source)?;
+        let address = Some(address);
+        Ok(Self { address, token, approver_token, allowed_hosts, asks_clients, has_public_metrics })
     }
 }
 

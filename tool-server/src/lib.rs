@@ -16,6 +16,7 @@ pub mod http;
 pub mod journal;
 mod late_records;
 mod media;
+pub mod metrics;
 mod outgoing;
 mod output_text;
 pub mod own_token;

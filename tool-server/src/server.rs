@@ -45,6 +45,7 @@ use crate::entry::{Entry, url};
 use crate::http::{AppState, Catalogues, LiveCalls, api_document};
 use crate::journal::Journal;
 use crate::late_records::{recorded, recorded_end};
+use crate::metrics::{Figures, Meters};
 use crate::search::SearchLimits;
 use crate::self_check;
 use crate::service_report::ServiceReport;
@@ -67,10 +68,11 @@ const SWEEP_EVERY: Duration = Duration::from_secs(3600);
 /// How long running calls may take once no command can run any more.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
-/// What the server stores of its calls: their records, and the output that answers have no room for.
+/// What the server keeps of its calls: records, output that answers have no room for, counts.
 struct Stores {
     journal: Arc<Journal>,
     output: Arc<OutputStore>,
+    meters: Meters,
 }
 
 impl Stores {
@@ -78,7 +80,7 @@ impl Stores {
         let files = &config.files;
         let journal = Journal::open_with_max_bytes(&files.journal, files.journal_max_bytes)?;
         let output = Arc::new(OutputStore::open(&files.output_dir)?);
-        Ok(Self { journal, output })
+        Ok(Self { journal, output, meters: Meters::new()? })
     }
 }
 
@@ -117,12 +119,10 @@ impl Server {
         refuse_unknown_tools(config, &registry)?;
         let policy = call_rules::of(config, &registry)?;
         let report = confine_and_report(config, &context, capabilities)?;
-        let Stores { journal, output } = stores;
+        let Stores { journal, output, meters } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
         let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), url);
-        let commands = Arc::clone(&context.commands);
-        let live = Arc::new(LiveCalls::new(Arc::clone(&redactor)));
-        let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor)?);
+        let (runner, meters) = runner(registry, settings, (&journal, meters), Arc::clone(&redactor))?;
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
         let handler = handler(&runner, approvals.as_ref().filter(|_| listen.asks_clients));
         let entry = match listener {
@@ -132,14 +132,16 @@ impl Server {
                     openapi: openapi(&runner)?,
                     catalogue: Catalogues::new(&runner)?,
                     mcp: Arc::new(mcp::HttpFace::new(handler)),
-                    live,
+                    live: Arc::new(LiveCalls::new(redactor)),
                     runner: Arc::clone(&runner),
+                    has_public_metrics: listen.has_public_metrics,
                     access: access(listen, listener.local_addr()?),
                     tokens: tokens(config, context.workspaces.whole())?,
                     approvals: approvals.clone(),
                     report,
+                    figures: Figures::new(meters, (&runner, approvals.as_ref()), &context, &journal, &vitals),
                     vitals: Arc::clone(&vitals),
-                    obstacle: Arc::new(move || commands.obstacle()),
+                    commands: context.commands(),
                 });
                 Entry::Port(listener, app)
             }
@@ -186,6 +188,18 @@ impl Server {
         self.journal.sync()?;
         lost.await.map_or(Ok(()), |loss| anyhow::bail!("{loss}"))
     }
+}
+
+/// The runner of all calls, which are recorded and counted.
+fn runner(
+    registry: Registry,
+    settings: RunnerSettings,
+    (journal, meters): (&Arc<Journal>, Meters),
+    redactor: Arc<Redactor>,
+) -> io::Result<(Arc<Runner>, Arc<Meters>)> {
+    let meters = Arc::new(meters.of_tools(&registry));
+    let runner = Runner::new(registry, settings, Arc::clone(journal) as _, redactor)?;
+    Ok((Arc::new(runner.counted_by(Arc::clone(&meters) as _)), meters))
 }
 
 /// Ends the waits for decisions and the streams that only listen, and hands on how long the calls may take.
@@ -380,6 +394,7 @@ fn commands(
     );
     let processes = Processes::new(settings.processes, recorded_end(Arc::clone(&stores.journal)));
     let quota = CommandQuota::open(&limits, files.journal_dir())?;
+    let commands = commands.with_start_times(stores.meters.start_times());
     Ok(commands.with_quota(quota).with_processes(processes))
 }
 
@@ -438,13 +453,9 @@ fn recover(commands: Arc<Commands>) -> io::Result<()> {
 fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), SettingError> {
     // The worker has the same setting.
     let known: Vec<&str> = registry.names().chain(WORKER_FUNCTIONS).collect();
-    match config.disabled.iter().find(|name| !known.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(unknown) => {
-            let expected = format!("names of tools, comma separated: {}", known.join(", "));
-            Err(TOOL_DISABLED.refuse(unknown, expected))
-        }
-    }
+    let unknown = config.disabled.iter().find(|name| !known.contains(&name.as_str()));
+    let expected = || format!("names of tools, comma separated: {}", known.join(", "));
+    unknown.map_or(Ok(()), |unknown| Err(TOOL_DISABLED.refuse(unknown, expected())))
 }
 
 /// Resolves when a process is lost, which `wait` waits for; never where there is none.

@@ -51,6 +51,11 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
+    /// What runs commands.
+    pub fn commands(&self) -> Arc<Commands> {
+        Arc::clone(&self.commands)
+    }
+
     /// Whether there is a supervisor, which tools of channels need.
     pub(crate) fn has_supervisor(&self) -> bool {
         self.supervisor.is_some()

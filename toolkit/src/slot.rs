@@ -14,3 +14,19 @@ pub enum Slot {
     /// Tools that wait for other machines.
     Web,
 }
+
+impl Slot {
+    /// All kinds, in the order of their declaration.
+    pub const ALL: [Self; 5] = [Self::File, Self::Command, Self::Transfer, Self::Process, Self::Web];
+
+    /// Its name in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Command => "command",
+            Self::Transfer => "transfer",
+            Self::Process => "process",
+            Self::Web => "web",
+        }
+    }
+}

@@ -21,6 +21,10 @@ impl Model for Direct {
         "direct"
     }
 
+    fn provider(&self) -> &'static str {
+        "direct"
+    }
+
     fn is_language_model(&self) -> bool {
         false
     }

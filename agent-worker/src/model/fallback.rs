@@ -42,7 +42,7 @@ impl Fallback {
             match model.reply(request).await {
                 Ok(reply) => {
                     let model_name = reply.model_name.or_else(|| Some(model_name.to_owned()));
-                    return Ok(Reply { model_name, ..reply });
+                    return Ok(Reply { model_name, provider: Some(model.provider()), ..reply });
                 }
                 Err(other) if can_help(other.class) => failure = combined(failure, other),
                 Err(other) => return Err(combined(failure, other)),
@@ -55,6 +55,10 @@ impl Fallback {
 impl Model for Fallback {
     fn name(&self) -> &str {
         self.first.name()
+    }
+
+    fn provider(&self) -> &'static str {
+        self.first.provider()
     }
 
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {

@@ -35,6 +35,9 @@ pub trait Model: Send + Sync {
     /// The model's name, for events.
     fn name(&self) -> &str;
 
+    /// The name of its provider, for events.
+    fn provider(&self) -> &'static str;
+
     /// Whether it can be asked anything. One that cannot reads a message as a command.
     fn is_language_model(&self) -> bool {
         true
@@ -178,6 +181,8 @@ pub struct Reply {
     pub cost_micros: Option<u64>,
     /// The model that replied, if not the one that was asked first.
     pub model_name: Option<String>,
+    /// The provider of that model.
+    pub provider: Option<&'static str>,
 }
 
 impl Reply {

@@ -55,6 +55,10 @@ impl Model for Scripted {
         "scripted"
     }
 
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
     fn reply<'a>(&'a self, _request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(async {
             match self.take() {

@@ -60,6 +60,10 @@ impl Model for TextCalls {
         self.0.name()
     }
 
+    fn provider(&self) -> &'static str {
+        self.0.provider()
+    }
+
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(self.ask(request))
     }

@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 use files::change::io_error;
 use files::output_store::OutputStore;
 use files::roots::{Roots, Workspaces};
+use prometheus::Histogram;
 use protocol::journal::{CreatedControlFile, ProcessState};
 use protocol::{ErrorCode, ToolError};
 use sandbox::{CommandSpec, Exit, Lifeline, Limits, PendingExit, Running, SandboxError, Tier};
@@ -84,6 +85,7 @@ pub struct Commands {
     processes: Processes,
     listed_network: Option<ListedNetwork>,
     states: KeptStates,
+    start_times: Option<Histogram>,
 }
 
 /// The facts of a command that ran.
@@ -141,12 +143,18 @@ impl Commands {
             processes,
             listed_network: None,
             states: KeptStates::default(),
+            start_times: None,
         }
     }
 
     /// The same within limits of the day.
     pub fn with_quota(self, quota: CommandQuota) -> Self {
         Self { quota, ..self }
+    }
+
+    /// The same, noting how many seconds each command took to start in its sandbox.
+    pub fn with_start_times(self, start_times: Histogram) -> Self {
+        Self { start_times: Some(start_times), ..self }
     }
 
     /// The same with background processes.
@@ -272,6 +280,7 @@ impl Commands {
             .spawner()?
             .start(call, &roots, (guarded, request.leaving), &mut command)
             .map_err(|error| error.into_tool_error(call))?;
+        self.start_times.iter().for_each(|times| times.observe(since.elapsed().as_secs_f64()));
         let way_out = self.way_out(call, &running)?;
         request.given.feed(&mut running.stdin)?;
         if request.has_terminal && process.is_none() {

@@ -156,6 +156,11 @@ impl Processes {
         own.filter(|process| process.is_shown()).cloned().collect()
     }
 
+    /// How many run.
+    pub fn running(&self) -> usize {
+        self.table().processes.iter().filter(|process| !process.has_ended()).count()
+    }
+
     /// Whether a process of the session and token runs.
     pub(crate) fn has_running(&self, scope: &Scope) -> bool {
         let table = self.table();

@@ -26,6 +26,9 @@ pub struct AgentCompleted {
 pub struct AgentFailed {
     #[serde(flatten)]
     pub failure: AgentFailure,
+    /// The provider of the agent's model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     #[serde(flatten)]
     pub totals: AgentTotals,
 }
@@ -103,6 +106,9 @@ pub struct TurnStarted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnCompleted {
     pub model_name: String,
+    /// Whose protocol the model's server speaks, such as `openai`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// How long the model took, without the tool calls.
     pub latency_ms: u64,
     /// All input tokens, the cached ones too.
@@ -123,6 +129,9 @@ pub struct ModelRequestCompleted {
     /// What it was for: the name of a tool, or `summary`.
     pub purpose: String,
     pub model_name: String,
+    /// As of a turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     pub latency_ms: u64,
     /// All input tokens, the cached ones too.
     pub input_tokens: u64,
@@ -176,6 +185,9 @@ pub struct RequestFailed {
     /// What the provider or the network said.
     pub error: String,
     pub error_class: String,
+    /// The provider of the model that was asked first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// How long the provider asks to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,

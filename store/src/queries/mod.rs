@@ -4,6 +4,7 @@
 //! database (a read-only disk, a backup), the database is read as one that does not change.
 
 pub mod audit;
+pub mod figures;
 #[cfg(test)]
 mod golden;
 pub mod short_id;

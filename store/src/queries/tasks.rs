@@ -1,9 +1,11 @@
 //! The queue: tasks by state, and replies that could not be delivered.
 
-use rusqlite::{Connection, Row, ToSql, params_from_iter};
+use protocol::{Origin, TaskId};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params_from_iter};
 use serde::Serialize;
 
 use super::{QueryError, oldest_first};
+use crate::columns;
 
 /// The states of a task, in the order of its life.
 pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
@@ -100,6 +102,13 @@ pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivere
         })
     };
     Ok(oldest_first(connection, sql, [limit], undelivered)?)
+}
+
+/// Who wrote a task's message, if its channel told.
+pub fn origin(connection: &Connection, task: &TaskId) -> Result<Option<Origin>, QueryError> {
+    let sql = "select origin from inbox where id = ?1";
+    let found = connection.query_row(sql, [task.as_str()], |row| columns::json(row, 0)).optional()?;
+    Ok(found.flatten())
 }
 
 /// How many tasks and undelivered replies there are. Most tasks are done, so these are computed from the

@@ -15,6 +15,7 @@ use super::launcher::Launcher;
 use super::restart::{Exit, RestartPolicy};
 use super::spawn::{Given, SpawnError};
 use super::terminate::{ExitReport, terminate};
+use crate::metrics::Meters;
 use process::error_chain;
 
 /// What differs between the children.
@@ -47,6 +48,7 @@ pub(crate) struct ChildSupervisor {
     run: EventId,
     state: watch::Sender<ChildState>,
     rejection: SettingsRejection,
+    meters: Meters,
     began: Instant,
     policy: RestartPolicy,
 }
@@ -71,16 +73,18 @@ impl ChildSupervisor {
         store: Store,
         run: EventId,
         rejection: SettingsRejection,
+        meters: Meters,
     ) -> (Self, watch::Receiver<ChildState>) {
         let (state, receiver) = watch::channel(ChildState::Starting);
         let (began, policy) = (Instant::now(), RestartPolicy::default());
-        (Self { launcher, store, run, state, rejection, began, policy }, receiver)
+        (Self { launcher, store, run, state, rejection, meters, began, policy }, receiver)
     }
 
     /// Starts the child and restarts it whenever it exits, until `stop`; then ends it. A child that rejects
     /// its settings before it was ever ready stops the supervisor: another start would not help.
     pub(crate) async fn supervise<A: ManagedChild>(mut self, mut child: A, stop: CancellationToken) {
         let mut was_ever_ready = false;
+        self.meters.restarts_of(A::NAME);
         while !stop.is_cancelled() {
             let began = Instant::now();
             let ExitReport { status, rejected_settings } = self.run_once(&mut child, &stop).await;
@@ -135,6 +139,7 @@ impl ChildSupervisor {
     }
 
     async fn pause<A: ManagedChild>(&mut self, exit: Exit, status: &str, stop: &CancellationToken) {
+        self.meters.restarts_of(A::NAME).inc();
         let restart = self.policy.after_exit(exit);
         let after_ms = millis(restart.after);
         tracing::warn!(child = A::NAME, status, after_ms, "a child exited; restarting it");

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use models::used_secrets;
 use process::Secret;
-use settings::table::{TOOL_DISABLE_EXEC, TOOL_ENV, passed_to};
+use settings::selection::passed_to;
+use settings::table::{TOOL_DISABLE_EXEC, TOOL_ENV};
 use settings::{Program, Provider, SettingError, Source};
 
 use super::fetch_secrets::fetch_secrets;

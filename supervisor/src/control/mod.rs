@@ -10,6 +10,7 @@ pub(crate) mod error;
 pub(crate) mod guard;
 pub(crate) mod health;
 pub(crate) mod journal;
+mod metrics;
 pub(crate) mod outbox;
 pub(crate) mod retention;
 pub(crate) mod status;
@@ -36,6 +37,7 @@ use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
 use crate::config::Settings;
 use crate::journal::Journal;
+use crate::metrics::Meters;
 use crate::monitor::Monitor;
 use crate::reception::Inbound;
 use crate::tool_files::ToolFiles;
@@ -76,6 +78,10 @@ pub(crate) struct Control {
     pub approvals: Approvals,
     /// What the models of the running tasks write.
     pub words: Words,
+    /// What is counted.
+    pub meters: Meters,
+    /// Whether that is read without the token.
+    pub has_public_metrics: bool,
     /// Ends long polls.
     pub stop: CancellationToken,
 }
@@ -94,12 +100,17 @@ pub(crate) async fn serve(listener: TcpListener, control: Control, channel_route
 
 fn routes(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Routes {
     let when_full = Router::new().route("/livez", get(health::livez)).fallback(async || ControlError::NoRoom);
-    Routes { all: guarded(all(control, channel_routes), control), when_full: guarded(when_full, control) }
+    let (all, when_full) = (guarded(all(control, channel_routes), control), guarded(when_full, control));
+    Routes { all, when_full, metrics: Some(control.meters.all.clone()) }
 }
 
 fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<Arc<Control>> {
+    let metrics = || Router::new().route("/metrics", get(metrics::get_metrics));
+    let (open, kept) =
+        if control.has_public_metrics { (metrics(), Router::new()) } else { (Router::new(), metrics()) };
     let with_token = Router::new()
         .merge(channel_routes)
+        .merge(kept)
         .route("/tasks/requeue", post(tasks::requeue_many))
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
@@ -120,6 +131,7 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .layer(from_fn_with_state(control.clone(), guard::require_token));
     Router::new()
         .merge(with_token)
+        .merge(open)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .fallback(async || ControlError::NoSuchRoute)

@@ -37,6 +37,7 @@ use crate::commands::models::Models;
 use crate::config::TaskSettings;
 use crate::health::Board;
 use crate::journal::Journal;
+use crate::metrics::Meters;
 use crate::overheard::Overheard;
 use crate::words::Words;
 use state::{DispatchState, Patience, Running, Work};
@@ -78,6 +79,8 @@ pub(crate) struct Dispatcher {
     pub board: Board,
     /// Where the words of the running tasks are kept.
     pub words: Words,
+    /// Where it is counted what the models do.
+    pub meters: Meters,
 }
 
 /// What the messages have in common that give tasks to workers.

@@ -99,6 +99,7 @@ impl Dispatcher {
             return None;
         };
         running.progress_by = Instant::now() + self.progress_limit();
+        self.meters.model(&event.body);
         if let Some(reading) = model::reading(&event.body) {
             self.board.set(PartName::Model, reading);
         }

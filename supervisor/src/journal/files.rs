@@ -36,6 +36,12 @@ impl Files {
         Ok(Self { current: journal.to_owned(), archives })
     }
 
+    /// The size of all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        let files = self.archives.values().chain([&self.current]);
+        files.map(|file| fs::metadata(file).map_or(0, |file| file.len())).sum()
+    }
+
     pub(crate) fn oldest(&self) -> u64 {
         self.archives.first_key_value().map_or_else(|| self.newest(), |(number, _)| *number)
     }

@@ -53,6 +53,8 @@ pub(crate) enum RunError {
         LAST_STEPS.as_secs()
     )]
     NotInOrder,
+    #[error("could not create the metrics")]
+    Metrics(#[from] prometheus::Error),
     #[error("could not create the HTTP client")]
     Client(#[from] reqwest::Error),
 }

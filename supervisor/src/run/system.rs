@@ -40,6 +40,7 @@ use crate::health::database_file::DatabaseFile;
 use crate::housekeeping::Housekeeping;
 use crate::journal::{self, Journal};
 use crate::long_tasks::LongTasks;
+use crate::metrics::Meters;
 use crate::monitor::Monitor;
 use crate::overheard::Overheard;
 use crate::ports::Port;
@@ -47,6 +48,7 @@ use crate::reception::{Inbound, Reception};
 use crate::schedules::{self, Schedules};
 use crate::tokens::Tokens;
 use crate::tool_files::ToolFiles;
+use crate::traces::{Collector, Traces};
 use crate::transcribe::Transcriber;
 use crate::undo::Undoer;
 use crate::words::Words;
@@ -115,6 +117,7 @@ pub(super) struct System {
     contacts: Contacts,
     pub(super) queue: Queue,
     words: Words,
+    meters: Meters,
     inbound: Inbound,
     /// The tool server, for what comes in and goes out.
     files: ToolFiles,
@@ -157,6 +160,7 @@ impl System {
             contacts,
             queue: Queue::default(),
             words: Words::default(),
+            meters: Meters::new()?.with_zeros(),
             inbound,
             approvals,
             files,
@@ -186,6 +190,7 @@ impl System {
         self.tasks.spawn("contacts", deliveries);
         self.announce_when_ready(children, monitor, announce);
         self.start_housekeeping();
+        self.start_traces()?;
         Ok(())
     }
 
@@ -230,7 +235,8 @@ impl System {
 
     fn child_supervisor(&self) -> (ChildSupervisor, watch::Receiver<ChildState>) {
         let launcher = Arc::clone(&self.launcher);
-        ChildSupervisor::new(launcher, self.store.clone(), self.run.clone(), self.rejection.clone())
+        let (store, run) = (self.store.clone(), self.run.clone());
+        ChildSupervisor::new(launcher, store, run, self.rejection.clone(), self.meters.clone())
     }
 
     pub(super) fn dispatcher(&self) -> Dispatcher {
@@ -248,6 +254,7 @@ impl System {
             overheard: self.inbound.overheard.clone(),
             models: self.inbound.models.clone(),
             words: self.words.clone(),
+            meters: self.meters.clone(),
             task_template: Arc::new(TaskTemplate {
                 system_prompt: self.config.system_prompt.clone(),
                 roots: self.config.roots.clone(),
@@ -318,6 +325,8 @@ impl System {
             tool_server: self.files.clone(),
             approvals: self.approvals.clone(),
             words: self.words.clone(),
+            meters: self.meters.clone(),
+            has_public_metrics: self.config.has_public_metrics,
             stop: self.stop.clone(),
         };
         self.tasks.spawn("control port", control::serve(listener, control, local::routes()));
@@ -368,6 +377,14 @@ impl System {
             since_ms: protocol::now_ms(),
         };
         self.tasks.spawn("approvals", follower.follow(self.stop.clone()));
+    }
+
+    fn start_traces(&self) -> Result<(), RunError> {
+        let Some(settings) = self.config.traces.clone() else { return Ok(()) };
+        let (store, database) = (self.store.clone(), self.config.data.database());
+        let traces = Traces { store, database, collector: Collector::new(settings)? };
+        self.tasks.spawn("traces", traces.export(self.stop.clone()));
+        Ok(())
     }
 
     fn start_housekeeping(&self) {

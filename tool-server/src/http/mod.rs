@@ -17,6 +17,7 @@ mod live_calls;
 mod live_stream;
 mod llms_txt;
 mod mcp;
+mod metrics;
 mod response;
 mod service;
 mod state;
@@ -50,7 +51,8 @@ const RETRY_AFTER_SECONDS: u64 = 1;
 /// All routes of the server, and its answer to too many open connections.
 pub fn routes(app: &Arc<AppState>) -> Routes {
     let when_full = Router::new().route("/livez", get(service::livez)).fallback(no_room);
-    Routes { all: guarded(all(app), app), when_full: guarded(when_full, app) }
+    let (all, when_full) = (guarded(all(app), app), guarded(when_full, app));
+    Routes { all, when_full, metrics: Some(app.figures.of_port()) }
 }
 
 fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
@@ -78,11 +80,21 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/docs/", get(docs::index))
         .route("/docs/{*file}", get(docs::file));
     with_token
+        .merge(metrics(app))
         .merge(with_either_token)
         .merge(for_approvers)
         .merge(without_token)
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
+}
+
+/// What the server counts tells of all its callers, so a named token does not open it.
+fn metrics(app: &Arc<AppState>) -> Router<Arc<AppState>> {
+    let route = Router::new().route("/metrics", get(metrics::metrics));
+    if app.has_public_metrics {
+        return route;
+    }
+    route.route_layer(from_fn_with_state(Arc::clone(&app.access), require_own_token))
 }
 
 /// Adds what holds for every answer. It is one layer, because each costs every call.
@@ -133,6 +145,14 @@ async fn require_token(State(app): State<Arc<AppState>>, mut request: Request, n
     };
     request.extensions_mut().insert(granted);
     next.run(request).await
+}
+
+/// Lets in callers with the server's own token alone, if it has one.
+async fn require_own_token(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    match access.check_token(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refusal(&refused, &request),
+    }
 }
 
 /// Lets in callers with the approver's token alone.

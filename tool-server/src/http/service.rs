@@ -41,8 +41,8 @@ pub(super) async fn capabilities(State(app): State<Arc<AppState>>) -> Response {
 
 /// What in the roots keeps commands from running. Once there was something, it is looked for again.
 async fn obstacle(app: &AppState) -> Option<Obstacle> {
-    let obstacle = Arc::clone(&app.obstacle);
-    tokio::task::spawn_blocking(move || obstacle()).await.ok().flatten()
+    let commands = Arc::clone(&app.commands);
+    tokio::task::spawn_blocking(move || commands.obstacle()).await.ok().flatten()
 }
 
 pub(super) async fn openapi(State(app): State<Arc<AppState>>) -> Response {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cage::obstacle::Obstacle;
+use cage::command::Commands;
 use http_port::Access;
 use toolkit::Runner;
 use toolkit::approvals::Approvals;
 
 use super::catalogue::Catalogues;
 use super::live_calls::LiveCalls;
+use crate::metrics::Figures;
 use crate::service_report::ServiceReport;
 use crate::tokens::Tokens;
 use crate::vitals::Vitals;
@@ -28,8 +29,12 @@ pub struct AppState {
     pub report: ServiceReport,
     /// What can fail meanwhile.
     pub vitals: Arc<Vitals>,
-    /// Looks for what keeps commands from running.
-    pub obstacle: Arc<dyn Fn() -> Option<Obstacle> + Send + Sync>,
+    /// Know what keeps them from running.
+    pub commands: Arc<Commands>,
+    /// What the server counts.
+    pub figures: Figures,
+    /// Whether `/metrics` needs no token.
+    pub has_public_metrics: bool,
     /// The OpenAPI document, made at the start.
     pub openapi: Bytes,
     /// The calls that come over MCP.

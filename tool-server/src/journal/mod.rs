@@ -81,6 +81,13 @@ impl Journal {
         Ok(journal)
     }
 
+    /// The size of the journal with its archives.
+    pub(crate) fn bytes(&self) -> io::Result<u64> {
+        let archives = archives::archives(&self.path)?;
+        let sizes = archives.values().chain([&self.path]).map(|file| Ok(fs::metadata(file)?.len()));
+        sizes.sum()
+    }
+
     pub(crate) fn sync(&self) -> io::Result<()> {
         if self.unsynced.swap(false, Ordering::AcqRel) {
             let file = self.tail().file.try_clone()?;

@@ -469,7 +469,12 @@ fn denied(approval: &Approval) -> Failure {
 impl CallInfo {
     /// How long the call itself has taken, in milliseconds: without the time in which a person decided.
     pub(super) fn time_ms(&self) -> u64 {
-        millis(self.since.elapsed().saturating_sub(self.waited.get().copied().unwrap_or_default()))
+        millis(self.took())
+    }
+
+    /// How long the call has taken, without the wait for a person.
+    pub(super) fn took(&self) -> Duration {
+        self.since.elapsed().saturating_sub(self.waited.get().copied().unwrap_or_default())
     }
 }
 

@@ -28,6 +28,7 @@ mod envelope;
 mod guard;
 mod guards;
 mod lookup;
+mod meter;
 mod quick;
 mod recorder;
 mod replay;
@@ -49,15 +50,17 @@ use serde_json::{Map, Value};
 
 use self::call::{CallInfo, CancelOnDrop, PendingCall};
 use self::guard::{Check, Guard};
+use self::guards::Slots;
 use self::guards::guards;
 use self::quick::SharedQuickCalls;
 use self::stop::Stop;
 use crate::locks::Locks;
 use crate::policy::Caller;
-use crate::{Call, Failure, Grant, Outcome, Registry, Success};
+use crate::{Call, Failure, Grant, Outcome, Registry, Slot, Success};
 
 pub use envelope::{answer, refusal};
 pub use guards::disabled;
+pub use meter::Meter;
 pub use recorder::{CallIds, Recorder};
 pub use request::Request;
 pub use settings::{RunnerSettings, WorkingDirectory};
@@ -74,6 +77,8 @@ pub struct Runner {
     recorder: Arc<dyn Recorder>,
     redactor: Arc<Redactor>,
     quick: SharedQuickCalls,
+    slots: Arc<Slots>,
+    meter: Option<Arc<dyn Meter>>,
 }
 
 impl Runner {
@@ -85,8 +90,20 @@ impl Runner {
         redactor: Arc<Redactor>,
     ) -> io::Result<Self> {
         let (locks, quick) = (Arc::default(), Arc::default());
-        let guards = guards(&settings, &locks, &redactor, &quick)?;
-        Ok(Self { registry, settings, guards, locks, recorder, redactor, quick })
+        let slots = Arc::new(Slots::new(settings.max_commands));
+        let guards = guards(&settings, &locks, &redactor, &quick, &slots)?;
+        Ok(Self { registry, settings, guards, locks, recorder, redactor, quick, slots, meter: None })
+    }
+
+    /// The same with its calls counted.
+    #[must_use]
+    pub fn counted_by(self, meter: Arc<dyn Meter>) -> Self {
+        Self { meter: Some(meter), ..self }
+    }
+
+    /// Of each kind of slot, how many are taken and how many there are.
+    pub fn slots(&self) -> [(Slot, usize, usize); Slot::ALL.len()] {
+        self.slots.taken()
     }
 
     /// Forgets what has expired. Call it hourly.
@@ -191,7 +208,10 @@ impl Runner {
             traceparent: info.traceparent.clone(),
         };
         match self.recorder.replayed(&info.ids, body) {
-            Ok(()) => answer,
+            Ok(()) => {
+                self.meter.iter().for_each(|meter| meter.replayed(&info.tool));
+                answer
+            }
             Err(error) => {
                 tracing::error!(call_id = %info.ids.call, %error, "a repeated call could not be recorded");
                 let message = "The repeated call could not be written to the journal, so it is not answered.";
@@ -277,6 +297,7 @@ impl Runner {
             self.guards.iter().for_each(|guard| guard.ended(info, &envelope));
             let token = info.ids.token.clone();
             self.recorder.ended(&info.ids, CallEnded { token, ..envelope::record(&envelope, allowed_tools) });
+            self.meter.iter().for_each(|meter| meter.ended(&envelope, info.took()));
         }
         envelope
     }

@@ -15,6 +15,7 @@ mod sse;
 
 use std::time::Duration;
 
+use ::settings::Provider;
 use reqwest::{Client, Url};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -43,6 +44,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct ModelServer {
     client: Client,
     url: Url,
+    provider: Provider,
     protocol: Box<dyn Protocol>,
     settings: Settings,
     origin: Origin,
@@ -87,6 +89,10 @@ impl Model for ModelServer {
         &self.settings.model
     }
 
+    fn provider(&self) -> &'static str {
+        self.provider.name()
+    }
+
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(self.ask(request))
     }
@@ -94,7 +100,11 @@ impl Model for ModelServer {
 
 impl ModelServer {
     /// A model whose server speaks this protocol. Nothing is sent yet.
-    pub(super) fn new(protocol: Box<dyn Protocol>, mut settings: Settings) -> Result<Self, HttpError> {
+    pub(super) fn new(
+        provider: Provider,
+        protocol: Box<dyn Protocol>,
+        mut settings: Settings,
+    ) -> Result<Self, HttpError> {
         let client = http::model_client(settings.proxy.as_ref())?;
         let path = protocol.path(&settings.model);
         let (path, query) = path.split_once('?').unwrap_or((&path, ""));
@@ -103,7 +113,7 @@ impl ModelServer {
         }
         let url = settings.url(path);
         let origin = Origin::new(url.as_str(), &settings.model);
-        Ok(Self { client, url, protocol, settings, origin, thoughts: Thoughts::default() })
+        Ok(Self { client, url, provider, protocol, settings, origin, thoughts: Thoughts::default() })
     }
 
     /// The body of a request, as it is sent first.

@@ -111,6 +111,10 @@ impl Model for JsonProtocol {
         self.model.name()
     }
 
+    fn provider(&self) -> &'static str {
+        self.model.provider()
+    }
+
     fn reply<'a>(&'a self, request: Request<'a>) -> ReplyFuture<'a> {
         Box::pin(self.ask(request))
     }

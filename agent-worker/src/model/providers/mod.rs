@@ -23,7 +23,7 @@ fn protocol(provider: Provider) -> Box<dyn Protocol> {
 
 /// A model of this provider. Nothing is sent yet.
 pub fn server(provider: Provider, settings: Settings) -> Result<ModelServer, HttpError> {
-    ModelServer::new(protocol(provider), settings)
+    ModelServer::new(provider, protocol(provider), settings)
 }
 
 /// The model that is asked where no setting names one.

@@ -27,6 +27,9 @@ const MAX_WAIT_SECONDS: u64 = 600;
 /// How long a request waits for words.
 const WORDS_WAIT: Duration = Duration::from_secs(30);
 
+/// A longer one is none that this version knows, so it is not kept.
+const MAX_TRACEPARENT_BYTES: usize = 128;
+
 const WORDS_HINT: &str = "The only parameter is ?after=, the number of the last text.";
 const HINT: &str = "Send {\"text\": \"…\"}, optionally with \"chat\" and \"unattended\".";
 const WAIT_HINT: &str = "The only parameter is ?wait_seconds=, 0 to 600.";
@@ -59,7 +62,14 @@ pub(crate) async fn post_message(
     let message = validate(body::parse(&headers, body, HINT)?)?;
     let chat = Chat::new(NAME, &message.chat);
     let mut incoming = Incoming::text(&message.text, now_ms() / 1000);
-    incoming.origin = message.unattended.then(|| Origin { is_unattended: true, ..Origin::default() });
+    let traceparent = headers.get("traceparent").and_then(|parent| parent.to_str().ok());
+    let traceparent = traceparent.filter(|parent| parent.len() <= MAX_TRACEPARENT_BYTES).map(str::to_owned);
+    let is_unattended = message.unattended;
+    incoming.origin = (is_unattended || traceparent.is_some()).then(|| Origin {
+        is_unattended,
+        traceparent,
+        ..Origin::default()
+    });
     let kind = Kind::Message(Box::new(incoming));
     let update = Update { id: None, chat, message_id: None, kind };
     let channel = control.channels.get(&NAME).ok_or(ControlError::NoSuchRoute)?;

@@ -24,6 +24,7 @@ use settings::table::{TOOL_MAX_COMMANDS, UNDO_MAX_MB};
 use tempfile::TempDir;
 use tool_server::http::{AppState, Catalogues, LiveCalls, api_document, routes};
 use tool_server::journal::Journal;
+use tool_server::metrics::{Figures, Meters};
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::tool_context::ToolContext;
@@ -112,7 +113,9 @@ impl TestServer {
         let openapi = api_document::document(&registry, |_| true).to_json().unwrap().into();
         let redactor = Arc::new(Redactor::new([]));
         let live = Arc::new(LiveCalls::new(Arc::clone(&redactor)));
-        let runner = Arc::new(Runner::new(registry, settings, journal, redactor).unwrap());
+        let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor).unwrap());
+        let meters = Arc::new(Meters::new().unwrap());
+        let figures = Figures::new(meters, (&runner, None), &context, &journal, &vitals);
         let app = AppState {
             openapi,
             live,
@@ -122,6 +125,8 @@ impl TestServer {
             access: Arc::new(Access::new(None, address, &[])),
             tokens: None,
             approvals: None,
+            figures,
+            has_public_metrics: false,
             report: ServiceReport {
                 checks: Vec::new(),
                 confinement: Confinement::None,
@@ -129,7 +134,7 @@ impl TestServer {
                 raw_files: RawFiles::default(),
             },
             vitals,
-            obstacle: Arc::new(|| None),
+            commands: context.commands(),
         };
         tokio::spawn(async move { axum::serve(listener, routes(&Arc::new(app)).all).await.unwrap() });
         let client = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -137,6 +137,11 @@ impl Approvals {
         locked(&self.all).values().cloned().collect()
     }
 
+    /// How many wait for a decision.
+    pub fn waiting(&self) -> usize {
+        locked(&self.all).values().filter(|approval| approval.state == ApprovalState::Pending).count()
+    }
+
     /// One of them.
     pub fn get(&self, id: &EventId) -> Option<Arc<Approval>> {
         locked(&self.all).get(id).cloned()

@@ -28,6 +28,7 @@ use redaction::Redactor;
 
 pub(super) use claim::Claim;
 pub use enabled::disabled;
+pub(super) use slot::Slots;
 
 /// The guards, in the order in which a call meets them.
 pub(super) fn guards(
@@ -35,6 +36,7 @@ pub(super) fn guards(
     locks: &Arc<Locks>,
     redactor: &Arc<Redactor>,
     quick: &SharedQuickCalls,
+    slots: &Arc<Slots>,
 ) -> io::Result<Vec<Box<dyn Guard>>> {
     let asking = Asking::new(settings, locks, redactor);
     let state = |name| settings.state_dir.as_ref().map(|directory| directory.join(name));
@@ -48,7 +50,7 @@ pub(super) fn guards(
         Box::new(valid_arguments::ValidArguments),
         Box::new(idempotency::Idempotency::open(state("idempotency").as_deref())?),
         Box::new(policy::Rules { policy: Arc::clone(&settings.policy), asking, quick: Arc::clone(quick) }),
-        Box::new(slot::Slots::new(settings.max_commands)),
+        Box::new(Arc::clone(slots)),
     ])
 }
 
@@ -64,6 +66,7 @@ mod tests {
             &Arc::default(),
             &Arc::new(Redactor::new([])),
             &Arc::default(),
+            &Arc::new(Slots::new(1)),
         )
         .unwrap();
         let documented: Vec<&str> = include_str!("../mod.rs")

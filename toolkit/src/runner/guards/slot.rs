@@ -31,15 +31,13 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 /// How much longer than its own timeout a tool may take, to end what it runs.
 const OWN_TIMEOUT_MARGIN: Duration = Duration::from_secs(10);
 
-pub(super) struct Slots {
-    files: Arc<Semaphore>,
-    commands: Arc<Semaphore>,
-    transfers: Arc<Semaphore>,
-    processes: Arc<Semaphore>,
-    web: Arc<Semaphore>,
+/// The slots of a runner.
+pub(in crate::runner) struct Slots {
+    commands: usize,
+    free: [Arc<Semaphore>; Slot::ALL.len()],
 }
 
-impl Guard for Slots {
+impl Guard for Arc<Slots> {
     fn name(&self) -> &'static str {
         "slot and deadline"
     }
@@ -66,25 +64,31 @@ impl Guard for Slots {
 }
 
 impl Slots {
-    pub(super) fn new(max_commands: usize) -> Self {
-        let slots = |count| Arc::new(Semaphore::new(count));
-        Self {
-            files: slots(FILE_SLOTS),
-            commands: slots(max_commands),
-            transfers: slots(TRANSFER_SLOTS),
-            processes: slots(PROCESS_SLOTS),
-            web: slots(WEB_SLOTS),
-        }
+    pub(in crate::runner) fn new(commands: usize) -> Self {
+        Self { commands, free: Slot::ALL.map(|slot| Arc::new(Semaphore::new(most(slot, commands)))) }
     }
 
     fn slots_of(&self, slot: Slot) -> &Arc<Semaphore> {
-        match slot {
-            Slot::File => &self.files,
-            Slot::Command => &self.commands,
-            Slot::Transfer => &self.transfers,
-            Slot::Process => &self.processes,
-            Slot::Web => &self.web,
-        }
+        &self.free[slot as usize]
+    }
+
+    /// Of each kind, how many are taken and how many there are.
+    pub(in crate::runner) fn taken(&self) -> [(Slot, usize, usize); Slot::ALL.len()] {
+        Slot::ALL.map(|slot| {
+            let most = most(slot, self.commands);
+            (slot, most - self.slots_of(slot).available_permits(), most)
+        })
+    }
+}
+
+/// How many slots there are of a kind.
+const fn most(slot: Slot, commands: usize) -> usize {
+    match slot {
+        Slot::File => FILE_SLOTS,
+        Slot::Command => commands,
+        Slot::Transfer => TRANSFER_SLOTS,
+        Slot::Process => PROCESS_SLOTS,
+        Slot::Web => WEB_SLOTS,
     }
 }
 

@@ -1,0 +1,189 @@
+//! Traces: a task as a collector sees it, and that no collector ever holds a task up.
+
+use std::collections::BTreeSet;
+
+use harness::fake_collector::{FakeCollector, attribute};
+use harness::{FakeModel, ModelReply, Request, System, SystemBuilder, wait};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use serde_json::json;
+
+const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const SECRET: &str = concat!("ghp_", "FAKE567890abcdefghijklmnopqrstuvwxyz12");
+
+fn sending_to(collector: &FakeCollector) -> SystemBuilder {
+    System::builder().variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())
+}
+
+fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
+    let found = spans.iter().find(|span| span.name == name);
+    found.unwrap_or_else(|| {
+        panic!("no {name} in {:?}", spans.iter().map(|span| &span.name).collect::<Vec<_>>())
+    })
+}
+
+/// Waits for a whole task.
+fn trace(collector: &FakeCollector) -> Vec<Span> {
+    wait::until("the trace comes", || {
+        Some(collector.spans()).filter(|spans| spans.iter().any(|span| span.name == "task"))
+    })
+}
+
+/// A model that fails once, lists the root, writes a file that a person has to allow, and answers.
+fn model() -> FakeModel {
+    FakeModel::answering(vec![
+        ModelReply::RateLimited(0),
+        ModelReply::call("bash", &json!({"cmd": format!("echo {SECRET}; false")})),
+        ModelReply::call("write", &json!({"path": "a", "content": "x"})),
+        ModelReply::Text("Done.".to_owned()),
+    ])
+}
+
+const ASKS: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\n";
+
+/// Gives the system a task and decides about its call.
+fn run(system: &System) -> String {
+    let message = Request::post_json("/messages", &json!({"text": "go"})).header("traceparent", CALLER);
+    let task = system.control(message).json()["task_id"].as_str().unwrap().to_owned();
+    let approval = wait::until("the call waits", || {
+        let open = system.control(Request::get("/approvals")).json();
+        open["approvals"].as_array()?.first()?["id"].as_str().map(str::to_owned)
+    });
+    let decision = Request::post_json(&format!("/approvals/{approval}"), &json!({"decision": "grant"}));
+    assert_eq!(system.control(decision).status, 200);
+    assert_eq!(system.reply(&task), "Done.");
+    task
+}
+
+#[test]
+fn a_task_is_one_trace_with_its_requests_calls_and_approvals_below_the_trace_of_its_caller() {
+    let (collector, model) = (FakeCollector::start(), model());
+    let builder = sending_to(&collector).model(&model).policy(ASKS);
+    let builder = builder
+        .variable("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20FAKE-collector-key")
+        .variable("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=home")
+        .variable("OTEL_SERVICE_NAME", "mine");
+    let system = builder.start();
+    let task = run(&system);
+    let spans = trace(&collector);
+
+    let traces: BTreeSet<_> = spans.iter().map(|span| span.trace_id.clone()).collect();
+    assert_eq!(traces.len(), 1, "one trace");
+    let root = named(&spans, "task");
+    assert_eq!(root.trace_id[..2], [0x0a, 0xf7]);
+    assert_eq!(root.parent_span_id, [0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]);
+    assert_eq!(attribute(root, "autonous.task.id"), Some(task));
+    for span in spans.iter().filter(|span| span.name != "task") {
+        assert_eq!(span.parent_span_id, root.span_id, "{}", span.name);
+        let is_within = root.start_time_unix_nano <= span.start_time_unix_nano
+            && span.start_time_unix_nano <= span.end_time_unix_nano
+            && span.end_time_unix_nano <= root.end_time_unix_nano + 1_000_000;
+        assert!(is_within, "{span:?} {root:?}");
+    }
+    let ids: BTreeSet<_> = spans.iter().map(|span| span.span_id.clone()).collect();
+    assert_eq!(ids.len(), spans.len(), "each span has an ID of its own");
+
+    assert_eq!(collector.resource("service.name").as_deref(), Some("mine"));
+    assert_eq!(collector.resource("deployment.environment.name").as_deref(), Some("home"));
+    assert_eq!(collector.headers()["authorization"], "Bearer FAKE-collector-key");
+    let (log, environment) = (system.log(), harness::environment(system.supervisor_pid()));
+    assert!(
+        !log.contains("FAKE-collector-key") && !format!("{environment:?}").contains("FAKE-collector-key")
+    );
+}
+
+#[test]
+fn spans_have_the_attributes_of_the_conventions_and_no_content_unasked() {
+    let (collector, model) = (FakeCollector::start(), model());
+    let system = sending_to(&collector).model(&model).policy(ASKS).start();
+    run(&system);
+    let spans = trace(&collector);
+    let chats: Vec<_> = spans.iter().filter(|span| span.name.starts_with("chat ")).collect();
+    assert_eq!(chats.len(), 3);
+    for (name, value) in [
+        ("gen_ai.operation.name", "chat"),
+        ("gen_ai.provider.name", "openai"),
+        ("gen_ai.request.model", "fake-1"),
+    ] {
+        assert_eq!(attribute(chats[0], name).as_deref(), Some(value));
+    }
+    assert!(attribute(chats[0], "gen_ai.usage.output_tokens").is_some());
+    assert_eq!(chats[0].events[0].name, "request.failed", "the request that was repeated");
+
+    let bash = named(&spans, "execute_tool bash");
+    assert_eq!(attribute(bash, "gen_ai.tool.name").as_deref(), Some("bash"));
+    let approval = named(&spans, "approval write");
+    assert_eq!(attribute(approval, "autonous.approval.decision").as_deref(), Some("granted"));
+    named(&spans, "execute_tool write");
+    let text = format!("{spans:?}");
+    assert!(!text.contains("gen_ai.tool.call.arguments") && !text.contains("echo"), "no content unasked");
+    let (log, environment) = (system.log(), harness::environment(system.supervisor_pid()));
+    assert!(
+        !log.contains("FAKE-collector-key") && !format!("{environment:?}").contains("FAKE-collector-key")
+    );
+}
+
+#[test]
+fn with_content_arguments_and_results_come_with_their_secrets_hidden() {
+    let (collector, model) = (FakeCollector::start(), model());
+    let builder = sending_to(&collector).model(&model).policy(ASKS);
+    let system = builder.variable("AUTONOUS_TRACE_CONTENT", "true").start();
+    run(&system);
+    let spans = trace(&collector);
+    let bash = named(&spans, "execute_tool bash");
+    let arguments = attribute(bash, "gen_ai.tool.call.arguments").unwrap();
+    let result = attribute(bash, "gen_ai.tool.call.result").unwrap();
+    assert!(arguments.contains("echo") && result.contains("REDACTED"), "{arguments} {result}");
+    assert!(!format!("{spans:?}").contains(SECRET));
+}
+
+#[test]
+fn a_task_that_fails_is_a_failed_trace() {
+    let collector = FakeCollector::start();
+    let model = FakeModel::answering(vec![ModelReply::Broken]);
+    let builder = sending_to(&collector).model(&model).variable("AUTONOUS_CONTROL_MAX_RETRIES", "0");
+    let system = builder.variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1").start();
+    system.run_task("hello");
+    let spans = trace(&collector);
+    assert_eq!(named(&spans, "task").status.as_ref().map(|status| status.code), Some(2));
+    let chat = named(&spans, "chat fake-1");
+    assert_eq!(chat.status.as_ref().map(|status| status.code), Some(2));
+}
+
+#[test]
+fn a_collector_that_is_away_or_full_loses_traces_and_no_task_and_says_so_once() {
+    let gone = "http://127.0.0.1:9";
+    let system = System::builder().variable("OTEL_EXPORTER_OTLP_ENDPOINT", gone).start();
+    for _ in 0..3 {
+        system.run_task(&harness::system::direct_ls("."));
+        wait::out(std::time::Duration::from_millis(1200));
+    }
+    assert_eq!(system.log().matches("takes no traces").count(), 1, "{}", system.log());
+
+    let collector = FakeCollector::start();
+    let system = sending_to(&collector).start();
+    collector.refuse(true);
+    system.run_task(&harness::system::direct_ls("."));
+    wait::until_true("it is said", || system.log().contains("takes no traces"));
+    collector.refuse(false);
+    let task = system.say(&harness::system::direct_ls("."));
+    system.reply(&task);
+    assert_eq!(
+        attribute(named(&trace(&collector), "task"), "autonous.task.id"),
+        Some(task),
+        "the other is lost"
+    );
+    wait::until_true("it is said", || system.log().contains("takes traces again"));
+}
+
+#[test]
+fn wrong_settings_of_traces_stop_the_start() {
+    for (name, value, word) in [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318", "http"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf"),
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "number"),
+        ("OTEL_SDK_DISABLED", "perhaps", "true"),
+    ] {
+        let refused = System::builder().variable(name, value).start_refused();
+        assert!(refused.stderr.contains(name) && refused.stderr.contains(word), "{name}: {}", refused.stderr);
+    }
+}
