@@ -13,9 +13,7 @@ use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
-use utoipa::openapi::{
-    Contact, ContentBuilder, InfoBuilder, License, OpenApi, OpenApiBuilder, ResponseBuilder, Server,
-};
+use utoipa::openapi::{Contact, InfoBuilder, License, OpenApi, OpenApiBuilder, Server};
 
 use super::approval_document;
 use super::service::Liveness;
@@ -152,12 +150,6 @@ fn add_service_routes(document: &mut ApiDocument) {
     let reported = operation("capabilities", "Capabilities", capabilities)
         .response("200", answer(capabilities, named("Capabilities")));
     document.add_operation("/capabilities", HttpMethod::Get, with_refusals(reported, [401, 503]));
-
-    let counts = "What the server counts, in Prometheus's text format. Needs the server's own token.";
-    let content = ContentBuilder::new().schema(Some(schema(json!({"type": "string"})))).build();
-    let counted = ResponseBuilder::new().description(counts).content("text/plain", content).build();
-    let metrics = operation("metrics", "Metrics", counts).response("200", counted);
-    document.add_operation("/metrics", HttpMethod::Get, with_refusals(metrics, [401, 503]));
 
     let alive = "The server is alive. It answers this even when it has no room for anything else.";
     let livez = operation("livez", "Liveness", alive).response("200", answer(alive, named("Liveness")));
