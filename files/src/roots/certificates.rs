@@ -101,10 +101,18 @@ fn is_base64(byte: u8) -> bool {
 /// The longest run without a space that a remark may have: a fingerprint has colons.
 const MAX_RUN: usize = 39;
 
-/// A line of words, or the fingerprint that tools write above a certificate. A key has longer runs.
+/// The longest number: a serial number has up to 160 bits ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280),
+/// section 4.1.2.2), and the bundles of Python's environments write it in decimal.
+const MAX_DIGITS: usize = 49;
+
+/// A line of words, or the fingerprint or serial number that tools write above a certificate. A key has longer
+/// runs.
 fn is_remark(line: &str) -> bool {
     let upper = line.to_ascii_uppercase();
-    let is_long = |run: &str| run.len() > MAX_RUN && run.bytes().any(|byte| byte != b'=' && byte != b'-');
+    let is_long = |run: &str| {
+        let is_number = run.bytes().all(|byte| byte.is_ascii_digit());
+        run.len() > if is_number { MAX_DIGITS } else { MAX_RUN }
+    };
     !upper.contains("PRIVATE")
         && !upper.contains("-----")
         && !line
@@ -129,6 +137,7 @@ mod tests {
             BLOCK.to_owned(),
             BLOCK.repeat(3),
             format!("\n# Issuer: CN=Root CA O=Ünïcode\n{fingerprint}\nRoot CA\n=======\n{BLOCK}"),
+            format!("# Serial: 218504919822255052842371958738296604628416471745\n{BLOCK}"),
             BLOCK.replace('\n', "\r\n"),
             key("PUBLIC KEY"),
             key("RSA PUBLIC KEY"),
@@ -144,6 +153,7 @@ mod tests {
             format!("{BLOCK}{}", key("EC PRIVATE KEY")),
             format!("{}{BLOCK}", key("OPENSSH PRIVATE KEY").to_lowercase()),
             format!("{BLOCK}MIIEvQIBADANBgkqhkiG9w0BAQEFAASCMIIEvQIBADANBgkqhkiG9w0B\n"),
+            format!("# Serial: {}\n{BLOCK}", "9".repeat(50)),
             BLOCK.replace("-----END CERTIFICATE-----", "-----END PRIVATE KEY-----"),
             BLOCK.trim_end().trim_end_matches("-----END CERTIFICATE-----").to_owned(),
             format!("-----BEGIN CERTIFICATE-----\n{BLOCK}"),
