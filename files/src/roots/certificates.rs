@@ -101,12 +101,12 @@ fn is_base64(byte: u8) -> bool {
 /// The longest run without a space that a remark may have: a fingerprint has colons.
 const MAX_RUN: usize = 39;
 
-/// The longest number: a serial number has up to 160 bits ([RFC 5280](https://www.rfc-editor.org/rfc/rfc5280),
-/// section 4.1.2.2), and the bundles of Python's environments write it in decimal.
+/// The longest number: a serial number has up to 160 bits (RFC 5280, section 4.1.2.2), and the bundles of
+/// Python's environments write it in decimal.
 const MAX_DIGITS: usize = 49;
 
-/// A line of words, or the fingerprint or serial number that tools write above a certificate. A key has longer
-/// runs.
+/// A line of words, or the fingerprint or serial number that tools write above a certificate. A key has
+/// longer runs.
 fn is_remark(line: &str) -> bool {
     let upper = line.to_ascii_uppercase();
     let is_long = |run: &str| {
