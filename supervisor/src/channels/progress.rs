@@ -157,31 +157,37 @@ impl Signs {
             seen.chat_id().clone_into(&mut life.chat_id);
             let has_message_waiting = waiting.iter().any(|head| head.chat_id == seen.chat_id());
             let shows = Shows { channel: self.channel.as_ref(), said: self.words.of(seen.task()) };
-            if !has_message_waiting && let Some(sign) = shows.due(life, seen, now, now_ms) {
-                self.begin(seen.task().clone(), sign, now);
+            // Typing is in the way of no message, so it goes on where a message has to wait for its turn.
+            let typing = shows.typing(life, now);
+            let due = if has_message_waiting { None } else { shows.due(life, seen, now, now_ms) };
+            let has_begun = due.is_some_and(|sign| self.begin(seen.task().clone(), sign, now));
+            if !has_begun && let Some(typing) = typing {
+                self.begin(seen.task().clone(), typing, now);
             }
         }
         let over: Vec<TaskId> = self.tasks.keys().filter(|task| is_over(task, &seen)).cloned().collect();
         for task in over {
             let Some(life) = self.tasks.get(&task) else { continue };
+            if life.is_busy || life.muted_until.is_some_and(|until| now < until) {
+                continue;
+            }
             match (life.message_id.clone(), life.lost(&task)) {
-                _ if life.is_busy || life.muted_until.is_some_and(|until| now < until) => {}
-                (Some(message_id), _) => self.begin(task, Sign::Remove { message_id }, now),
-                (None, Some(lost)) => self.begin(task, lost, now),
+                (Some(message_id), _) => _ = self.begin(task, Sign::Remove { message_id }, now),
+                (None, Some(lost)) => _ = self.begin(task, lost, now),
                 (None, None) => drop(self.tasks.remove(&task)),
             }
         }
         Ok(())
     }
 
-    /// Begins a sign, if the limits leave room for it.
-    fn begin(&mut self, task: TaskId, sign: Sign, now: Instant) {
-        let Some(life) = self.tasks.get_mut(&task) else { return };
+    /// Begins a sign, if the limits leave room for it; returns whether they did.
+    fn begin(&mut self, task: TaskId, sign: Sign, now: Instant) -> bool {
+        let Some(life) = self.tasks.get_mut(&task) else { return false };
         let chat_id = life.chat_id.clone();
         let chat = Chat::new(self.channel.name(), &chat_id);
         let draft = matches!(sign, Sign::Draft(_)).then(|| self.words.draft(&task, &chat));
         if matches!(draft, Some(None)) {
-            return;
+            return false;
         }
         let limited_as = whole(&chat_id);
         let mut pace = self.pace.lock();
@@ -191,7 +197,7 @@ impl Signs {
             false => pace.has_room_aside(now),
         };
         if !has_room || self.under_way.len() >= MOST_AT_ONCE {
-            return;
+            return false;
         }
         if is_message {
             pace.begin_sign(limited_as, now);
@@ -213,6 +219,7 @@ impl Signs {
             };
             Ended { task, sign, shown, after: after.unwrap_or_default() }
         });
+        true
     }
 
     /// What the network kept back is shown now.
@@ -398,8 +405,14 @@ impl Shows<'_> {
         if let Some(draft) = self.draft(life, seen.task(), now) {
             return Some(draft);
         }
-        let is_typing_due = is_after(life.typed_at, BETWEEN_TYPING) && !life.draft.is_growing(now);
-        is_typing_due.then_some(Sign::Typing)
+        self.typing(life, now)
+    }
+
+    /// Typing, if it is time for it.
+    fn typing(&self, life: &Life, now: Instant) -> Option<Sign> {
+        let is_quiet = life.is_busy || life.is_refused || life.muted_until.is_some_and(|until| now < until);
+        let is_due = life.typed_at.is_none_or(|typed| typed + BETWEEN_TYPING <= now);
+        (!is_quiet && is_due && !life.draft.is_growing(now)).then_some(Sign::Typing)
     }
 
     fn draft(&self, life: &mut Life, task: &TaskId, now: Instant) -> Option<Sign> {

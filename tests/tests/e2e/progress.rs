@@ -172,6 +172,29 @@ fn messages_go_first_and_the_pace_of_the_chat_is_kept() {
     assert_eq!(four, ["1", "2", "3", "4"], "progress came between");
 }
 
+/// Half of what a group may get in a minute is kept for answers.
+#[test]
+fn a_group_without_room_for_progress_sees_typing_until_the_answer() {
+    let (telegram, group) = (FakeTelegram::start(), Chat { id: -7000 });
+    let model = busy_model(9);
+    let builder = System::builder().telegram(&telegram, "4711,-7000").model(&model);
+    let builder = builder.variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all");
+    let system = builder.variable("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all").start();
+    for number in 1..=10 {
+        let message = json!({"chat": "-7000", "kind": "text", "text": format!("message {number}")});
+        assert_eq!(system.control(Request::post_json("/outbox", &message)).status, 202);
+    }
+    telegram.wait_for_sent(10);
+    let asked = std::time::Instant::now();
+    telegram.push(group.text("work"));
+    let answered = telegram.wait_for_sent(11)[10].at;
+    assert!(telegram.progress().is_empty(), "there is no room for it");
+    let typing: Vec<_> = telegram.typing(group.id).into_iter().filter(|at| *at > asked).collect();
+    let seen: Vec<_> = std::iter::once(asked).chain(typing).chain([answered]).collect();
+    let longest = seen.windows(2).map(|two| two[1] - two[0]).max();
+    assert!(longest < Some(Duration::from_millis(4500)), "{longest:?} of {seen:?}");
+}
+
 #[test]
 fn a_message_whose_sending_was_never_answered_is_found_again_and_goes_with_its_task() {
     let telegram = FakeTelegram::start();
