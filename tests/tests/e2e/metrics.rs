@@ -296,7 +296,9 @@ fn the_document_has_each_metric_and_alerts_and_dashboard_have_no_other() {
             assert_eq!(shown, metrics.table(), "the table of the {of}; run `make docs`");
         }
     }
-    fs::write(&path, &document).unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &document).unwrap();
+    }
 
     let known: BTreeSet<&str> =
         telling.iter().flat_map(|(_, metrics)| metrics.about.keys().map(String::as_str)).collect();
