@@ -158,7 +158,7 @@ impl Signs {
             let has_message_waiting = waiting.iter().any(|head| head.chat_id == seen.chat_id());
             let shows = Shows { channel: self.channel.as_ref(), said: self.words.of(seen.task()) };
             // Typing is in the way of no message, so it goes on where a message has to wait for its turn.
-            let typing = shows.typing(life, now);
+            let typing = life.typing(now);
             let due = if has_message_waiting { None } else { shows.due(life, seen, now, now_ms) };
             let has_begun = due.is_some_and(|sign| self.begin(seen.task().clone(), sign, now));
             if !has_begun && let Some(typing) = typing {
@@ -168,7 +168,7 @@ impl Signs {
         let over: Vec<TaskId> = self.tasks.keys().filter(|task| is_over(task, &seen)).cloned().collect();
         for task in over {
             let Some(life) = self.tasks.get(&task) else { continue };
-            if life.is_busy || life.muted_until.is_some_and(|until| now < until) {
+            if life.is_quiet(now) {
                 continue;
             }
             match (life.message_id.clone(), life.lost(&task)) {
@@ -356,6 +356,18 @@ impl Life {
         self.muted_until = Some(now + pause.saturating_mul(factor).min(LONGEST_PAUSE.max(pause)));
     }
 
+    /// Whether nothing can begin now: a sign is under way, or none is wanted yet.
+    fn is_quiet(&self, now: Instant) -> bool {
+        self.is_busy || self.muted_until.is_some_and(|until| now < until)
+    }
+
+    /// Typing, if it is time for it.
+    fn typing(&self, now: Instant) -> Option<Sign> {
+        let is_due = self.typed_at.is_none_or(|typed| typed + BETWEEN_TYPING <= now);
+        (!self.is_refused && !self.is_quiet(now) && is_due && !self.draft.is_growing(now))
+            .then_some(Sign::Typing)
+    }
+
     /// The search for a message that may be there.
     fn lost(&self, task: &TaskId) -> Option<Sign> {
         let after = self.lost_after.clone()?;
@@ -381,7 +393,7 @@ struct Shows<'a> {
 impl Shows<'_> {
     /// The sign that a task needs now, if it needs one.
     fn due(&self, life: &mut Life, seen: &Seen, now: Instant, now_ms: i64) -> Option<Sign> {
-        if life.is_busy || life.is_refused || life.muted_until.is_some_and(|until| now < until) {
+        if life.is_refused || life.is_quiet(now) {
             return None;
         }
         if let Some(lost) = life.lost(seen.task()) {
@@ -405,14 +417,7 @@ impl Shows<'_> {
         if let Some(draft) = self.draft(life, seen.task(), now) {
             return Some(draft);
         }
-        self.typing(life, now)
-    }
-
-    /// Typing, if it is time for it.
-    fn typing(&self, life: &Life, now: Instant) -> Option<Sign> {
-        let is_quiet = life.is_busy || life.is_refused || life.muted_until.is_some_and(|until| now < until);
-        let is_due = life.typed_at.is_none_or(|typed| typed + BETWEEN_TYPING <= now);
-        (!is_quiet && is_due && !life.draft.is_growing(now)).then_some(Sign::Typing)
+        life.typing(now)
     }
 
     fn draft(&self, life: &mut Life, task: &TaskId, now: Instant) -> Option<Sign> {

@@ -17,6 +17,7 @@ pub(crate) mod status;
 pub(crate) mod tasks;
 pub(crate) mod tools;
 pub(crate) mod undo;
+mod waiting;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -2,24 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
-use store::StoreError;
-use store::queries::{self, QueryError};
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use store::queries::figures::Figures;
 
 use super::Control;
-use super::error::ControlError;
+use super::waiting::waiting;
 use crate::config::Settings;
 use crate::health::Report;
-
-/// How long counting may take; without counts the rest is sent all the same.
-const PATIENCE: Duration = Duration::from_millis(800);
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Status {
@@ -38,29 +30,22 @@ pub(crate) struct Counts {
     pub outbox: BTreeMap<String, i64>,
 }
 
-pub(crate) async fn get_status(State(control): State<Arc<Control>>) -> Result<Json<Status>, ControlError> {
-    let database = control.monitor.database_path();
-    // Read past the writer, which another program may keep waiting; the parts tell of that.
-    let counted = spawn_blocking(move || count(&queries::open(&database)?).map_err(QueryError::from));
-    let (report, counted) = tokio::join!(control.monitor.report(), timeout(PATIENCE, counted));
-    let counts = match counted {
-        Ok(Ok(counts)) => counts.unwrap_or_default(),
-        Ok(Err(_)) | Err(_) => Counts::default(),
-    };
-    Ok(Json(Status { report, settings: control.settings.clone(), counts }))
+pub(crate) async fn get_status(State(control): State<Arc<Control>>) -> Json<Status> {
+    let (report, waiting) = tokio::join!(control.monitor.report(), waiting(&control.monitor));
+    let counts = waiting.as_ref().map(Counts::of).unwrap_or_default();
+    Json(Status { report, settings: control.settings.clone(), counts })
 }
 
-/// Only states with an index are counted, because there may be millions of the others.
-fn count(connection: &Connection) -> Result<Counts, StoreError> {
-    let of = |table: &str, states: &[&str]| {
-        let counted = states.iter().map(|state| {
-            let sql = format!("select count(*) from {table} where state = '{state}'");
-            Ok(((*state).to_owned(), connection.query_row(&sql, [], |row| row.get(0))?))
-        });
-        counted.collect::<Result<_, StoreError>>()
-    };
-    Ok(Counts {
-        tasks: of("inbox", &["queued", "in_progress", "dead"])?,
-        outbox: of("outbox", &["queued", "dead"])?,
-    })
+impl Counts {
+    fn of(figures: &Figures) -> Self {
+        let queued = figures.queued.count + figures.waiting.count;
+        let tasks =
+            [("queued", queued), ("in_progress", figures.in_progress.count), ("dead", figures.dead.count)];
+        let outbox = [("queued", figures.replies.count), ("dead", figures.dead_replies.count)];
+        Self { tasks: by_state(tasks), outbox: by_state(outbox) }
+    }
+}
+
+fn by_state<const N: usize>(counts: [(&str, i64); N]) -> BTreeMap<String, i64> {
+    counts.into_iter().map(|(state, count)| (state.to_owned(), count)).collect()
 }
