@@ -43,8 +43,14 @@ for base in $(sed -n 's/^FROM \([^ ]*\/[^ ]*\) .*/\1/p' Dockerfile); do
     ENGINE=$engine image/bases.sh "$base"
 done
 
+# A build ends with its caller.
+building=
+trap '[ -z "$building" ] || kill "$building"; exit 143' HUP INT TERM
 for target; do
     started=$(date +%s)
-    $build --target "$target" --tag "$(name "$target")" .
+    $build --target "$target" --tag "$(name "$target")" . &
+    building=$!
+    wait "$building"
+    building=
     echo "Built $(name "$target") with $engine in $(($(date +%s) - started)) s"
 done

@@ -8,10 +8,10 @@ use std::time::Duration;
 use channel::{ChannelName, Chat, Content};
 use protocol::event::{AttemptFailed, ReplySent, RetryExhausted, RetryScheduled};
 use protocol::{Event, EventBody, EventId, MessageId, TaskId, millis, now_ms};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::claim::after;
-use super::columns::{chat, content, message_id};
+use super::columns::{chat, content, message_id, task_id};
 use super::{StoreError, events, kv};
 
 #[derive(Debug, Clone)]
@@ -60,6 +60,17 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
         Ok(Head { seq: row.get(0)?, chat_id: row.get(1)?, available_at_ms: row.get(2)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The task whose answer is first in the line of a chat; none if no answer is in it.
+pub fn answer_in_line(connection: &Connection, chat: &Chat) -> Result<Option<TaskId>, StoreError> {
+    let sql = "select task_id from outbox
+               where state = 'queued' and channel = ?1 and chat_id = ?2
+                   and task_id is not null and not is_notice
+               order by seq limit 1";
+    let mut query = connection.prepare_cached(sql)?;
+    let first = query.query_row(params![chat.channel.as_str(), chat.id], |row| task_id(row, 0));
+    Ok(first.optional()?)
 }
 
 impl OutgoingMessage {

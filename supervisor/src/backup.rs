@@ -8,7 +8,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
+use progress_line::{ProgressLine, Unit};
 use rusqlite::Connection;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use serde::Serialize;
@@ -49,8 +53,14 @@ pub(crate) enum BackupError {
 }
 
 /// Copies the database to `file`, readable by its owner alone, and checks the copy. `roots` are what tools
-/// reach by the settings of this shell; those of the last run are known as well.
-pub(crate) fn backup(data: &DataDir, roots: &[PathBuf], file: &Path) -> Result<Backup, BackupError> {
+/// reach by the settings of this shell; those of the last run are known as well. `progress` shows how far it
+/// is.
+pub(crate) fn backup(
+    data: &DataDir,
+    roots: &[PathBuf],
+    file: &Path,
+    progress: &ProgressLine,
+) -> Result<Backup, BackupError> {
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file.to_owned()));
     }
@@ -63,7 +73,7 @@ pub(crate) fn backup(data: &DataDir, roots: &[PathBuf], file: &Path) -> Result<B
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     remove_abandoned(file.parent().unwrap_or(Path::new("/")));
     let partial = file.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()));
-    let copied = copy_and_check(&source, &partial, file);
+    let copied = copy_and_check(&source, &partial, file, progress);
     if copied.is_err() {
         // Only the copy can have this name.
         let _ = fs::remove_file(&partial);
@@ -108,13 +118,18 @@ fn refuse_within(roots: &[PathBuf], data: &DataDir, file: &Path) -> Result<(), B
     Ok(())
 }
 
-fn copy_and_check(source: &Connection, partial: &Path, file: &Path) -> Result<Backup, BackupError> {
+fn copy_and_check(
+    source: &Connection,
+    partial: &Path,
+    file: &Path,
+    progress: &ProgressLine,
+) -> Result<Backup, BackupError> {
     let written = |error| BackupError::Write(file.to_owned(), error);
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial).map_err(written)?;
     flock(&made, FlockOperation::NonBlockingLockExclusive).map_err(|errno| written(errno.into()))?;
-    // One statement reads one snapshot, whatever the supervisor commits meanwhile.
-    source.execute("vacuum into ?1", [partial.display().to_string()]).map_err(BackupError::Copy)?;
+    copy(source, partial, progress).map_err(BackupError::Copy)?;
     made.sync_all().map_err(written)?;
+    progress.step("Checking the copy");
     let backup = checked(partial, file)?;
     renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE).map_err(|errno| match errno {
         rustix::io::Errno::EXIST => BackupError::Exists(file.to_owned()),
@@ -125,6 +140,27 @@ fn copy_and_check(source: &Connection, partial: &Path, file: &Path) -> Result<Ba
         .and_then(|directory| directory.sync_all())
         .map_err(written)?;
     Ok(backup)
+}
+
+/// How often the size of the copy is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// One statement reads one snapshot, whatever the supervisor commits meanwhile.
+fn copy(source: &Connection, partial: &Path, progress: &ProgressLine) -> rusqlite::Result<()> {
+    let size = "select page_count * page_size from pragma_page_count(), pragma_page_size()";
+    let size: i64 = source.query_row(size, [], |row| row.get(0))?;
+    progress.step_of("Copying the database", size.unsigned_abs(), Unit::Bytes);
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                progress.done(partial.metadata().map_or(0, |facts| facts.len()));
+            }
+        });
+        let copied = source.execute("vacuum into ?1", [partial.display().to_string()]);
+        drop(end);
+        copied.map(|_| ())
+    })
 }
 
 fn checked(partial: &Path, file: &Path) -> Result<Backup, BackupError> {

@@ -84,7 +84,9 @@ impl Housekeeping {
         if let Some(retention) = self.retention {
             let jump = self.store.write(|tx| jump(tx)).await.map_err(|error| error.to_string())?;
             let before_ms = retention.before(now) - jump.map_or(0, |jump| jump.by_ms);
-            pruned = delete(&self.store, &self.data.journal(), before_ms).await.map_err(|e| e.to_string())?;
+            pruned = delete(&self.store, &self.data.journal(), before_ms, |_| ())
+                .await
+                .map_err(|e| e.to_string())?;
             if pruned != Pruned::default() {
                 let recorded = record(&self.store, Some(&self.run), before_ms, pruned).await;
                 recorded.map_err(|error| error.to_string())?;

@@ -28,24 +28,31 @@ pub(crate) enum PruneError {
     Journal(#[from] io::Error),
 }
 
-/// Deletes what ended before a time, and records that under `run`.
+/// Deletes what ended before a time, and records that under `run`. `seen` gets what each batch has deleted.
 pub(crate) async fn prune(
     store: &Store,
     journal: &Path,
     run: Option<EventId>,
     before_ms: i64,
+    seen: impl Fn(Pruned),
 ) -> Result<Pruned, PruneError> {
-    let pruned = delete(store, journal, before_ms).await?;
+    let pruned = delete(store, journal, before_ms, seen).await?;
     record(store, run.as_ref(), before_ms, pruned).await?;
     Ok(pruned)
 }
 
-/// Deletes what ended before a time.
-pub(crate) async fn delete(store: &Store, journal: &Path, before_ms: i64) -> Result<Pruned, PruneError> {
+/// Deletes what ended before a time. `seen` gets what each batch has deleted.
+pub(crate) async fn delete(
+    store: &Store,
+    journal: &Path,
+    before_ms: i64,
+    seen: impl Fn(Pruned),
+) -> Result<Pruned, PruneError> {
     let mut pruned = Pruned::default();
     loop {
         let batch = store.write(move |tx| tasks(tx, before_ms)).await?;
         pruned += batch;
+        seen(batch);
         if batch.tasks == 0 {
             break;
         }
@@ -54,6 +61,7 @@ pub(crate) async fn delete(store: &Store, journal: &Path, before_ms: i64) -> Res
     while until_seq > 0 {
         let (batch, next) = store.write(move |tx| events(tx, before_ms, until_seq)).await?;
         pruned += batch;
+        seen(batch);
         until_seq = next;
     }
     pruned.journal_files = remove_full_files(store, journal, before_ms).await?;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use cage::command::{CommandRequest, Commands, Environment, Given, GuardedSpawner};
 use cage::control_files::{ControlGuard, Leaving};
 use files::output_store::OutputStore;
+use progress_line::{ProgressLine, Unit};
 use sandbox::{Depth, Finding, Tier, Verdict};
 use toolkit::Call;
 
@@ -75,18 +76,26 @@ const MMAP_AND_MADVISE: [u32; 2] = if cfg!(target_arch = "x86_64") { [9, 28] } e
 const REFUSED: &str = "refused";
 const HELD: &str = "held";
 
-/// Tries the guards, each with commands in a temporary directory.
-pub fn findings(config: Config) -> Vec<Finding> {
+/// Tries the guards, each with commands in a temporary directory; `progress` shows how many.
+pub fn findings(config: Config, progress: &ProgressLine) -> Vec<Finding> {
     match Trial::set_up(config) {
         Ok(trial) => {
-            let others = [
-                trial.named_program(),
-                trial.denied_name(),
-                trial.flood(),
-                trial.closed_root(),
-                trial.memory(),
+            let tries: [fn(&Trial) -> Vec<Finding>; 7] = [
+                Trial::git_leftovers,
+                |trial| vec![trial.named_program()],
+                |trial| vec![trial.denied_name()],
+                |trial| vec![trial.flood()],
+                |trial| vec![trial.closed_root()],
+                |trial| vec![trial.memory()],
+                |trial| trial.hoarders().into(),
             ];
-            trial.git_leftovers().into_iter().chain(others).chain(trial.hoarders()).collect()
+            progress.step_of("Trying the guards around commands", 7, Unit::Things);
+            let tried = tries.iter().map(|try_it| {
+                let findings = try_it(&trial);
+                progress.advance(1);
+                findings
+            });
+            tried.flatten().collect()
         }
         Err(error) => vec![finding("set up a temporary root", Err(format!("{error:#}")), "")],
     }

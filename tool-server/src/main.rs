@@ -21,6 +21,7 @@ use process::lifeline::{self, Parting};
 use process::log_queue::{self, LogSink};
 use process::secrets::Divided;
 use process::{Secret, hardening, logs, secrets, shutdown};
+use progress_line::ProgressLine;
 use protocol::SessionId;
 use redaction::{RedactingWriter, Redactor};
 use sandbox::Depth;
@@ -295,11 +296,15 @@ fn check(json: bool) -> anyhow::Result<()> {
         writeln!(std::io::stderr(), "tool-server: {note}")?;
         config = config.with_scratch(scratch.path())?;
     }
+    // It forks.
+    let progress = ProgressLine::without_clock();
+    progress.step("Trying the ways out of the sandbox");
     let mut resources = StartupResources::acquire(&config, Depth::Full)?;
     scratch.close()?;
     if resources.spawner.is_ok() {
-        resources.capabilities.findings.extend(guard_check::findings(read_config()?));
+        resources.capabilities.findings.extend(guard_check::findings(read_config()?, &progress));
     }
+    drop(progress);
     // This process has nothing more to open, so it can try the server's own confinement on itself.
     let confinement = confine(&Powers::default())?;
     let mut checks = self_check::run(&config, confinement, &resources.capabilities);
@@ -407,7 +412,7 @@ fn verify_journal(path: Option<PathBuf>, expected: Option<&str>, json: bool) -> 
     let source = Source::of_this_process()?;
     let data_dir = DATA_DIR.read(&source)?;
     let path = path.or(TOOL_JOURNAL.read(&source)?).unwrap_or_else(|| data_dir.join(DEFAULT_JOURNAL));
-    let chain = verify(&path).context("the journal is not intact")?;
+    let chain = verify(&path, &ProgressLine::new()).context("the journal is not intact")?;
     let is_expected = expected.is_none_or(|hash| hash.eq_ignore_ascii_case(&chain.last_hash));
     anyhow::ensure!(
         is_expected,

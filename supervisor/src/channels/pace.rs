@@ -66,6 +66,11 @@ impl Pace {
         overall.max(in_chat).max(in_group)
     }
 
+    /// Whether the next message to this chat waits for its turn, longer than one does behind another.
+    pub(super) fn is_full(&self, chat_id: &str, audience: Audience, now: Instant) -> bool {
+        self.ready_at(chat_id, audience).is_some_and(|ready| ready > now + self.limits.pause_in_chat)
+    }
+
     /// Whether there is room now for what has no urgency. Two thirds of all, and half of what a group may
     /// get in a minute, stay free for messages.
     pub(super) fn has_room_beside_messages(&self, chat_id: &str, audience: Audience, now: Instant) -> bool {

@@ -15,6 +15,7 @@ use channel::sign::{Draft, Lost, Progress, Shown, Sign};
 use channel::{Channel, ChannelName, Chat};
 use protocol::{MessageId, TaskId, now_ms};
 use settings::choices::Words as _;
+use store::delivery::Head;
 use store::{Store, StoreError, activity, delivery, kv, languages, line, message_numbers};
 use texts::Language;
 use tokio::task::JoinSet;
@@ -31,8 +32,9 @@ use crate::words::{Said, Words};
 const FIRST_PROGRESS: Duration = Duration::from_secs(3);
 /// A message is edited at most this often.
 const BETWEEN_EDITS: Duration = Duration::from_secs(3);
-/// Telegram shows typing for five seconds, and a busy machine is late.
-const BETWEEN_TYPING: Duration = Duration::from_secs(3);
+/// Telegram shows typing for five seconds. The next sign begins up to a tick later, and a busy machine is
+/// late.
+const BETWEEN_TYPING: Duration = Duration::from_millis(2500);
 /// How often running tasks are looked at, and the least time between two looks.
 const TICK: Duration = Duration::from_millis(500);
 /// Signs under way at once, in all chats.
@@ -165,6 +167,7 @@ impl Signs {
                 self.begin(seen.task().clone(), typing, now);
             }
         }
+        let answers = self.answers_in_line(self.full_chats(&seen, waiting, now)).await?;
         let over: Vec<TaskId> = self.tasks.keys().filter(|task| is_over(task, &seen)).cloned().collect();
         for task in over {
             let Some(life) = self.tasks.get(&task) else { continue };
@@ -174,10 +177,42 @@ impl Signs {
             match (life.message_id.clone(), life.lost(&task)) {
                 (Some(message_id), _) => _ = self.begin(task, Sign::Remove { message_id }, now),
                 (None, Some(lost)) => _ = self.begin(task, lost, now),
+                (None, None) if answers.contains_key(&task) => {}
                 (None, None) => drop(self.tasks.remove(&task)),
             }
         }
+        for (task, chat_id) in answers {
+            let life = self.tasks.entry(task.clone());
+            let life = life.or_insert_with(|| Life { chat_id, ..Life::default() });
+            if let Some(typing) = life.typing(now) {
+                self.begin(task, typing, now);
+            }
+        }
         Ok(())
+    }
+
+    /// The chats in which no task shows a sign, and a message waits for the channel's limits.
+    fn full_chats(&self, seen: &[Seen], waiting: Vec<Head>, now: Instant) -> Vec<String> {
+        let (pace, access) = (self.pace.lock(), self.channel.access());
+        let is_full = |chat_id: &String| pace.is_full(whole(chat_id), access.audience(chat_id), now);
+        let chats = waiting.into_iter().map(|head| head.chat_id);
+        chats.filter(|chat_id| seen.iter().all(|seen| seen.chat_id() != chat_id)).filter(is_full).collect()
+    }
+
+    /// The tasks whose answers are the next in these chats, each with its chat.
+    async fn answers_in_line(&self, chats: Vec<String>) -> Result<HashMap<TaskId, String>, StoreError> {
+        if chats.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let name = self.channel.name();
+        let read = self.store.write(move |tx| {
+            let first = |chat_id: String| {
+                let task = delivery::answer_in_line(tx, &Chat::new(name.clone(), &chat_id))?;
+                Ok(task.map(|task| (task, chat_id)))
+            };
+            chats.into_iter().filter_map(|chat_id| first(chat_id).transpose()).collect()
+        });
+        read.await
     }
 
     /// Begins a sign, if the limits leave room for it; returns whether they did.
@@ -447,58 +482,4 @@ fn prefix(channel: &ChannelName) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use store::activity::Activity;
-
-    use super::*;
-    use crate::channels::local::Local;
-
-    fn seen() -> Seen {
-        Seen::Begun(Activity {
-            task: TaskId::new(),
-            chat_id: "7".to_owned(),
-            since_ms: 0,
-            turn: 3,
-            tokens: 4321,
-            additions: 0,
-            plan: None,
-            call: None,
-            waits_for_person: false,
-            is_stopping: false,
-        })
-    }
-
-    #[test]
-    fn typing_comes_at_once_a_message_after_three_seconds_and_edits_no_sooner_than_that() {
-        let (task, start) = (seen(), Instant::now());
-        let (local, mut life) = (Local::default(), Life::default());
-        let shows = Shows { channel: &local, said: None };
-        let mut seen = Vec::new();
-        for tenth in 0..200 {
-            let now = start + Duration::from_millis(tenth * 100);
-            let now_ms = i64::try_from(tenth * 100).unwrap();
-            match shows.due(&mut life, &task, now, now_ms) {
-                Some(Sign::Typing) => {
-                    life.typed_at = Some(now);
-                    seen.push(("typing", tenth));
-                }
-                Some(Sign::Progress(progress)) => {
-                    life.told(progress, now);
-                    life.message_id = Some(1.into());
-                    seen.push(("new", tenth));
-                }
-                Some(Sign::Update { progress, .. }) => {
-                    life.told(progress, now);
-                    seen.push(("edit", tenth));
-                }
-                Some(Sign::Remove { .. } | Sign::Find(_) | Sign::Draft(_)) => panic!("it runs"),
-                None => {}
-            }
-        }
-        assert_eq!(seen[..4], [("typing", 0), ("new", 30), ("typing", 31), ("edit", 60)]);
-        let edits: Vec<u64> = seen.iter().filter(|seen| seen.0 == "edit").map(|seen| seen.1).collect();
-        assert_eq!(edits, [60, 90, 120, 150, 180]);
-        life.is_refused = true;
-        assert_eq!(shows.due(&mut life, &task, start + Duration::from_secs(90), 90_000), None);
-    }
-}
+mod tests;

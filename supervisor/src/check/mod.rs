@@ -11,6 +11,7 @@ mod telegram;
 
 use std::borrow::Cow;
 
+use progress_line::ProgressLine;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -37,19 +38,21 @@ pub(crate) struct Finding {
 
 /// Runs all checks in the order in which a start needs them. A running service is asked what it sees of
 /// itself (`service`: its answer, if one runs); without one, everything is tried here, with the settings of
-/// this shell. Invalid settings are a finding; checks that need them are then skipped.
+/// this shell. Invalid settings are a finding; checks that need them are then skipped. `progress` shows which
+/// check it is.
 pub(crate) async fn check(
     data: &DataDir,
     config: anyhow::Result<Config>,
     service: Option<Result<Status, String>>,
+    progress: &ProgressLine,
 ) -> Vec<Finding> {
-    let mut findings = vec![
-        data_dir::data_directory(data),
-        data_dir::running(data),
-        data_dir::disk(data),
-        database::database(data),
-        journal::journal(data),
-    ];
+    progress.step("Checking the data directory");
+    let mut findings = vec![data_dir::data_directory(data), data_dir::running(data), data_dir::disk(data)];
+    progress.step("Checking the database");
+    findings.push(database::database(data));
+    progress.step("Checking the journal");
+    findings.push(journal::journal(data));
+    progress.step("Checking the programs and their settings");
     match (service, config) {
         (Some(Ok(status)), config) => {
             findings.push(service::settings(&status, &config));
@@ -69,9 +72,12 @@ pub(crate) async fn check(
             findings.push(Finding::ok("settings", "all values are valid"));
             findings.push(children::programs(&config.children).await);
             findings.push(children::policy(&config).await);
+            progress.step("Checking the sandbox");
             findings.push(children::sandbox(&config).await);
             findings.push(children::confinement());
+            progress.step("Asking Telegram");
             findings.push(telegram::telegram(config.channels.telegram.as_ref()).await);
+            progress.step("Asking the model's server");
             findings.push(children::model(&config.children).await);
         }
     }

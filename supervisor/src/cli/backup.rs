@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use progress_line::ProgressLine;
 use serde_json::json;
 
 use crate::backup::{BackupError, backup};
@@ -24,7 +25,7 @@ pub(super) fn run(
     roots: &[PathBuf],
     file: &Path,
 ) -> Result<String, BackupError> {
-    let made = backup(data, roots, file)?;
+    let made = backup(data, roots, file, &ProgressLine::new())?;
     if arguments.json {
         return Ok(super::pretty(&json!(made)));
     }

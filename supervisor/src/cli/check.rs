@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use progress_line::ProgressLine;
 use serde_json::json;
 
 use super::control_client::ControlClient;
@@ -36,7 +37,10 @@ pub(super) async fn run(
     arguments: &CheckArguments,
     screen: Screen,
 ) -> CommandOutput {
-    let findings = check(data, config, service(data).await).await;
+    let progress = ProgressLine::new();
+    progress.step("Asking the service");
+    let findings = check(data, config, service(data).await, &progress).await;
+    drop(progress);
     let succeeded = findings.iter().all(|finding| finding.verdict != Verdict::Fail);
     let text = if arguments.json { super::pretty(&json!(findings)) } else { report(&findings, screen) };
     CommandOutput { text, succeeded }

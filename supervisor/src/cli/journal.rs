@@ -1,6 +1,7 @@
 //! `supervisor journal accept`: accepts a journal that was tampered with as it is.
 
 use clap::{Args, Subcommand};
+use progress_line::ProgressLine;
 use protocol::event::JournalAccepted;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +58,8 @@ async fn accept_directly(
     exclusive: &ExclusiveStore,
     arguments: &AcceptArguments,
 ) -> Result<JournalAccepted, CommandError> {
+    let progress = ProgressLine::new();
+    progress.step("Reading the journal");
     let (stop, run) = (CancellationToken::new(), exclusive.run.clone());
     let (journal, following) =
         follow(data.journal(), exclusive.store.clone(), Some(run.clone()), stop.clone());

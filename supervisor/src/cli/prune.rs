@@ -1,6 +1,7 @@
 //! `supervisor prune`: deletes old tasks, events and journal files.
 
 use clap::Args;
+use progress_line::{ProgressLine, Unit};
 use protocol::now_ms;
 use serde_json::json;
 use store::queries::{self, QueryError};
@@ -33,10 +34,17 @@ pub(super) async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<St
         let would = count(&queries::open(&data.database())?, before_ms).map_err(QueryError::from)?;
         return Ok(report(would, arguments.json, "Would delete"));
     }
+    let progress = ProgressLine::new();
     let (pruned, shrunk) = match database_access(data).await? {
-        DatabaseAccess::ViaSupervisor => (ask(data, arguments).await?, false),
-        DatabaseAccess::Exclusive(exclusive) => (prune_directly(data, &exclusive, before_ms).await?, true),
+        DatabaseAccess::ViaSupervisor => {
+            progress.step("The supervisor deletes what is old");
+            (ask(data, arguments).await?, false)
+        }
+        DatabaseAccess::Exclusive(exclusive) => {
+            (prune_directly(data, &exclusive, before_ms, &progress).await?, true)
+        }
     };
+    drop(progress);
     let text = report(pruned, arguments.json, "Deleted");
     let hint = "\nThe freed space is reused. To shrink the file, prune while the supervisor is not running.";
     Ok(if shrunk || arguments.json { text } else { text + hint })
@@ -52,8 +60,15 @@ async fn prune_directly(
     data: &DataDir,
     exclusive: &ExclusiveStore,
     before_ms: i64,
+    progress: &ProgressLine,
 ) -> Result<Pruned, CommandError> {
-    let pruned = prune(&exclusive.store, &data.journal(), Some(exclusive.run.clone()), before_ms).await?;
+    let would = count(&queries::open(&data.database())?, before_ms).map_err(QueryError::from)?;
+    let events = |pruned: Pruned| (pruned.events_of_tasks + pruned.other_events).unsigned_abs();
+    progress.step_of("Deleting old events", events(would), Unit::Things);
+    let seen = |batch| progress.advance(events(batch));
+    let run = Some(exclusive.run.clone());
+    let pruned = prune(&exclusive.store, &data.journal(), run, before_ms, seen).await?;
+    progress.step("Making the database file smaller");
     store::open::make_smaller(&data.database()).map_err(CommandError::Vacuum)?;
     Ok(pruned)
 }

@@ -37,7 +37,8 @@ pub(crate) async fn post_prune(
         return Err(invalid("`older_than_seconds` is less than an hour", HINT));
     }
     let work = tokio::spawn(async move {
-        prune(&control.store, &control.journal, Some(control.run.clone()), span.before(now_ms())).await
+        let run = Some(control.run.clone());
+        prune(&control.store, &control.journal, run, span.before(now_ms()), |_| ()).await
     });
     let pruned = work.await.map_err(|_| ControlError::PruneFailed)?;
     pruned.map(Json).map_err(|error| {

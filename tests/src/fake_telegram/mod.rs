@@ -34,8 +34,8 @@ use crate::wait;
 
 pub use drafts::Draft;
 use recording::Recording;
-use state::Shared;
 pub use state::{Fault, Sent};
+use state::{Shared, with_id};
 
 pub const TOKEN: &str = "123456:FAKE-token-of-a-fake-bot";
 
@@ -72,23 +72,18 @@ impl FakeTelegram {
 
     /// Adds an update with the next ID, and returns the ID.
     pub fn push(&self, update: Value) -> i64 {
-        let state = self.shared.lock();
+        // Under one lock: no two updates may get one ID.
+        let mut state = self.shared.lock();
         let id = if state.last_update_id == 0 { 700_000 } else { state.last_update_id + 1 };
+        state.push(id, update);
         drop(state);
-        self.push_as(id, update);
+        self.shared.arrived.notify_waiters();
         id
     }
 
     /// Adds an update with this ID; the next ones count on from it.
     pub fn push_as(&self, id: i64, update: Value) {
-        let mut state = self.shared.lock();
-        state.last_update_id = id;
-        let update = with_id(id, update);
-        if let Some(recording) = &mut state.recording {
-            recording.update(&update);
-        }
-        state.waiting.push_back((id, update));
-        drop(state);
+        self.shared.lock().push(id, update);
         self.shared.arrived.notify_waiters();
     }
 
@@ -275,11 +270,6 @@ impl FakeTelegram {
 
 pub fn texts(sent: &[Sent]) -> Vec<&str> {
     sent.iter().map(|message| message.text.as_str()).collect()
-}
-
-fn with_id(id: i64, mut update: Value) -> Value {
-    update["update_id"] = id.into();
-    update
 }
 
 /// The commands of a menu, with their summaries.

@@ -131,6 +131,16 @@ impl State {
             .or_else(|| chat.and_then(|chat| self.chat_faults.get(&chat).copied()))
     }
 
+    /// Adds an update with this ID; the next ones count on from it.
+    pub(super) fn push(&mut self, id: i64, update: Value) {
+        self.last_update_id = id;
+        let update = with_id(id, update);
+        if let Some(recording) = &mut self.recording {
+            recording.update(&update);
+        }
+        self.waiting.push_back((id, update));
+    }
+
     pub(super) fn updates(&mut self, parameters: &Value) -> Vec<Value> {
         let offset = parameters["offset"].as_i64().unwrap_or(0);
         let limit = parameters["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok()).unwrap_or(100);
@@ -347,4 +357,9 @@ fn emoji(parameters: &Value) -> Result<String, &'static str> {
         }
         _ => Err(INVALID),
     }
+}
+
+pub(super) fn with_id(id: i64, mut update: Value) -> Value {
+    update["update_id"] = id.into();
+    update
 }

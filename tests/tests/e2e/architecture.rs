@@ -12,10 +12,11 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
+    ("progress-line", &[]),
     ("redaction", &["protocol"]),
     ("sandbox", &["protocol", "process"]),
     ("settings", &["process"]),
@@ -33,6 +34,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "process",
             "settings",
             "http-port",
+            "progress-line",
             "redaction",
             "toolkit",
             "mcp",
@@ -56,6 +58,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
             "settings",
             "models",
             "http-port",
+            "progress-line",
             "redaction",
             "toolkit",
             "texts",
@@ -162,10 +165,13 @@ fn modules_do_not_import_each_other_in_a_cycle() {
     let sources =
         crate_folders().map(|folder| format!("{folder}/src")).chain(["sandbox/src/inside".to_owned()]);
     for source in sources {
-        let imports = module_imports(&project_copy::workspace().join(&source));
-        assert!(imports.values().any(|imports| !imports.is_empty()), "{source} has no modules: {imports:?}");
+        let source = project_copy::workspace().join(source);
+        let imports = module_imports(&source);
+        let is_one_file = fs::read_dir(&source).unwrap().count() == 1;
+        let has_imports = imports.values().any(|imports| !imports.is_empty());
+        assert!(is_one_file || has_imports, "{} has no modules: {imports:?}", source.display());
         if let Some(cycle) = cycle(&imports) {
-            panic!("modules of {source} import each other in a cycle: {}", cycle.join(" -> "));
+            panic!("modules of {} import each other in a cycle: {}", source.display(), cycle.join(" -> "));
         }
     }
 }

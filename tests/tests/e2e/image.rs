@@ -6,12 +6,19 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use harness::program::signal;
 use harness::project_copy::workspace;
+use harness::wait;
+use rustix::process::Signal;
+use tempfile::TempDir;
 
 /// An engine that records what it is asked, and has every image.
 const ENGINE: &str = "#!/bin/sh\nhere=${0%/*}\necho \"${0##*/} $*\" >>\"$here/../calls\"\n";
 /// A client whose engine does not run.
 const CLIENT: &str = "#!/bin/sh\nexit 1\n";
+/// An engine whose build notes its process and does not end.
+const SLOW: &str =
+    "#!/bin/sh\ncase $1 in build) echo $$ >\"${0%/*}/../pid\" && exec /bin/sleep 300 ;; esac\n";
 /// An engine that reaches no registry and has no image.
 const ALONE: &str = "#!/bin/sh\ncase $1 in info) ;; *) exit 1 ;; esac\n";
 
@@ -27,6 +34,13 @@ fn run_with_groups(
     engines: &[(&str, &str)],
     groups: &str,
 ) -> (Output, String) {
+    let (mut command, directory) = prepared(script, arguments, engines, groups);
+    let output = command.output().unwrap();
+    (output, fs::read_to_string(directory.path().join("calls")).unwrap_or_default())
+}
+
+/// A script that is ready to run, and the directory of its machine.
+fn prepared(script: &str, arguments: &[&str], engines: &[(&str, &str)], groups: &str) -> (Command, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("cgroup").join(groups)).unwrap();
     let bin = directory.path().join("bin");
@@ -40,8 +54,8 @@ fn run_with_groups(
     }
     let mut command = Command::new("/bin/sh");
     command.arg(workspace().join("image").join(script)).args(arguments).env_clear().env("PATH", &bin);
-    let output = command.env("CGROUPS", directory.path().join("cgroup")).output().unwrap();
-    (output, fs::read_to_string(directory.path().join("calls")).unwrap_or_default())
+    command.env("CGROUPS", directory.path().join("cgroup"));
+    (command, directory)
 }
 
 fn said(text: &[u8]) -> &str {
@@ -119,6 +133,19 @@ fn a_build_that_cannot_be_done_says_why() {
     };
     check(&["fool"], ENGINE, 2, "Unknown target: fool. There are autonous, full and tool-server.\n");
     check(&[], ALONE, 1, "Making docker.io/library/rust:1.95-slim-bookworm needs root.\n");
+}
+
+#[test]
+fn a_build_ends_with_the_script_that_began_it() {
+    let (mut command, directory) = prepared("build.sh", &["autonous"], &[("podman", SLOW)], "cgroup.procs");
+    let mut script = command.spawn().unwrap();
+    let noted = || fs::read_to_string(directory.path().join("pid")).ok()?.trim().parse::<u32>().ok();
+    let engine = wait::within(wait::SOON, noted).expect("the build begins");
+    signal(script.id(), Signal::TERM);
+    assert_eq!(script.wait().unwrap().code(), Some(143));
+    // What has ended has no line, also before init looks for it.
+    let line = format!("/proc/{engine}/cmdline");
+    wait::until_true("the engine has ended", || fs::read(&line).unwrap_or_default().is_empty());
 }
 
 #[test]

@@ -122,6 +122,7 @@ mod workers;
 mod bad_settings;
 mod check;
 mod data_dir;
+mod how_far;
 mod operation;
 mod start_up;
 mod steering;

@@ -195,6 +195,30 @@ fn a_group_without_room_for_progress_sees_typing_until_the_answer() {
     assert!(longest < Some(Duration::from_millis(4500)), "{longest:?} of {seen:?}");
 }
 
+/// A group may get twenty messages in a minute; the answer waits for the next minute.
+#[test]
+fn a_group_whose_answer_waits_for_its_turn_sees_typing_until_it_comes() {
+    let (telegram, group) = (FakeTelegram::start(), Chat { id: -7000 });
+    let model = FakeModel::start(|_| ModelReply::Text("It is done.".to_owned()));
+    let builder = System::builder().telegram(&telegram, "4711,-7000").model(&model);
+    let builder = builder.variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all");
+    let system = builder.variable("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all").start();
+    for number in 1..=20 {
+        let message = json!({"chat": "-7000", "kind": "text", "text": format!("message {number}")});
+        assert_eq!(system.control(Request::post_json("/outbox", &message)).status, 202);
+    }
+    telegram.wait_for_sent(20);
+    let asked = std::time::Instant::now();
+    telegram.push(group.text("work"));
+    let answered = wait::within(Duration::from_secs(90), || Some(telegram.sent().get(20)?.at));
+    let answered = answered.expect("the answer comes in the next minute");
+    assert!(answered - asked > Duration::from_secs(15), "it has to wait: {:?}", answered - asked);
+    let typing: Vec<_> = telegram.typing(group.id).into_iter().filter(|at| *at > asked).collect();
+    let seen: Vec<_> = std::iter::once(asked).chain(typing).chain([answered]).collect();
+    let longest = seen.windows(2).map(|two| two[1] - two[0]).max();
+    assert!(longest < Some(Duration::from_millis(4500)), "{longest:?} of {seen:?}");
+}
+
 #[test]
 fn a_message_whose_sending_was_never_answered_is_found_again_and_goes_with_its_task() {
     let telegram = FakeTelegram::start();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use harness::{Database, System, wait};
 
 /// Makes everything in an unused database forty days older.
-fn age(system: &System) {
+pub(crate) fn age(system: &System) {
     let file = system.dir().data().join("db/autonous.db");
     let connection = rusqlite::Connection::open(file).expect("the database is there");
     let sql = "pragma writable_schema = off;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use progress_line::{ProgressLine, Unit};
 use protocol::JournalRecord;
 use protocol::journal::{CallStarted, FIRST_PREV, RecordBody};
 use serde::Serialize;
@@ -51,24 +52,27 @@ pub(crate) enum ChainBreak {
     Cut,
 }
 
-/// Reads a journal with all its files and checks the chain.
-pub fn verify(journal: &Path) -> Result<Chain, Broken> {
+/// Reads a journal with all its files and checks the chain; `line` shows how many bytes are read.
+pub fn verify(journal: &Path, line: &ProgressLine) -> Result<Chain, Broken> {
     let in_file = |file: &Path| {
         let file = file.to_owned();
         move |reason: ChainBreak| Broken { file, reason }
     };
     let archives = archives(journal).map_err(|error| in_file(journal)(error.into()))?;
     let files_gone = archives.first_key_value().map_or(0, |(first, _)| first.saturating_sub(1));
+    let files = archives.values().map(PathBuf::as_path).chain([journal]);
+    let bytes = files.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    line.step_of("Checking the journal", bytes, Unit::Bytes);
     let mut chain = Chain::new(files_gone);
     for file in archives.values() {
-        chain.follow_file(file, journal).map_err(in_file(file))?;
+        chain.follow_file(file, journal, line).map_err(in_file(file))?;
         if chain.torn_bytes > 0 {
             return Err(in_file(file)(ChainBreak::Cut));
         }
     }
     // A server that was killed while it archived a file leaves none in its place.
     if journal.exists() || archives.is_empty() {
-        chain.follow_file(journal, journal).map_err(in_file(journal))?;
+        chain.follow_file(journal, journal, line).map_err(in_file(journal))?;
     }
     Ok(chain)
 }
@@ -80,15 +84,22 @@ impl Chain {
         Self { records: 0, files: 0, files_gone, last_hash: last_hash.to_owned(), torn_bytes: 0 }
     }
 
-    fn follow_file(&mut self, file: &Path, journal: &Path) -> Result<(), ChainBreak> {
+    fn follow_file(
+        &mut self,
+        file: &Path,
+        journal: &Path,
+        progress: &ProgressLine,
+    ) -> Result<(), ChainBreak> {
         self.files += 1;
         let mut reader = BufReader::new(File::open(file)?);
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            if reader.read_until(b'\n', &mut line)? == 0 {
+            let length = reader.read_until(b'\n', &mut line)?;
+            if length == 0 {
                 break;
             }
+            progress.advance(u64::try_from(length).unwrap_or(u64::MAX));
             if line.pop_if(|byte| *byte == b'\n').is_none() {
                 self.torn_bytes = line.len();
                 break;
