@@ -49,6 +49,7 @@ ExamplesWithoutModel =
     • ls path=.
     • grep pattern=TODO
     • bash cmd="date"
+    Antworten gibt es nach einem Start mit dem Schlüssel eines Modells, etwa ANTHROPIC_API_KEY oder OPENAI_API_KEY, oder mit OPENAI_BASE_URL: siehe docs/models.md.
 ApprovalsInTerminal = `supervisor approvals` zeigt die Aufrufe, die auf eine Entscheidung warten; `supervisor approve` und `supervisor deny` entscheiden.
 NoApprovals = In diesem Chat wartet kein Aufruf auf eine Entscheidung.
 ApprovalsComeAgain =

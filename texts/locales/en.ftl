@@ -49,6 +49,7 @@ ExamplesWithoutModel =
     • ls path=.
     • grep pattern=TODO
     • bash cmd="date"
+    To get answers, start me with the key of a model, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or with OPENAI_BASE_URL: see docs/models.md.
 ApprovalsInTerminal = `supervisor approvals` lists the calls that wait for a decision; `supervisor approve` and `supervisor deny` decide.
 NoApprovals = No call waits for a decision in this chat.
 ApprovalsComeAgain =

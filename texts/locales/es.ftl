@@ -48,6 +48,7 @@ ExamplesWithoutModel =
     • ls path=.
     • grep pattern=TODO
     • bash cmd="date"
+    Para que responda, iníciame con la clave de un modelo, como ANTHROPIC_API_KEY u OPENAI_API_KEY, o con OPENAI_BASE_URL: véase docs/models.md.
 ApprovalsInTerminal = `supervisor approvals` muestra las llamadas que esperan una decisión; `supervisor approve` y `supervisor deny` deciden.
 NoApprovals = Ninguna llamada espera una decisión en este chat.
 ApprovalsComeAgain =

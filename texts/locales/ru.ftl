@@ -49,6 +49,7 @@ ExamplesWithoutModel =
     • ls path=.
     • grep pattern=TODO
     • bash cmd="date"
+    Чтобы я отвечал, запустите меня с ключом модели, например ANTHROPIC_API_KEY или OPENAI_API_KEY, или с OPENAI_BASE_URL: см. docs/models.md.
 ApprovalsInTerminal = `supervisor approvals` показывает вызовы, которые ждут решения; решают `supervisor approve` и `supervisor deny`.
 NoApprovals = В этом чате нет вызовов, которые ждут решения.
 ApprovalsComeAgain =

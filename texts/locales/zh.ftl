@@ -49,6 +49,7 @@ ExamplesWithoutModel =
     • ls path=.
     • grep pattern=TODO
     • bash cmd="date"
+    要让我回答，请用模型的密钥（如 ANTHROPIC_API_KEY 或 OPENAI_API_KEY）或 OPENAI_BASE_URL 启动我：参见 docs/models.md。
 ApprovalsInTerminal = `supervisor approvals` 列出等待决定的调用；用 `supervisor approve` 和 `supervisor deny` 作决定。
 NoApprovals = 本聊天没有等待决定的调用。
 ApprovalsComeAgain = { $count } 个调用等待决定；它们会带着按钮再发一次。

@@ -96,7 +96,7 @@ pub(super) fn context_tokens(source: &Source) -> Result<usize, SettingError> {
 }
 
 /// The chosen provider; by default `openai` if there is an OpenAI key or our own, else the first one with a
-/// key, else none.
+/// key, else the one whose address is set, because a server of one's own needs no key, else none.
 fn chosen_provider(source: &Source) -> Result<Option<Provider>, SettingError> {
     let has = |name| source.secret(name).is_some();
     match MODEL_PROVIDER.read(source)? {
@@ -105,7 +105,16 @@ fn chosen_provider(source: &Source) -> Result<Option<Provider>, SettingError> {
         None if has(MODEL_API_KEY.name()) || has(Provider::OpenAi.key_variable()) => {
             Ok(Some(Provider::OpenAi))
         }
-        None => Ok(Provider::ALL.into_iter().find(|provider| has(provider.key_variable()))),
+        None => {
+            let with = |variable: fn(Provider) -> &'static str| {
+                Provider::ALL.into_iter().find(|provider| has(variable(*provider)))
+            };
+            let own_address = || MODEL_BASE_URL.read(source).map(|url| url.map(|_| Provider::OpenAi));
+            match with(Provider::key_variable) {
+                Some(provider) => Ok(Some(provider)),
+                None => Ok(own_address()?.or_else(|| with(Provider::base_url_variable))),
+            }
+        }
     }
 }
 

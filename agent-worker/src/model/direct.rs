@@ -73,7 +73,8 @@ fn reply(request: Request<'_>) -> Reply {
         Some(Message::ToolResult { text, .. }) => Reply::answer(untrusted::unmarked(text)),
         Some(Message::User(text)) => match call(text, request.tools) {
             Ok(call) => Reply { calls: vec![call], ..Reply::default() },
-            Err(problem) => Reply::answer(help(&problem, request.tools)),
+            Err(Fault::NoCall) => Reply::answer(how_to_get_a_model(request.tools)),
+            Err(Fault::Call(problem)) => Reply::answer(help(&problem, request.tools)),
         },
         Some(Message::Assistant { .. } | Message::Image(_)) | None => {
             Reply::answer(help("There is no message.", request.tools))
@@ -81,24 +82,30 @@ fn reply(request: Request<'_>) -> Reply {
     }
 }
 
+/// Why a message is not made into a call.
+#[derive(Debug)]
+enum Fault {
+    /// It is no attempt at one.
+    NoCall,
+    /// What is wrong with the call.
+    Call(String),
+}
+
 /// The call that a message stands for, or its fault.
-fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, String> {
+fn call(message: &str, tools: &[ToolSpec]) -> Result<ToolCall, Fault> {
     let message = message.trim();
     let message = message.strip_prefix('/').unwrap_or(message);
     let (name, rest) = message.split_once(char::is_whitespace).unwrap_or((message, ""));
     if name.is_empty() {
-        return Err("The message is empty.".to_owned());
+        return Err(Fault::Call("The message is empty.".to_owned()));
     }
     let rest = rest.trim();
     let tool = tools.iter().find(|tool| tool.name == name);
     let arguments = match tool.map(|tool| &tool.input_schema["properties"]) {
         _ if rest.starts_with('{') => rest.to_owned(),
-        Some(types) => pairs(rest, types)?,
+        Some(types) => pairs(rest, types).map_err(Fault::Call)?,
         // A tool that is not offered here: the call says why.
-        None if rest.contains('=') => {
-            pairs(rest, &Value::Null).map_err(|_| format!("No such tool: {name:?}."))?
-        }
-        None => return Err(format!("No such tool: {name:?}.")),
+        None => pairs(rest, &Value::Null).ok().filter(|_| rest.contains('=')).ok_or(Fault::NoCall)?,
     };
     Ok(ToolCall::new("call_1", name, arguments))
 }
@@ -168,6 +175,28 @@ fn accepts(schema: &Value, kind: &str) -> bool {
     named || branches.into_iter().any(|branch| accepts(branch, kind))
 }
 
+/// What somebody reads who wrote to a model that is not there.
+fn how_to_get_a_model(tools: &[ToolSpec]) -> String {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let mut text = format!(
+        "No model is configured, so I cannot answer that. Stop the supervisor, and start it with the key of \
+         a model in its environment, or with the address of a model server of your own:\n\
+         ANTHROPIC_API_KEY=… (or OPENAI_API_KEY, GEMINI_API_KEY)\n\
+         OPENAI_BASE_URL=http://127.0.0.1:11434/v1 AUTONOUS_MODEL_NAME=…\n\
+         docs/models.md has all providers.\n\
+         Until then, a message is the call of a tool: {}.",
+        names.join(", ")
+    );
+    add_example(&mut text, tools);
+    text
+}
+
+fn add_example(text: &mut String, tools: &[ToolSpec]) {
+    if let Some(tool) = tools.iter().find(|tool| tool.name == "ls").or(tools.first()) {
+        text.push_str(&format!("\nExample: {}", example(tool)));
+    }
+}
+
 fn help(problem: &str, tools: &[ToolSpec]) -> String {
     let mut text = format!(
         "{problem}\nNo model is configured, so a message is a tool call: the tool's name, then its \
@@ -177,9 +206,7 @@ fn help(problem: &str, tools: &[ToolSpec]) -> String {
         let summary = tool.description.lines().next().unwrap_or_default();
         text.push_str(&format!("\n- {}: {summary}", tool.name));
     }
-    if let Some(tool) = tools.iter().find(|tool| tool.name == "ls").or(tools.first()) {
-        text.push_str(&format!("\nExample: {}", example(tool)));
-    }
+    add_example(&mut text, tools);
     text
 }
 
@@ -291,7 +318,6 @@ mod tests {
         for (message, problem) in [
             ("", "The message is empty."),
             ("/", "The message is empty."),
-            ("hello there", "No such tool: \"hello\"."),
             ("ls src", "\"src\" is not an argument: write name=value."),
             ("ls path=a path=b", "The argument \"path\" is given twice."),
             ("ls path=\"a", "The quote \" is not closed."),
@@ -306,6 +332,26 @@ mod tests {
             });
             assert!(answer.text.starts_with(problem), "{message:?}: {}", answer.text);
             assert!(answer.text.ends_with("- ls: Does ls.\nExample: ls path=."), "{}", answer.text);
+            assert!(answer.calls.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_message_to_a_model_that_is_not_there_is_answered_with_how_to_get_one() {
+        for message in ["hello there", "hi", "exit", "what is 2 = 2?", "/start me up"] {
+            let messages = [Message::User(message.into())];
+            let tools = tools();
+            let request =
+                Request { system: "", messages: &messages, tools: &tools, schema: None, words: None };
+            let answer = reply(request);
+            for part in ["No model is configured", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "docs/models.md"] {
+                assert!(answer.text.contains(part), "{message:?}: {}", answer.text);
+            }
+            assert!(
+                answer.text.ends_with("call of a tool: grep, ls.\nExample: ls path=."),
+                "{}",
+                answer.text
+            );
             assert!(answer.calls.is_empty());
         }
     }

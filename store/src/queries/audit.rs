@@ -1,4 +1,4 @@
-//! Tool calls: those that changed a file, those of a task, and those that were refused.
+//! Tool calls: all of them, those that changed a file, those of a task, and those that were refused.
 
 use protocol::event::{
     EventPayload, ToolCallCompleted, ToolCallFailed, ToolCallInterrupted, ToolCallReplayed, ToolCallStarted,
@@ -24,6 +24,20 @@ pub enum Question {
     },
     Task(String),
     Refused,
+    All,
+}
+
+/// Which of the calls that match a question are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// Those since this time, in milliseconds since the epoch.
+    pub since_ms: i64,
+    /// Those of this tool.
+    pub tool: Option<String>,
+    /// Those of this session, such as `telegram:4711`, or of the chat with this ID.
+    pub chat: Option<String>,
+    /// At most so many of the newest.
+    pub limit: u32,
 }
 
 /// A tool call, from its start and its end.
@@ -92,13 +106,16 @@ fn payload<S: Serializer>(end: &Option<EventBody>, serializer: S) -> Result<S::O
 }
 
 /// The newest calls that match, oldest first.
-pub fn calls(
-    connection: &Connection,
-    question: &Question,
-    since_ms: i64,
-    limit: u32,
-) -> Result<Vec<Call>, QueryError> {
-    let (condition, mut values) = condition(connection, question, limit)?;
+pub fn calls(connection: &Connection, question: &Question, filter: &Filter) -> Result<Vec<Call>, QueryError> {
+    let (mut condition, mut values) = condition(connection, question, filter.limit)?;
+    if let Some(tool) = &filter.tool {
+        condition.push_str(" and started.payload ->> 'tool_name' = ?");
+        values.push(Sql::from(tool.clone()));
+    }
+    if let Some(chat) = &filter.chat {
+        condition.push_str(" and (started.payload ->> 'session_id') in (?, 'telegram:' || ?, 'local:' || ?)");
+        values.extend([chat, chat, chat].map(|chat| Sql::from(chat.clone())));
+    }
     // The plus sign keeps SQLite from using the index on types: it would walk all calls ever made.
     let sql = format!(
         "select started.id, started.task_id, started.time_ms,
@@ -114,8 +131,8 @@ pub fn calls(
              and started.time_ms >= ? and {condition}
          order by started.seq desc limit ?"
     );
-    values.insert(0, Sql::from(since_ms));
-    values.push(Sql::from(limit));
+    values.insert(0, Sql::from(filter.since_ms));
+    values.push(Sql::from(filter.limit));
     Ok(oldest_first(connection, &sql, params_from_iter(values), call)?)
 }
 
@@ -142,6 +159,7 @@ fn condition(
             vec![Sql::from(limit)],
         ),
         Question::File { absolute, end } => of_file(absolute, end.as_deref()),
+        Question::All => ("true".to_owned(), Vec::new()),
     })
 }
 
@@ -230,7 +248,8 @@ mod tests {
         let database = TestDatabase::new();
         events.iter().for_each(|event| events::append(&database, event).unwrap());
         let connection = queries::open(&database.path()).unwrap();
-        let calls = calls(&connection, question, i64::MIN, 50).unwrap();
+        let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, limit: 50 };
+        let calls = calls(&connection, question, &filter).unwrap();
         let path = |call: &Call| call.arguments["path"].as_str().unwrap_or_default().to_owned();
         calls.iter().map(|call| (path(call), call.status)).collect()
     }

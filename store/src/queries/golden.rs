@@ -4,7 +4,7 @@
 use protocol::Event;
 use protocol::event::{EventPayload, TaskDone};
 
-use super::audit::{Question, calls};
+use super::audit::{Filter, Question, calls};
 use crate::fixture::TestDatabase;
 use crate::{events, prior_context, tool_calls};
 
@@ -125,7 +125,8 @@ fn the_audit_finds_changed_files_and_refused_calls() {
             ],
         ),
     ] {
-        let calls = calls(&connection, &question, i64::MIN, 50).unwrap();
+        let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, limit: 50 };
+        let calls = calls(&connection, &question, &filter).unwrap();
         let told: Vec<_> = calls.iter().map(|call| (call.tool_name.as_str(), call.status)).collect();
         assert_eq!(told, expected, "{question:?}");
     }

@@ -15,6 +15,8 @@ pub struct Filter {
     /// Those in these states, of [`STATES`]; empty: in any.
     pub states: Vec<&'static str>,
     pub chat: Option<String>,
+    /// Those that came since this time, in milliseconds since the epoch.
+    pub since_ms: Option<i64>,
     /// At most so many of the newest.
     pub limit: u32,
 }
@@ -73,6 +75,10 @@ pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, Quer
     if let Some(chat) = &filter.chat {
         conditions.push("chat_id = ?".to_owned());
         values.push(chat);
+    }
+    if let Some(since_ms) = &filter.since_ms {
+        conditions.push("created_at_ms >= ?".to_owned());
+        values.push(since_ms);
     }
     values.push(&filter.limit);
     let sql = format!(

@@ -1,12 +1,12 @@
-//! `supervisor audit`: what changed a file, what a task ran, which calls were refused.
+//! `supervisor audit`: which calls were made, what changed a file, what a task ran, which were refused.
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 use protocol::journal::ARGUMENTS_DIRECTORY;
 use protocol::{SessionId, now_ms};
 use serde_json::json;
-use store::queries::audit::{Call, Question, calls};
+use store::queries::audit::{Call, Filter, Question, calls};
 use store::queries::short_id::shown;
 use store::queries::{self, QueryError};
 
@@ -21,7 +21,6 @@ const HASH_SHOWN: usize = 12;
 
 #[derive(Debug, Args)]
 #[group(skip)]
-#[command(group = ArgGroup::new("question").required(true).args(["file", "task", "refused"]))]
 pub(crate) struct AuditArguments {
     /// Show what changed this file: tool, task, hashes and the first changed lines.
     ///
@@ -30,11 +29,17 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
     /// Show what this task ran.
-    #[arg(long, value_name = "TASK")]
+    #[arg(long, value_name = "TASK", conflicts_with = "file")]
     pub task: Option<String>,
     /// Show which calls were refused, and why.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["file", "task"])]
     pub refused: bool,
+    /// Only calls of this tool.
+    #[arg(long, value_name = "TOOL")]
+    pub tool: Option<String>,
+    /// Only calls for this chat: its session, such as telegram:4711, or its ID alone.
+    #[arg(long, value_name = "CHAT", allow_hyphen_values = true)]
+    pub chat: Option<String>,
     /// Only calls of this last time span, such as 12h or 30d.
     #[arg(long, value_name = "SPAN")]
     pub since: Option<Span>,
@@ -63,8 +68,13 @@ pub(super) fn run(
     screen: Screen,
 ) -> Result<String, QueryError> {
     let connection = queries::open(&data.database())?;
-    let since_ms = arguments.since.map_or(i64::MIN, |span| span.before(now_ms()));
-    let calls = calls(&connection, &question(arguments, file), since_ms, arguments.limit)?;
+    let filter = Filter {
+        since_ms: arguments.since.map_or(i64::MIN, |span| span.before(now_ms())),
+        tool: arguments.tool.clone(),
+        chat: arguments.chat.clone(),
+        limit: arguments.limit,
+    };
+    let calls = calls(&connection, &question(arguments, file), &filter)?;
     if arguments.json {
         return Ok(super::pretty(&json!(calls)));
     }
@@ -78,7 +88,8 @@ fn question(arguments: &AuditArguments, file: &[PathBuf]) -> Question {
             end: given.is_relative().then(|| without_dot(given)),
         },
         (None, Some(task)) => Question::Task(task.clone()),
-        (None, None) => Question::Refused,
+        (None, None) if arguments.refused => Question::Refused,
+        (None, None) => Question::All,
     }
 }
 

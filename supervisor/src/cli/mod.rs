@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Tasks(tasks::TasksArguments),
     /// Show what was done as a tree of events; works whether or not the supervisor is running.
     Tree(tree::TreeArguments),
-    /// Show what changed a file, what a task ran, or which calls were refused.
+    /// Show which calls were made, what changed a file, what a task ran, or which calls were refused.
     Audit(audit::AuditArguments),
     /// The process that starts the others; only `run` uses it.
     #[command(name = COMMAND, hide = true)]

@@ -5,9 +5,11 @@ use std::path::Path;
 use crate::tokens::Tokens;
 
 /// The text; `program` is how the supervisor was called.
-pub(super) fn next_steps(tokens: &Tokens, program: &str, data: &Path) -> String {
+pub(super) fn next_steps(tokens: &Tokens, has_model: bool, program: &str, data: &Path) -> String {
     let Tokens { control_url, tool_url, tool_token, .. } = tokens;
     let command = format!("{} --data-dir {}", quoted(program), quoted(&data.display().to_string()));
+    let (message, note) =
+        if has_model { ("'What is in the workspace?'", "") } else { ("'ls path=.'", NO_MODEL) };
     format!(
         "\
 Autonous is ready.
@@ -15,8 +17,8 @@ Autonous is ready.
   tool server   {tool_url}
 
 Ask it something:
-  {command} chat 'ls path=.'
-
+  {command} chat {message}
+{note}
 See what was done:
   {command} tree
 
@@ -30,6 +32,12 @@ Try the tools in a browser:
 Stop it with Ctrl-C."
     )
 }
+
+/// Where a message is the call of a tool.
+const NO_MODEL: &str = "\
+\x20 No model is configured, so a message is the call of a tool. To get answers, start it with the key of a
+  model, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or with OPENAI_BASE_URL: see docs/models.md.
+";
 
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
@@ -53,7 +61,11 @@ mod tests {
             control_url: "http://127.0.0.1:1".to_owned(),
             tool_url: "http://127.0.0.1:2".to_owned(),
         };
-        let text = next_steps(&tokens, "bin/supervisor", Path::new("/my data"));
+        let text = next_steps(&tokens, false, "bin/supervisor", Path::new("/my data"));
+        assert!(text.contains("No model is configured") && text.contains("docs/models.md"), "{text}");
+        let with_model = next_steps(&tokens, true, "bin/supervisor", Path::new("/my data"));
+        assert!(with_model.contains(" chat 'What is in the workspace?'\n\nSee what"), "{with_model}");
+        assert!(!with_model.contains("No model"), "{with_model}");
         for line in [
             "  bin/supervisor --data-dir '/my data' chat 'ls path=.'",
             "  curl -s -XPOST http://127.0.0.1:2/tools/ls -H 'authorization: Bearer t0' \

@@ -101,9 +101,9 @@ fn run_all(arguments: &RunArguments, source: &Source, data: &Path) -> anyhow::Re
     }
     let prints_next_steps = arguments.print_next_steps || std::io::stdout().is_terminal();
     let (program, data) = (program_name(), data.to_owned());
-    let announce = move |tokens: &Tokens| {
+    let announce = move |tokens: &Tokens, has_model: bool| {
         let text = if prints_next_steps {
-            next_steps(tokens, &program, &data)
+            next_steps(tokens, has_model, &program, &data)
         } else {
             format!("ready: control {} tools {}", tokens.control_url, tokens.tool_url)
         };

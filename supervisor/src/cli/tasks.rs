@@ -9,7 +9,7 @@ use store::queries::tasks::{Counts, Filter, STATES, Task, Undelivered, counts, t
 use store::queries::{self, QueryError};
 
 use crate::data_dir::DataDir;
-use crate::terminal::age::since;
+use crate::terminal::age::{Span, since};
 use crate::terminal::{Colour, Column, Screen, Table, width};
 
 #[derive(Debug, Args)]
@@ -20,6 +20,9 @@ pub(crate) struct TasksArguments {
     /// Only tasks of this chat.
     #[arg(long, value_name = "CHAT", allow_hyphen_values = true)]
     pub chat: Option<String>,
+    /// Only tasks that came in this last time span, such as 12h or 30d.
+    #[arg(long, value_name = "SPAN")]
+    pub since: Option<Span>,
     /// Show this many of the newest.
     #[arg(long, value_name = "NUMBER", default_value_t = 20,
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -52,6 +55,7 @@ pub(super) fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) ->
     let filter = Filter {
         states: STATES.into_iter().filter(|state| arguments.state.iter().any(|s| s == state)).collect(),
         chat: arguments.chat.clone(),
+        since_ms: arguments.since.map(|span| span.before(now_ms())),
         limit: arguments.limit,
     };
     let tasks = tasks(&connection, &filter)?;

@@ -47,7 +47,7 @@ impl Models {
     }
 
     /// Whether messages are tool calls.
-    pub(super) fn is_without_model(&self) -> bool {
+    pub(crate) fn is_without_model(&self) -> bool {
         self.first() == Some(NO_MODEL)
     }
 

@@ -26,6 +26,9 @@ pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Resul
     };
     let used = today(&usage::today(connection, chat, now)?, language);
     let mut text = format!("{running}\n{}\n{used}", waiting.to(language));
+    if context.models.is_without_model() {
+        text.push_str(&format!("\n{}", Text::ModelNone.to(language)));
+    }
     let user = context.origin.and_then(|origin| inbox::user_id(&chat.channel, origin));
     for line in quotas::told(connection, context.limits, chat, user.as_deref(), (now, language))? {
         text.push_str(&format!("\n{line}"));

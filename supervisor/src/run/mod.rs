@@ -60,12 +60,12 @@ pub(crate) enum RunError {
 }
 
 /// Runs until it is asked to `stop`. `announce` is called once, when all children are ready for the first
-/// time.
+/// time, with whether there is a model.
 pub(crate) async fn run(
     config: Config,
     resources: StartupResources,
     stop: CancellationToken,
-    announce: impl FnOnce(&Tokens) + Send + 'static,
+    announce: impl FnOnce(&Tokens, bool) + Send + 'static,
 ) -> Result<(), RunError> {
     let StartupResources { lock: _lock, control_port, tool_port, webhook, tokens, launcher } = resources;
     let Some(store) = open_store(&config.data.database(), &stop).await? else { return Ok(()) };

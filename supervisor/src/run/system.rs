@@ -177,7 +177,7 @@ impl System {
         &self,
         children: ChildrenStates,
         control_port: Port,
-        announce: impl FnOnce(&Tokens) + Send + 'static,
+        announce: impl FnOnce(&Tokens, bool) + Send + 'static,
     ) -> Result<(), RunError> {
         let monitor = self.start_monitor(&children);
         self.start_channels(control_port, &monitor)?;
@@ -401,10 +401,11 @@ impl System {
         &self,
         children: ChildrenStates,
         monitor: Arc<Monitor>,
-        announce: impl FnOnce(&Tokens) + Send + 'static,
+        announce: impl FnOnce(&Tokens, bool) + Send + 'static,
     ) {
         let (tokens, stop, began) = (self.tokens.clone(), self.stop.clone(), std::time::Instant::now());
         let (roots, workers) = (self.config.roots.clone(), self.config.workers);
+        let models = self.inbound.models.clone();
         let division = self.config.division;
         self.tasks.spawn_short(async move {
             tokio::select! {
@@ -416,7 +417,7 @@ impl System {
                     tracing::info!(?roots, "tools reach these directories");
                     tracing::info!("{}", division.meaning());
                     monitor.announce().await;
-                    announce(&tokens);
+                    announce(&tokens, !models.is_without_model());
                 }
             }
         });

@@ -54,6 +54,31 @@ fn a_file_is_traced_to_the_calls_and_tasks_that_changed_it() {
 }
 
 #[test]
+fn all_calls_are_told_and_narrowed_by_time_tool_and_chat() {
+    let Done { system, .. } = system_with_a_past();
+    let tools = |arguments: &[&str]| -> Vec<String> {
+        let calls = json(&system, arguments);
+        calls.iter().map(|call| call["tool_name"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ["write", "read", "edit", "edit", "write", "read", "bash", "read"];
+    assert_eq!(tools(&["--since", "7d"]), all);
+    assert_eq!(tools(&[]), all);
+    assert_eq!(tools(&["--tool", "edit"]), ["edit", "edit"]);
+    assert_eq!(tools(&["--tool", "read", "--refused"]), ["read"]);
+    let session = json(&system, &[])[0]["session_id"].as_str().unwrap().to_owned();
+    let (_, chat) = session.split_once(':').unwrap();
+    for given in [session.as_str(), chat] {
+        assert_eq!(tools(&["--chat", given]), all, "{given}");
+    }
+    assert_eq!(tools(&["--chat", "telegram:7"]), [""; 0]);
+    assert_says(&system.shown(&["audit", "--since", "7d"]), &["write", "create", "PATH_OUTSIDE_ROOTS"]);
+    let told = |since: &str| system.shown_json(&["tasks", "--since", since, "--json"])["tasks"].clone();
+    assert_eq!(told("1h").as_array().unwrap().len(), 8);
+    let both = system.run_command(&["audit", "--file", "a", "--refused"]);
+    assert!(String::from_utf8_lossy(&both.stderr).contains("cannot be used with"), "{both:?}");
+}
+
+#[test]
 fn refused_calls_are_told_with_their_reason_and_failures_are_not() {
     let Done { system, refused, .. } = system_with_a_past();
     let codes: Vec<Value> =
@@ -69,7 +94,4 @@ fn a_task_is_told_by_all_that_it_ran() {
     let calls = json(&system, &["--task", short(&changed)]);
     assert_eq!(calls.len(), 1, "{calls:?}");
     assert_eq!((&calls[0]["status"], &calls[0]["arguments"]["find"]), (&"done".into(), &"two".into()));
-    let unasked = system.run_command(&["audit"]);
-    let said = String::from_utf8_lossy(&unasked.stderr).into_owned();
-    assert!(!unasked.status.success() && said.contains("--file"), "{said}");
 }

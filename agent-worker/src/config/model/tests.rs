@@ -43,6 +43,20 @@ fn the_provider_is_chosen_by_key_and_is_direct_without_one() {
 }
 
 #[test]
+fn an_address_alone_chooses_the_provider_because_a_local_server_needs_no_key() {
+    for (variable, provider) in [
+        ("AUTONOUS_MODEL_BASE_URL", "openai"),
+        ("OPENAI_BASE_URL", "openai"),
+        ("ANTHROPIC_BASE_URL", "anthropic"),
+        ("GOOGLE_GEMINI_BASE_URL", "gemini"),
+    ] {
+        let address = (variable, "http://127.0.0.1:11434/v1");
+        check([address], provider);
+        check([address, ("ANTHROPIC_API_KEY", "k")], "anthropic");
+    }
+}
+
+#[test]
 fn our_own_key_has_precedence_over_the_vendors() {
     for provider in ["openai", "anthropic"] {
         let keys = [
