@@ -43,12 +43,12 @@ for base in $(sed -n 's/^FROM \([^ ]*\/[^ ]*\) .*/\1/p' Dockerfile); do
     ENGINE=$engine image/bases.sh "$base"
 done
 
-# A build ends with its caller.
+# A build ends with its caller: the engine, and what it runs a step with, as one group.
 building=
-trap '[ -z "$building" ] || kill "$building"; exit 143' HUP INT TERM
+trap '[ -z "$building" ] || kill -- "-$building"; exit 143' HUP INT TERM
 for target; do
     started=$(date +%s)
-    $build --target "$target" --tag "$(name "$target")" . &
+    setsid $build --target "$target" --tag "$(name "$target")" . &
     building=$!
     wait "$building"
     building=

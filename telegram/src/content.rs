@@ -83,6 +83,9 @@ fn in_words(message: &Message) -> Option<String> {
         let options = options.collect::<Vec<_>>().join(", ");
         return Some(format!("[Poll: {:?} Options with votes: {options}]", poll.question));
     }
+    if let Some(dice) = message.dice() {
+        return Some(format!("[Thrown: {:?}, which shows {}]", dice.emoji, dice.value));
+    }
     let sticker = message.sticker()?;
     Some(format!("[Sticker: {}]", sticker.emoji.as_deref().unwrap_or("without an emoji")))
 }

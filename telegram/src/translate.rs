@@ -135,7 +135,7 @@ fn unreadable(message: &Message, content: &MessageContent) -> Option<Unreadable>
     }
     Some(match message.kind {
         // Empty: a kind of content that this client does not know.
-        MessageKind::Common(_) | MessageKind::Empty {} => {
+        MessageKind::Common(_) | MessageKind::Empty {} | MessageKind::Giveaway(_) => {
             Unreadable { reason: "the message has nothing that can be read", reply: Some(Text::Unreadable) }
         }
         _ => Unreadable { reason: "the message is about the chat itself", reply: None },

@@ -16,9 +16,9 @@ use tempfile::TempDir;
 const ENGINE: &str = "#!/bin/sh\nhere=${0%/*}\necho \"${0##*/} $*\" >>\"$here/../calls\"\n";
 /// A client whose engine does not run.
 const CLIENT: &str = "#!/bin/sh\nexit 1\n";
-/// An engine whose build notes its process and does not end.
+/// An engine whose build runs a step in a process of its own, which does not end.
 const SLOW: &str =
-    "#!/bin/sh\ncase $1 in build) echo $$ >\"${0%/*}/../pid\" && exec /bin/sleep 300 ;; esac\n";
+    "#!/bin/sh\ncase $1 in build) /bin/sleep 300 & echo $! >\"${0%/*}/../pid\" && wait ;; esac\n";
 /// An engine that reaches no registry and has no image.
 const ALONE: &str = "#!/bin/sh\ncase $1 in info) ;; *) exit 1 ;; esac\n";
 
@@ -45,7 +45,7 @@ fn prepared(script: &str, arguments: &[&str], engines: &[(&str, &str)], groups: 
     fs::create_dir_all(directory.path().join("cgroup").join(groups)).unwrap();
     let bin = directory.path().join("bin");
     fs::create_dir(&bin).unwrap();
-    for name in ["dirname", "sed", "date", "sh"] {
+    for name in ["dirname", "sed", "date", "sh", "setsid"] {
         symlink(Path::new("/usr/bin").join(name), bin.join(name)).unwrap();
     }
     for (name, text) in [&[("id", "#!/bin/sh\necho 1000\n")], engines].concat() {
@@ -140,12 +140,12 @@ fn a_build_ends_with_the_script_that_began_it() {
     let (mut command, directory) = prepared("build.sh", &["autonous"], &[("podman", SLOW)], "cgroup.procs");
     let mut script = command.spawn().unwrap();
     let noted = || fs::read_to_string(directory.path().join("pid")).ok()?.trim().parse::<u32>().ok();
-    let engine = wait::within(wait::SOON, noted).expect("the build begins");
+    let step = wait::within(wait::SOON, noted).expect("the build begins");
     signal(script.id(), Signal::TERM);
     assert_eq!(script.wait().unwrap().code(), Some(143));
     // What has ended has no line, also before init looks for it.
-    let line = format!("/proc/{engine}/cmdline");
-    wait::until_true("the engine has ended", || fs::read(&line).unwrap_or_default().is_empty());
+    let line = format!("/proc/{step}/cmdline");
+    wait::until_true("the step has ended", || fs::read(&line).unwrap_or_default().is_empty());
 }
 
 #[test]

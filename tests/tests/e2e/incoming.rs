@@ -194,6 +194,7 @@ fn what_is_no_file_is_put_into_words_and_a_reply_brings_what_it_answers() {
         (json!({"location": {"latitude": 52.5, "longitude": 13.25}}), vec!["latitude 52.5, longitude 13.25"]),
         (json!({"contact": {"phone_number": "+491", "first_name": "Bob"}}), vec!["Bob", "+491"]),
         (json!({"poll": poll}), vec!["Where?", "here", "there"]),
+        (json!({"dice": {"emoji": "🎲", "value": 4}}), vec!["Thrown: Dice, which shows 4"]),
         (
             json!({"text": "is it good?", "reply_to_message": answered}),
             vec!["In reply to", "Bob", "read this", "is it good?", "- document: ", "8 bytes"],
