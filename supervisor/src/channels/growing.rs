@@ -40,6 +40,11 @@ impl ShownDraft {
         self.at.is_some_and(|at| now < at + IS_GROWING)
     }
 
+    /// When the newest began.
+    pub(super) fn at(&self) -> Option<Instant> {
+        self.at
+    }
+
     pub(super) fn begun(&mut self, number: u64, now: Instant) {
         (self.number, self.at) = (number, Some(now));
     }

@@ -6,21 +6,24 @@
 //! stored, so that one is taken away even if the supervisor was killed meanwhile. One that is there without
 //! anybody knowing its number, because its sending had no answer, is looked for.
 
+mod noted;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use channel::chat::whole;
 use channel::sign::{Draft, Lost, Progress, Shown, Sign};
-use channel::{Channel, ChannelName, Chat};
+use channel::{Channel, Chat};
 use protocol::{MessageId, TaskId, now_ms};
-use settings::choices::Words as _;
 use store::delivery::Head;
-use store::{Store, StoreError, activity, delivery, kv, languages, line, message_numbers};
+use store::{Store, StoreError, activity, delivery, kv, languages, line};
 use texts::Language;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use noted::{LOST, NOT_NOTED, noted, prefix};
 
 use super::growing::{MAX_UNITS_BESIDE_PROGRESS, ShownDraft, with_words};
 use super::pace::SharedPace;
@@ -153,19 +156,12 @@ impl Signs {
         });
         let (seen, languages, waiting) = read.await?;
         let (now, now_ms) = (Instant::now(), now_ms());
-        for (seen, language) in seen.iter().zip(languages) {
-            let life = self.tasks.entry(seen.task().clone());
-            let life = life.or_insert_with(|| Life { language, ..Life::default() });
-            seen.chat_id().clone_into(&mut life.chat_id);
+        let mut in_turn: Vec<(&Seen, Language)> = seen.iter().zip(languages).collect();
+        // The limits may have no room for all: those that saw nothing for the longest go first.
+        in_turn.sort_by_key(|(seen, _)| self.tasks.get(seen.task()).and_then(Life::last_sign));
+        for (seen, language) in in_turn {
             let has_message_waiting = waiting.iter().any(|head| head.chat_id == seen.chat_id());
-            let shows = Shows { channel: self.channel.as_ref(), said: self.words.of(seen.task()) };
-            // Typing is in the way of no message, so it goes on where a message has to wait for its turn.
-            let typing = life.typing(now);
-            let due = if has_message_waiting { None } else { shows.due(life, seen, now, now_ms) };
-            let has_begun = due.is_some_and(|sign| self.begin(seen.task().clone(), sign, now));
-            if !has_begun && let Some(typing) = typing {
-                self.begin(seen.task().clone(), typing, now);
-            }
+            self.show_of(seen, language, has_message_waiting, (now, now_ms));
         }
         let answers = self.answers_in_line(self.full_chats(&seen, waiting, now)).await?;
         let over: Vec<TaskId> = self.tasks.keys().filter(|task| is_over(task, &seen)).cloned().collect();
@@ -189,6 +185,32 @@ impl Signs {
             }
         }
         Ok(())
+    }
+
+    /// Begins the sign of a task that is due, if one is.
+    fn show_of(
+        &mut self,
+        seen: &Seen,
+        language: Language,
+        has_message_waiting: bool,
+        (now, now_ms): (Instant, i64),
+    ) {
+        let life = self.tasks.entry(seen.task().clone());
+        let life = life.or_insert_with(|| Life { language, ..Life::default() });
+        seen.chat_id().clone_into(&mut life.chat_id);
+        let shows = Shows { channel: self.channel.as_ref(), said: self.words.of(seen.task()) };
+        let number = shows.said.as_ref().map(|said| said.number);
+        // Typing is in the way of no message, so it goes on where a message has to wait for its turn.
+        let typing = life.typing(now);
+        let due = if has_message_waiting { None } else { shows.due(life, seen, now, now_ms) };
+        let drawn = number.filter(|_| matches!(due, Some(Sign::Draft(_))));
+        let has_begun = due.is_some_and(|sign| self.begin(seen.task().clone(), sign, now));
+        if has_begun && let (Some(number), Some(life)) = (drawn, self.tasks.get_mut(seen.task())) {
+            life.draft.begun(number, now);
+        }
+        if !has_begun && let Some(typing) = typing {
+            self.begin(seen.task().clone(), typing, now);
+        }
     }
 
     /// The chats in which no task shows a sign, and a message waits for the channel's limits.
@@ -343,41 +365,6 @@ impl Signs {
     }
 }
 
-/// What is noted of a message whose number is not known begins so; the highest number before it follows.
-const LOST: &str = "?";
-/// The pause after the database failed.
-const NOT_NOTED: Duration = Duration::from_secs(1);
-
-/// Notes a new message before it is shown, and adds to a lost one what it is not. Returns the highest number
-/// that is known before a new one.
-async fn noted(
-    store: &Store,
-    (chat, language): (Chat, Language),
-    task: &TaskId,
-    sign: Sign,
-) -> (Sign, Result<Option<MessageId>, StoreError>) {
-    match sign {
-        Sign::Progress(_) => {
-            let key = format!("{}{task}", prefix(&chat.channel));
-            let note = store.write(move |tx| {
-                let after = message_numbers::highest(tx, &chat)?.unwrap_or_else(|| 0.into());
-                kv::set(tx, &key, &format!("{LOST}{after} {} {}", chat.id, language.word()))?;
-                Ok(Some(after))
-            });
-            let after = note.await;
-            if let Err(error) = &after {
-                tracing::warn!(%error, "could not note a progress message; it is not shown");
-            }
-            (sign, after)
-        }
-        Sign::Find(lost) => match store.write(move |tx| message_numbers::sent(tx, &chat)).await {
-            Ok(others) => (Sign::Find(Lost { others, ..lost }), Ok(None)),
-            Err(error) => (Sign::Find(lost), Err(error)),
-        },
-        other => (other, Ok(None)),
-    }
-}
-
 impl Life {
     /// No sign before the pause is over; a message that has to go waits longer each time.
     fn put_off(&mut self, sign: &Sign, pause: Duration, now: Instant) {
@@ -389,6 +376,11 @@ impl Life {
             Sign::Typing | Sign::Progress(_) | Sign::Update { .. } | Sign::Draft(_) => 1,
         };
         self.muted_until = Some(now + pause.saturating_mul(factor).min(LONGEST_PAUSE.max(pause)));
+    }
+
+    /// When its chat was last shown something of it.
+    fn last_sign(&self) -> Option<Instant> {
+        [self.told_at, self.typed_at, self.draft.at()].into_iter().flatten().max()
     }
 
     /// Whether nothing can begin now: a sign is under way, or none is wanted yet.
@@ -427,7 +419,7 @@ struct Shows<'a> {
 
 impl Shows<'_> {
     /// The sign that a task needs now, if it needs one.
-    fn due(&self, life: &mut Life, seen: &Seen, now: Instant, now_ms: i64) -> Option<Sign> {
+    fn due(&self, life: &Life, seen: &Seen, now: Instant, now_ms: i64) -> Option<Sign> {
         if life.is_refused || life.is_quiet(now) {
             return None;
         }
@@ -455,12 +447,11 @@ impl Shows<'_> {
         life.typing(now)
     }
 
-    fn draft(&self, life: &mut Life, task: &TaskId, now: Instant) -> Option<Sign> {
+    fn draft(&self, life: &Life, task: &TaskId, now: Instant) -> Option<Sign> {
         let said = self.said.as_ref().filter(|_| self.channel.has_drafts(&life.chat_id))?;
         if !life.draft.is_due(said, now) {
             return None;
         }
-        life.draft.begun(said.number, now);
         let text = self.channel.growing(&said.text, usize::MAX);
         (!text.text.is_empty()).then(|| Sign::Draft(Draft { task: task.clone(), text }))
     }
@@ -475,10 +466,6 @@ impl Shows<'_> {
             Some(_) | None => progress,
         }
     }
-}
-
-fn prefix(channel: &ChannelName) -> String {
-    format!("progress.{channel}.")
 }
 
 #[cfg(test)]

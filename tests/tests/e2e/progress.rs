@@ -195,6 +195,26 @@ fn a_group_without_room_for_progress_sees_typing_until_the_answer() {
     assert!(longest < Some(Duration::from_millis(4500)), "{longest:?} of {seen:?}");
 }
 
+/// Signs take at most a third of what the bot may send, ten a second; these chats want twelve.
+#[test]
+fn where_there_is_no_room_for_all_signs_no_chat_is_left_out() {
+    let (telegram, chats) = (FakeTelegram::start(), (5001..=5030).map(|id| Chat { id }));
+    let model = busy_model(14);
+    let allowed: Vec<String> = chats.clone().map(|chat| chat.id.to_string()).collect();
+    let builder = System::builder().workers(1).telegram(&telegram, &allowed.join(",")).model(&model);
+    let _system = builder.start();
+    let begun = std::time::Instant::now();
+    chats.clone().for_each(|chat| _ = telegram.push(chat.text("work")));
+    let first = wait::until("one is answered", || telegram.sent().into_iter().next());
+    for chat in chats {
+        let seen = telegram.signs(chat.id).into_iter().filter(|at| *at < first.at);
+        let mut seen: Vec<_> = seen.chain([begun, first.at]).collect();
+        seen.sort_unstable();
+        let longest = seen.windows(2).map(|two| two[1] - two[0]).max();
+        assert!(longest < Some(Duration::from_secs(6)), "{longest:?} in {}: {seen:?}", chat.id);
+    }
+}
+
 /// A group may get twenty messages in a minute; the answer waits for the next minute.
 #[test]
 fn a_group_whose_answer_waits_for_its_turn_sees_typing_until_it_comes() {

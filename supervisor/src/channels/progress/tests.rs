@@ -29,7 +29,7 @@ fn typing_comes_at_once_a_message_after_three_seconds_and_edits_no_sooner_than_t
     for tenth in 0..200 {
         let now = start + Duration::from_millis(tenth * 100);
         let now_ms = i64::try_from(tenth * 100).unwrap();
-        match shows.due(&mut life, &task, now, now_ms) {
+        match shows.due(&life, &task, now, now_ms) {
             Some(Sign::Typing) => {
                 life.typed_at = Some(now);
                 seen.push(("typing", tenth));
@@ -52,5 +52,5 @@ fn typing_comes_at_once_a_message_after_three_seconds_and_edits_no_sooner_than_t
     let edits: Vec<u64> = seen.iter().filter(|seen| seen.0 == "edit").map(|seen| seen.1).collect();
     assert_eq!(edits, [60, 90, 120, 150, 180]);
     life.is_refused = true;
-    assert_eq!(shows.due(&mut life, &task, start + Duration::from_secs(90), 90_000), None);
+    assert_eq!(shows.due(&life, &task, start + Duration::from_secs(90), 90_000), None);
 }
