@@ -16,12 +16,11 @@ fn run_in_terminal(program: &str, arguments: &[&str], dir: &TestDir) -> Terminal
     Terminal::start(&program, arguments, &dir.variables(), dir, 100)
 }
 
-/// Runs a command of the supervisor to its end; returns all that was shown.
-fn shown_by(system: &System, arguments: &[&str]) -> String {
+/// Runs a command of the supervisor to its end; returns what was shown until this result.
+fn shown_by(system: &System, arguments: &[&str], result: &str) -> String {
     let mut terminal = run_in_terminal("supervisor", arguments, system.dir());
     terminal.end();
-    terminal.wait_for(CLEAR, 0);
-    terminal.shown()
+    terminal.wait_for(result, 0)
 }
 
 /// The steps were shown in this order, and went before the result came.
@@ -41,22 +40,23 @@ fn a_backup_and_a_check_show_each_step() {
     let system = System::start();
     system.run_task("ls path=.");
     let file = system.dir().path().join("kept.db").display().to_string();
-    let shown = shown_by(&system, &["backup", &file]);
+    let shown = shown_by(&system, &["backup", &file], "kept.db: ");
     assert_steps(&shown, &["Copying the database [", "Checking the copy …"], "kept.db: ");
-    let shown = shown_by(&system, &["check"]);
+    let shown = shown_by(&system, &["check"], "data directory  ");
     let steps = ["Asking the service …", "Checking the database …", "Checking the journal …"];
-    assert_steps(&shown, &steps, "data directory");
+    assert_steps(&shown, &steps, "data directory  ");
 }
 
 #[test]
 fn pruning_shows_how_many_events_are_deleted() {
     let mut system = System::builder().workers(1).start();
     (0..2).for_each(|_| _ = system.run_task("ls path=."));
-    let asked = "The supervisor deletes what is old …";
-    assert_steps(&shown_by(&system, &["prune", "--older-than", "30d"]), &[asked], "0 tasks with 0 events");
+    let prune = ["prune", "--older-than", "30d"];
+    let (asked, none) = ("The supervisor deletes what is old …", "0 tasks with 0 events");
+    assert_steps(&shown_by(&system, &prune, none), &[asked], none);
     system.stop();
     crate::upkeep::age(&system);
-    let shown = shown_by(&system, &["prune", "--older-than", "30d"]);
+    let shown = shown_by(&system, &prune, "1 tasks with");
     let steps = ["Deleting old events [", "Making the database file smaller …"];
     assert_steps(&shown, &steps, "1 tasks with");
 }
