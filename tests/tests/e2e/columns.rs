@@ -72,8 +72,8 @@ fn every_command_has_a_help_text() {
     let commands = overview.lines().skip_while(|line| *line != "Commands:").skip(1);
     let commands = commands.take_while(|line| !line.is_empty());
     // A text of more than a line continues below itself.
-    let names = commands.filter_map(|line| line.strip_prefix("  ")?.split_once(' ')).map(|(name, _)| name);
-    let names = names.filter(|name| !name.is_empty()).collect::<Vec<_>>();
+    let begins = commands.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names = begins.filter_map(|line| line.split_whitespace().next()).collect::<Vec<_>>();
     for expected in ["tasks", "audit", "check", "prune", "backup", "requeue", "cancel", "tree"] {
         assert!(names.contains(&expected), "{names:?}");
     }

@@ -1,6 +1,6 @@
 //! Signs of life: typing, a progress message with a button, and what becomes of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::{ADA, Chat};
@@ -172,27 +172,40 @@ fn messages_go_first_and_the_pace_of_the_chat_is_kept() {
     assert_eq!(four, ["1", "2", "3", "4"], "progress came between");
 }
 
+/// A group in which everything is for the bot, after so many messages of a minute.
+fn busy_group(telegram: &FakeTelegram, model: &FakeModel, group: Chat, messages: usize) -> System {
+    let builder = System::builder().telegram(telegram, &format!("4711,{}", group.id)).model(model);
+    let builder = builder.variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all");
+    let system = builder.variable("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all").start();
+    for number in 1..=messages {
+        let text = format!("message {number}");
+        let message = json!({"chat": group.id.to_string(), "kind": "text", "text": text});
+        assert_eq!(system.control(Request::post_json("/outbox", &message)).status, 202);
+    }
+    telegram.wait_for_sent(messages);
+    system
+}
+
+/// The longest time without one of these, from a beginning to an end.
+fn longest_gap(signs: Vec<Instant>, from: Instant, to: Instant) -> Duration {
+    let mut seen: Vec<Instant> = signs.into_iter().filter(|at| (from..to).contains(at)).collect();
+    seen.extend([from, to]);
+    seen.sort_unstable();
+    seen.windows(2).map(|two| two[1] - two[0]).max().unwrap_or_default()
+}
+
 /// Half of what a group may get in a minute is kept for answers.
 #[test]
 fn a_group_without_room_for_progress_sees_typing_until_the_answer() {
     let (telegram, group) = (FakeTelegram::start(), Chat { id: -7000 });
     let model = busy_model(9);
-    let builder = System::builder().telegram(&telegram, "4711,-7000").model(&model);
-    let builder = builder.variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all");
-    let system = builder.variable("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all").start();
-    for number in 1..=10 {
-        let message = json!({"chat": "-7000", "kind": "text", "text": format!("message {number}")});
-        assert_eq!(system.control(Request::post_json("/outbox", &message)).status, 202);
-    }
-    telegram.wait_for_sent(10);
-    let asked = std::time::Instant::now();
+    let _system = busy_group(&telegram, &model, group, 10);
+    let asked = Instant::now();
     telegram.push(group.text("work"));
     let answered = telegram.wait_for_sent(11)[10].at;
     assert!(telegram.progress().is_empty(), "there is no room for it");
-    let typing: Vec<_> = telegram.typing(group.id).into_iter().filter(|at| *at > asked).collect();
-    let seen: Vec<_> = std::iter::once(asked).chain(typing).chain([answered]).collect();
-    let longest = seen.windows(2).map(|two| two[1] - two[0]).max();
-    assert!(longest < Some(Duration::from_millis(4500)), "{longest:?} of {seen:?}");
+    let longest = longest_gap(telegram.typing(group.id), asked, answered);
+    assert!(longest < Duration::from_millis(4500), "{longest:?}");
 }
 
 /// Signs take at most a third of what the bot may send, ten a second; these chats want twelve.
@@ -203,15 +216,12 @@ fn where_there_is_no_room_for_all_signs_no_chat_is_left_out() {
     let allowed: Vec<String> = chats.clone().map(|chat| chat.id.to_string()).collect();
     let builder = System::builder().workers(1).telegram(&telegram, &allowed.join(",")).model(&model);
     let _system = builder.start();
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     chats.clone().for_each(|chat| _ = telegram.push(chat.text("work")));
     let first = wait::until("one is answered", || telegram.sent().into_iter().next());
     for chat in chats {
-        let seen = telegram.signs(chat.id).into_iter().filter(|at| *at < first.at);
-        let mut seen: Vec<_> = seen.chain([begun, first.at]).collect();
-        seen.sort_unstable();
-        let longest = seen.windows(2).map(|two| two[1] - two[0]).max();
-        assert!(longest < Some(Duration::from_secs(6)), "{longest:?} in {}: {seen:?}", chat.id);
+        let longest = longest_gap(telegram.signs(chat.id), begun, first.at);
+        assert!(longest < Duration::from_secs(6), "{longest:?} in {}", chat.id);
     }
 }
 
@@ -220,23 +230,14 @@ fn where_there_is_no_room_for_all_signs_no_chat_is_left_out() {
 fn a_group_whose_answer_waits_for_its_turn_sees_typing_until_it_comes() {
     let (telegram, group) = (FakeTelegram::start(), Chat { id: -7000 });
     let model = FakeModel::start(|_| ModelReply::Text("It is done.".to_owned()));
-    let builder = System::builder().telegram(&telegram, "4711,-7000").model(&model);
-    let builder = builder.variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all");
-    let system = builder.variable("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all").start();
-    for number in 1..=20 {
-        let message = json!({"chat": "-7000", "kind": "text", "text": format!("message {number}")});
-        assert_eq!(system.control(Request::post_json("/outbox", &message)).status, 202);
-    }
-    telegram.wait_for_sent(20);
-    let asked = std::time::Instant::now();
+    let _system = busy_group(&telegram, &model, group, 20);
+    let asked = Instant::now();
     telegram.push(group.text("work"));
     let answered = wait::within(Duration::from_secs(90), || Some(telegram.sent().get(20)?.at));
     let answered = answered.expect("the answer comes in the next minute");
     assert!(answered - asked > Duration::from_secs(15), "it has to wait: {:?}", answered - asked);
-    let typing: Vec<_> = telegram.typing(group.id).into_iter().filter(|at| *at > asked).collect();
-    let seen: Vec<_> = std::iter::once(asked).chain(typing).chain([answered]).collect();
-    let longest = seen.windows(2).map(|two| two[1] - two[0]).max();
-    assert!(longest < Some(Duration::from_millis(4500)), "{longest:?} of {seen:?}");
+    let longest = longest_gap(telegram.typing(group.id), asked, answered);
+    assert!(longest < Duration::from_millis(4500), "{longest:?}");
 }
 
 #[test]
