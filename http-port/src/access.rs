@@ -12,6 +12,9 @@ use process::Secret;
 /// The paths that may be asked for under any address.
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
+/// A name that is ours alone among the servers of this machine.
+pub const OWN_NAME: &str = "autonous.localhost";
+
 /// The name of the token that callers must send.
 const CALLER: &str = "caller";
 
@@ -49,6 +52,8 @@ impl Access {
             format!("localhost:{port}"),
             format!("[::1]:{port}"),
             address.to_string(),
+            // Browsers resolve it to loopback, and send its cookies to no other server of this machine.
+            format!("{OWN_NAME}:{port}"),
         ];
         if port == 80 {
             hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
@@ -77,6 +82,11 @@ impl Access {
         let presented = presented_token(headers)?;
         let is_callers = self.token.as_ref().is_some_and(|token| token.matches(presented));
         Some(if is_callers { CALLER } else { presented })
+    }
+
+    /// Whether this is the token that callers must send.
+    pub fn is_token(&self, presented: &str) -> bool {
+        self.token.as_ref().is_some_and(|token| token.matches(presented))
     }
 
     /// Whether callers must send a token.

@@ -1,6 +1,6 @@
 //! Which rows of the table a program has, passes on or shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::row::{FromSupervisor, Program, Row};
 use crate::source::Source;
@@ -22,6 +22,12 @@ pub fn shown(source: &Source) -> BTreeMap<String, String> {
         })
         .filter(|row| !is_replaced(**row));
     rows.filter_map(|row| Some((row.name().to_owned(), row.shown(source)?))).collect()
+}
+
+/// The variables of [`shown`] that this source gives; the others have their defaults.
+pub fn given(source: &Source) -> BTreeSet<String> {
+    let given = shown(source).into_keys().filter(|name| source.text(name).is_some());
+    given.collect()
 }
 
 /// The variables that the supervisor passes on to this child, but for secrets.

@@ -71,6 +71,8 @@ table! {
     CONTROL_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_TOKEN", OWN, "generated at start",
         secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
         "the token that clients of the control port send");
+    PAGE: Setting<bool> = ("AUTONOUS_PAGE", OWN, "true", flag(),
+        "whether the control port has [the page](page.md)");
     METRICS_PUBLIC: Setting<bool> = ("AUTONOUS_METRICS_PUBLIC", TOOLS_AND_OWN, "false", flag(),
         "whether `GET /metrics` of both ports needs no token ([metrics](metrics.md))");
     OTEL_ENDPOINT: Optional<Url> = ("OTEL_EXPORTER_OTLP_ENDPOINT", OWN, "none",

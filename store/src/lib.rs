@@ -40,6 +40,7 @@ pub mod open;
 pub mod outbox;
 pub mod outgoing_files;
 pub mod outside;
+pub mod page_files;
 pub mod pairing;
 pub mod parked;
 pub mod parts;

@@ -7,6 +7,7 @@ use store::Store;
 use telegram::{Telegram, Webhook};
 
 use crate::channels::local::Local;
+use crate::channels::page::PageChannel;
 use crate::commands::COMMANDS;
 use crate::config::ChannelSettings;
 use crate::health::{Board, PartName, Reading};
@@ -21,6 +22,7 @@ pub(crate) fn channels(
     Ok(Channels::new([
         Arc::new(Local::default()) as Arc<dyn Channel>,
         Arc::new(Telegram::new(settings.telegram.as_ref(), webhook, files, &COMMANDS)?),
+        Arc::new(PageChannel::new(store, settings.has_page)),
     ]))
 }
 

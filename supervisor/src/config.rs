@@ -3,7 +3,7 @@
 //! An invalid value stops the start and names its variable. Only this module reads the environment or the
 //! current directory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use settings::language::Language;
 use settings::quotas::Limits;
 use settings::table::{
     CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN, CONTROL_MAX_WALL_TIME_SECONDS,
-    CONTROL_TOKEN, DATA_DIR, LANGUAGE, METRICS_PUBLIC, RETENTION, SCHEDULES_MAX_PER_CHAT,
+    CONTROL_TOKEN, DATA_DIR, LANGUAGE, METRICS_PUBLIC, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
     SCHEDULES_MIN_MINUTES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
     TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, TOOL_TOKEN, WORKERS, WORKSPACES,
 };
@@ -58,6 +58,8 @@ pub(crate) struct Config {
     /// Whether `/metrics` needs no token.
     pub has_public_metrics: bool,
     pub control_token: Option<Secret>,
+    /// The variables that were given.
+    pub given: BTreeSet<String>,
     pub tool_listen: SocketAddr,
     pub roots: Vec<String>,
     /// Whether each chat has its own directory in each root.
@@ -104,6 +106,8 @@ pub(crate) struct ChannelSettings {
     pub telegram: Option<TelegramSettings>,
     /// How voice messages become text.
     pub transcription: Option<Transcription>,
+    /// Whether the control port has the page.
+    pub has_page: bool,
 }
 
 impl Config {
@@ -127,6 +131,7 @@ impl Config {
             has_public_metrics: METRICS_PUBLIC.read(source)?,
             control_listen: CONTROL_LISTEN.read(source)?,
             control_token: CONTROL_TOKEN.read(source)?,
+            given: selection::given(source),
             tool_listen: TOOL_LISTEN.read(source)?,
             roots,
             division: WORKSPACES.read(source)?,
@@ -146,6 +151,7 @@ impl Config {
             channels: ChannelSettings {
                 telegram: TelegramSettings::read(source)?,
                 transcription: Transcription::read(source)?,
+                has_page: PAGE.read(source)?,
             },
             children: ChildSettings::read(source, own_directory()?)?,
             data,

@@ -31,6 +31,7 @@ mod long_tasks;
 mod metrics;
 mod monitor;
 mod overheard;
+mod page;
 mod ports;
 mod reception;
 mod retention;

@@ -284,6 +284,11 @@ impl ToolFiles {
         is_name.then(|| request().bearer_auth(self.token.expose()))
     }
 
+    /// A request for the list of all tools.
+    pub(crate) fn catalogue(&self) -> RequestBuilder {
+        self.client.get(format!("{}/tools", self.server)).bearer_auth(self.token.expose())
+    }
+
     /// A request for a file of a session.
     pub(crate) fn request(&self, method: Method, path: &str, session: &SessionId) -> RequestBuilder {
         let request = self.client.request(method, format!("{}/files", self.server)).query(&[("path", path)]);

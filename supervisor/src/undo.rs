@@ -96,6 +96,12 @@ impl Undoer {
         Ok(done)
     }
 
+    /// The diff that undoing a change would make; none if it cannot be undone.
+    pub(crate) async fn preview(&self, change: &ChangedFile) -> Option<String> {
+        let envelope = self.send(change, true).await.ok()?.ok()?;
+        Some(envelope.stdout)
+    }
+
     async fn send(
         &self,
         change: &ChangedFile,

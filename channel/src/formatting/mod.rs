@@ -63,7 +63,7 @@ impl FormattedText {
     }
 
     /// The byte of a character that so many UTF-16 units stand before.
-    fn byte_at(&self, unit: usize) -> usize {
+    pub fn byte_at(&self, unit: usize) -> usize {
         let mut before = 0;
         let found = self.text.char_indices().find(|(_, character)| {
             let is_there = before >= unit;

@@ -25,6 +25,8 @@ pub enum Question {
     Task(String),
     Refused,
     All,
+    /// The one with this ID.
+    Call(String),
 }
 
 /// Which of the calls that match a question are told.
@@ -113,8 +115,10 @@ pub fn calls(connection: &Connection, question: &Question, filter: &Filter) -> R
         values.push(Sql::from(tool.clone()));
     }
     if let Some(chat) = &filter.chat {
-        condition.push_str(" and (started.payload ->> 'session_id') in (?, 'telegram:' || ?, 'local:' || ?)");
-        values.extend([chat, chat, chat].map(|chat| Sql::from(chat.clone())));
+        let session = "(started.payload ->> 'session_id')";
+        condition
+            .push_str(&format!(" and ({session} = ? or substr({session}, instr({session}, ':') + 1) = ?)"));
+        values.extend([chat, chat].map(|chat| Sql::from(chat.clone())));
     }
     // The plus sign keeps SQLite from using the index on types: it would walk all calls ever made.
     let sql = format!(
@@ -134,6 +138,12 @@ pub fn calls(connection: &Connection, question: &Question, filter: &Filter) -> R
     values.insert(0, Sql::from(filter.since_ms));
     values.push(Sql::from(filter.limit));
     Ok(oldest_first(connection, &sql, params_from_iter(values), call)?)
+}
+
+/// The call with this ID.
+pub fn one_call(connection: &Connection, id: &str) -> Result<Option<Call>, QueryError> {
+    let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, limit: 1 };
+    Ok(calls(connection, &Question::Call(id.to_owned()), &filter)?.pop())
 }
 
 /// The condition on a call's start. It repeats the conditions of the partial indexes word for word, so that
@@ -160,6 +170,7 @@ fn condition(
         ),
         Question::File { absolute, end } => of_file(absolute, end.as_deref()),
         Question::All => ("true".to_owned(), Vec::new()),
+        Question::Call(id) => ("started.id = ?".to_owned(), vec![Sql::from(id.clone())]),
     })
 }
 

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod figures;
 #[cfg(test)]
 mod golden;
+pub mod page;
 pub mod short_id;
 pub mod tasks;
 pub mod usage;

@@ -17,6 +17,14 @@ pub struct Filter {
     pub chat: Option<String>,
     /// Those that came since this time, in milliseconds since the epoch.
     pub since_ms: Option<i64>,
+    /// Those that came before this time, in milliseconds since the epoch.
+    pub before_ms: Option<i64>,
+    /// Those that called this tool.
+    pub tool: Option<String>,
+    /// Those whose message has this text in it, in whatever case.
+    pub text: Option<String>,
+    /// How many of the newest that match are left out.
+    pub offset: u32,
     /// At most so many of the newest.
     pub limit: u32,
 }
@@ -80,12 +88,23 @@ pub fn tasks(connection: &Connection, filter: &Filter) -> Result<Vec<Task>, Quer
         conditions.push("created_at_ms >= ?".to_owned());
         values.push(since_ms);
     }
-    values.push(&filter.limit);
+    if let Some(before_ms) = &filter.before_ms {
+        conditions.push("created_at_ms < ?".to_owned());
+        values.push(before_ms);
+    }
+    if let Some(tool) = &filter.tool {
+        let calls = "exists (select 1 from events where task_id = inbox.id and type = 'tool_call.started'
+                             and payload ->> 'tool_name' = ?)";
+        conditions.push(calls.to_owned());
+        values.push(tool);
+    }
+    if let Some(text) = &filter.text {
+        conditions.push("instr(lower(text), lower(?)) > 0".to_owned());
+        values.push(text);
+    }
+    values.extend([&filter.limit as &dyn ToSql, &filter.offset]);
     let sql = format!(
-        "select id, state, channel, chat_id, text, attempt, error, created_at_ms, available_at_ms,
-                finished_at_ms,
-                state = 'queued' and exists (select 1 from awaited where task_id = id and ended is null)
-         from inbox where {} order by seq desc limit ?",
+        "select {TASK_COLUMNS} from inbox where {} order by seq desc limit ? offset ?",
         conditions.join(" and ")
     );
     Ok(oldest_first(connection, &sql, params_from_iter(values), task)?)
@@ -133,7 +152,12 @@ pub fn counts(connection: &Connection) -> Result<Counts, QueryError> {
     Ok(Counts { tasks, undelivered: number("select count(*) from outbox where state = 'dead'")? })
 }
 
-fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
+/// The columns that [`task`] reads, of a row of the inbox.
+pub(super) const TASK_COLUMNS: &str = "id, state, channel, chat_id, text, attempt, error, created_at_ms,
+    available_at_ms, finished_at_ms,
+    state = 'queued' and exists (select 1 from awaited where task_id = inbox.id and ended is null)";
+
+pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
     Ok(Task {
         id: row.get(0)?,
         state: row.get(1)?,

@@ -5,6 +5,7 @@ mod conformance;
 mod growing;
 pub(crate) mod local;
 pub(crate) mod pace;
+pub(crate) mod page;
 pub(crate) mod progress;
 mod progress_text;
 pub(crate) mod reactions;

@@ -12,6 +12,7 @@ mod error;
 mod follow;
 mod journal;
 mod next_steps;
+mod page;
 pub(crate) mod program;
 mod prune;
 mod queue;
@@ -134,6 +135,14 @@ pub(crate) enum Command {
     ///
     /// Changes nothing and costs nothing. Exits with 1 if a check fails.
     Check(check::CheckArguments),
+    /// Open the page in a browser: a link signs you in, once and within five minutes.
+    ///
+    /// Needs a running supervisor. Prints the link, too; without a desktop it only does that.
+    Open(page::OpenArguments),
+    /// Sign everybody out of the page.
+    ///
+    /// Works whether or not the supervisor is running.
+    SignOut,
     /// Print the tokens of the last start, all as NAME=value or one alone.
     Token(TokenArguments),
 }

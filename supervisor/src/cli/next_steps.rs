@@ -19,6 +19,9 @@ Autonous is ready.
 Ask it something:
   {command} chat {message}
 {note}
+Look at it and talk to it in a browser:
+  {command} open
+
 See what was done:
   {command} tree
 

@@ -84,6 +84,11 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(data, &prune))),
         Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(data, &command))),
         Command::Tree(tree) => print_output(cli::tree::run(data, &tree, screen(source))),
+        Command::Open(open) => {
+            let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| source.text(name).is_some());
+            exit_with(runtime()?.block_on(cli::page::open(data, &open, has_desktop))?)
+        }
+        Command::SignOut => exit_with(runtime()?.block_on(cli::page::sign_out(data))?),
         Command::Token(token) => show_token(data, &token),
     }
 }

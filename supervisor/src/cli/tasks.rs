@@ -57,6 +57,7 @@ pub(super) fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) ->
         chat: arguments.chat.clone(),
         since_ms: arguments.since.map(|span| span.before(now_ms())),
         limit: arguments.limit,
+        ..Filter::default()
     };
     let tasks = tasks(&connection, &filter)?;
     let undelivered = undelivered(&connection, arguments.limit)?;

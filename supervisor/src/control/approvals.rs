@@ -52,10 +52,20 @@ pub(super) async fn decide(
     headers: HeaderMap,
     body: Received,
 ) -> Result<Response, ControlError> {
-    let request = control.approvals.about(Method::POST, &id).ok_or(ControlError::NoSuchApproval)?;
-    let mut decision: Map<String, Value> = body::parse(&headers, body, HINT)?;
-    decision.entry("by").or_insert_with(|| BY.into());
-    send(request.json(&decision).timeout(PATIENCE)).await.map(pass_on)
+    let decision = body::parse(&headers, body, HINT)?;
+    decide_as(&control, &id, decision, BY).await.map(pass_on)
+}
+
+/// Passes a decision on to the tool server, and returns its answer.
+pub(crate) async fn decide_as(
+    control: &Control,
+    id: &str,
+    mut decision: Map<String, Value>,
+    by: &str,
+) -> Result<reqwest::Response, ControlError> {
+    let request = control.approvals.about(Method::POST, id).ok_or(ControlError::NoSuchApproval)?;
+    decision.entry("by").or_insert_with(|| by.into());
+    send(request.json(&decision).timeout(PATIENCE)).await
 }
 
 /// Ends with the run.

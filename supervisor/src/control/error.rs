@@ -82,6 +82,8 @@ pub(crate) enum ControlError {
     NothingToUndo,
     #[error(transparent)]
     ToolServer(#[from] NoAnswer),
+    #[error("the page is switched off")]
+    PageOff,
     #[error("some old records could not be pruned")]
     PruneFailed,
     #[error("the database is not available right now")]
@@ -118,10 +120,15 @@ impl ControlError {
             Self::ChatConfigured => (StatusCode::CONFLICT, "CHAT_CONFIGURED"),
             Self::NothingToAccept => (StatusCode::CONFLICT, "NOTHING_TO_ACCEPT"),
             Self::ToolServer(_) => (StatusCode::SERVICE_UNAVAILABLE, "TOOL_SERVER_DOWN"),
+            Self::PageOff => (StatusCode::CONFLICT, "PAGE_OFF"),
             Self::PruneFailed => (StatusCode::INTERNAL_SERVER_ERROR, "PRUNE_FAILED"),
             Self::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED"),
         };
         (status, code.into())
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status_and_code().0
     }
 
     /// What to do instead.
@@ -151,6 +158,7 @@ impl ControlError {
             Self::NothingToAccept => "The journal is what was read of it.",
             Self::NothingToUndo => UNDO_HINT,
             Self::ToolServer(_) => "Try again in a moment: what is undone already is not undone twice.",
+            Self::PageOff => "Start the supervisor without AUTONOUS_PAGE=false.",
             Self::PruneFailed => "What was deleted stays deleted. See the supervisor's log, then try again.",
             Self::Store(_) => "Try again; see the supervisor's log.",
         }

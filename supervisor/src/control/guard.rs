@@ -3,17 +3,34 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
 
 use super::Control;
 use super::error::ControlError;
+use crate::page;
 
 pub(crate) async fn require_token(
     State(control): State<Arc<Control>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ControlError> {
+    control.access.check_token(request.headers())?;
+    Ok(next.run(request).await)
+}
+
+/// The same for routes that are also views of the page: a request without a token is that of a browser.
+pub(crate) async fn require_token_or_browser(
+    State(control): State<Arc<Control>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ControlError> {
+    let is_browser = request.method() == Method::GET && !request.headers().contains_key(AUTHORIZATION);
+    if is_browser && control.page.is_some() {
+        return Ok(page::answer(&control, request).await);
+    }
     control.access.check_token(request.headers())?;
     Ok(next.run(request).await)
 }

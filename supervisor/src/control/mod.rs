@@ -1,9 +1,9 @@
 //! The control port: requests about tasks and messages, and the health of the supervisor.
 //!
-//! Every route except `/livez` and `/readyz` needs the control token, and no route accepts a foreign Host or
-//! Origin, so that a web page cannot reach it by DNS rebinding.
+//! Every route except `/livez`, `/readyz` and those of the page needs the control token, and no route accepts
+//! a foreign Host or Origin, so that a web page cannot reach it by DNS rebinding.
 
-mod approvals;
+pub(crate) mod approvals;
 pub(crate) mod body;
 pub(crate) mod chats;
 pub(crate) mod error;
@@ -12,6 +12,7 @@ pub(crate) mod health;
 pub(crate) mod journal;
 mod metrics;
 pub(crate) mod outbox;
+pub(crate) mod page_sessions;
 pub(crate) mod retention;
 pub(crate) mod status;
 pub(crate) mod tasks;
@@ -40,6 +41,7 @@ use crate::config::Settings;
 use crate::journal::Journal;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
+use crate::page::{self, Page};
 use crate::reception::Inbound;
 use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
@@ -83,6 +85,8 @@ pub(crate) struct Control {
     pub meters: Meters,
     /// Whether that is read without the token.
     pub has_public_metrics: bool,
+    /// The page; none if it is switched off.
+    pub page: Option<Page>,
     /// Ends long polls.
     pub stop: CancellationToken,
 }
@@ -117,9 +121,7 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/tasks/{task_id}/cancel", post(tasks::cancel))
         .route("/undo", post(undo::post_undo))
         .route("/tools/{name}", post(tools::post_tool))
-        .route("/approvals", get(approvals::list))
         .route("/approvals/stream", get(approvals::stream))
-        .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
         .route("/status", get(status::get_status))
         .route("/chats", get(chats::get_chats))
         .route("/pair", post(chats::post_pair))
@@ -129,9 +131,18 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))
         .route("/outbox/resend", post(outbox::post_resend))
         .route("/outbox/{outbox_id}", get(outbox::get_outbox))
+        .route("/session/link", post(page_sessions::post_link))
+        .route("/session/end-all", post(page_sessions::post_end_all))
         .layer(from_fn_with_state(control.clone(), guard::require_token));
+    let with_token_or_session = Router::new()
+        .route("/approvals", get(approvals::list))
+        .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
+        .layer(from_fn_with_state(control.clone(), guard::require_token_or_browser));
+    let page = if control.page.is_some() { page::routes(control) } else { Router::new() };
     Router::new()
         .merge(with_token)
+        .merge(with_token_or_session)
+        .merge(page)
         .merge(open)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))

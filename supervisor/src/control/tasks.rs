@@ -46,12 +46,23 @@ pub(crate) async fn cancel(
     Path(task): Path<String>,
 ) -> Result<(StatusCode, Json<TaskState>), ControlError> {
     let task_id: TaskId = task.parse().map_err(|_| ControlError::NoSuchTask)?;
-    let (id, channels) = (task_id.clone(), control.channels.clone());
-    let cancelled = control.store.write(move |tx| cancel::task(tx, &channels, &id, BY)).await?;
+    let cancelled = cancel_task(&control, &task_id, BY).await?;
     let status = if cancelled == Cancellation::Asked { StatusCode::ACCEPTED } else { StatusCode::OK };
-    let state = state_of_cancelled(cancelled)?;
+    let state = state_of_cancelled(cancelled)?.to_owned();
+    Ok((status, Json(TaskState { task_id, state })))
+}
+
+/// Cancels a task, or has it stopped; an error says why it cannot be.
+pub(crate) async fn cancel_task(
+    control: &Control,
+    task: &TaskId,
+    by: &'static str,
+) -> Result<Cancellation, ControlError> {
+    let (id, channels) = (task.clone(), control.channels.clone());
+    let cancelled = control.store.write(move |tx| cancel::task(tx, &channels, &id, by)).await?;
+    state_of_cancelled(cancelled.clone())?;
     control.cancel_signal.notify();
-    Ok((status, Json(TaskState { task_id, state: state.to_owned() })))
+    Ok(cancelled)
 }
 
 pub(crate) async fn requeue(
@@ -61,10 +72,20 @@ pub(crate) async fn requeue(
 ) -> Result<Json<TaskState>, ControlError> {
     let task_id: TaskId = task.parse().map_err(|_| ControlError::NoSuchTask)?;
     let Query(Force { force }) = force.map_err(|error| invalid(error.body_text(), FORCE_HINT))?;
-    let (id, run) = (task_id.clone(), control.run.clone());
-    let requeued = control.store.write(move |tx| requeue::task(tx, &id, force, BY, &run)).await?;
-    let state = state_of_requeued(requeued)?.to_owned();
+    let state = requeue_task(&control, &task_id, force, BY).await?.to_owned();
     Ok(Json(TaskState { task_id, state }))
+}
+
+/// Puts a task that has ended back into the queue, and returns its state.
+pub(crate) async fn requeue_task(
+    control: &Control,
+    task: &TaskId,
+    force: bool,
+    by: &'static str,
+) -> Result<&'static str, ControlError> {
+    let (id, run) = (task.clone(), control.run.clone());
+    let requeued = control.store.write(move |tx| requeue::task(tx, &id, force, by, &run)).await?;
+    state_of_requeued(requeued)
 }
 
 pub(crate) async fn requeue_many(

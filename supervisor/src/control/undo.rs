@@ -33,14 +33,18 @@ pub(crate) async fn post_undo(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Undone>, ControlError> {
-    let request = body::parse(&headers, body, HINT)?;
+    Ok(Json(undo(&control, body::parse(&headers, body, HINT)?).await?))
+}
+
+/// Undoes what a request names.
+pub(crate) async fn undo(control: &Control, request: UndoRequest) -> Result<Undone, ControlError> {
     // What the tool server has done so far is in the events.
     control.undoer.journal.drain().await;
     let changes = control.store.write(move |tx| named(tx, &request)).await?;
     if changes.is_empty() {
         return Err(ControlError::NothingToUndo);
     }
-    Ok(Json(control.undoer.undo(&changes).await?))
+    Ok(control.undoer.undo(&changes).await?)
 }
 
 fn named(connection: &Connection, request: &UndoRequest) -> Result<Vec<ChangedFile>, StoreError> {

@@ -132,6 +132,18 @@ pub(crate) enum PartState {
     Off,
 }
 
+impl PartState {
+    /// Its name on the wire.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Degraded => "degraded",
+            Self::Failed => "failed",
+            Self::Off => "off",
+        }
+    }
+}
+
 /// One part, as `/readyz` and `/status` tell it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use rusqlite::Transaction;
-use store::{Store, StoreError, events, kv, languages, outgoing_files};
+use store::{Store, StoreError, events, kv, languages, outgoing_files, page_files};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -108,6 +108,7 @@ async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result
         kv::set(tx, kv::ROOTS, &roots)?;
         languages::set_default(tx, language)?;
         outgoing_files::delete_abandoned(tx)?;
+        page_files::delete_abandoned(tx)?;
         events::append(tx, &started)
     };
     store.write_until_done(record).await?;

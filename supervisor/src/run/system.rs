@@ -43,6 +43,9 @@ use crate::long_tasks::LongTasks;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
 use crate::overheard::Overheard;
+use crate::page::Page;
+use crate::page::live::Live;
+use crate::page::sessions::Sessions;
 use crate::ports::Port;
 use crate::reception::{Inbound, Reception};
 use crate::schedules::{self, Schedules};
@@ -327,10 +330,20 @@ impl System {
             words: self.words.clone(),
             meters: self.meters.clone(),
             has_public_metrics: self.config.has_public_metrics,
+            page: self.config.channels.has_page.then(|| self.page()),
             stop: self.stop.clone(),
         };
         self.tasks.spawn("control port", control::serve(listener, control, local::routes()));
         Ok(())
+    }
+
+    fn page(&self) -> Page {
+        Page {
+            sessions: Sessions::new(self.store.clone()),
+            live: Live::default(),
+            limits: self.config.limits,
+            given: self.config.given.clone(),
+        }
     }
 
     fn undoer(&self) -> Result<Undoer, RunError> {

@@ -1,0 +1,41 @@
+//! The settings that hold, and where each comes from.
+
+use maud::{Markup, html};
+
+use crate::words::words;
+
+/// A setting that holds.
+#[derive(Debug)]
+pub struct Held {
+    pub name: String,
+    pub value: String,
+    /// Where it comes from, in words.
+    pub from: String,
+    /// What it is, as Markdown of one line.
+    pub meaning: String,
+}
+
+pub fn settings(held: &[Held], version: &str) -> Markup {
+    html! {
+        p { "Autonous " (version) ". Settings are read at the start and cannot be changed here; secrets are left out." }
+        div.scroll tabindex="0" {
+            table {
+                caption.unseen { "Settings" }
+                thead { tr {
+                    th scope="col" { "Variable" } th scope="col" { "Value" } th scope="col" { "From" }
+                    th scope="col" { "What it is" }
+                } }
+                tbody {
+                    @for one in held {
+                        tr {
+                            th scope="row" { code { (words(&one.name)) } }
+                            td { code { (words(&one.value)) } }
+                            td { (words(&one.from)) }
+                            td { (words(&one.meaning)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

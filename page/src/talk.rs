@@ -1,0 +1,145 @@
+//! Chats of the page: what was said in one, and the form that adds to it.
+
+use maud::{Markup, html};
+use store::queries::page::{KnownChat, Said};
+use store::queries::tasks::Task;
+use toolkit::approvals::Approval;
+
+use crate::approval::approval_card;
+use crate::formatted::markdown;
+use crate::now::Running;
+use crate::task::{file, plan_list, sent};
+use crate::time::{lasting, time};
+use crate::words::{beginning, encoded, number, short, state, words};
+
+/// The channel of these chats.
+pub const CHANNEL: &str = "page";
+
+/// What is shown of a chat.
+#[derive(Debug)]
+pub struct Talk<'a> {
+    pub chat: &'a str,
+    pub said: &'a [Said],
+    /// What runs for it.
+    pub running: Option<&'a Running>,
+    /// What the model has written so far, in Markdown.
+    pub growing: Option<&'a str>,
+    /// The calls of this chat that wait.
+    pub waiting: &'a [Approval],
+    pub now_ms: i64,
+}
+
+/// The chats that there are, and a form that begins one.
+pub fn chats(known: &[KnownChat]) -> Markup {
+    let is_own = |chat: &&KnownChat| chat.channel == CHANNEL;
+    html! {
+        form.filter method="get" action="/chat/open" {
+            div {
+                label for="chat" { "Name of a chat" }
+                input id="chat" name="chat" value="main" required pattern="[A-Za-z][A-Za-z0-9._\\-]{0,63}"
+                    autocomplete="off";
+                small { "A letter, then letters, digits, " code { "." } ", " code { "_" } " and " code { "-" } }
+            }
+            button.good { "Open" }
+        }
+        p { "Each person can have a chat; each has its own memory and its own line of tasks." }
+        ul.chats {
+            @for chat in known.iter().filter(is_own) {
+                li {
+                    a href={ "/chat/" (encoded(&chat.chat_id)) } { (words(&chat.chat_id)) }
+                    " " small { (number(chat.tasks)) " messages, the last one " (time(chat.last_ms)) }
+                }
+            }
+        }
+    }
+}
+
+/// One chat.
+pub fn talk(talk: &Talk<'_>) -> Markup {
+    html! {
+        div.talk id="part-talk" aria-live="polite" { (said(talk)) }
+        form.compose method="post" action={ "/chat/" (encoded(talk.chat)) } enctype="multipart/form-data"
+            data-compose {
+            label.unseen for="text" { "Message" }
+            textarea id="text" name="text" rows="3" placeholder="Write a message; /help lists commands" {}
+            div.row {
+                label for="files" { "Files" }
+                input id="files" name="files" type="file" multiple;
+                button.good { "Send" }
+            }
+        }
+    }
+}
+
+/// The part that changes.
+pub fn parts(talk: &Talk<'_>) -> Vec<(&'static str, Markup)> {
+    vec![("part-talk", said(talk))]
+}
+
+fn said(talk: &Talk<'_>) -> Markup {
+    html! {
+        @if talk.said.is_empty() { p.empty { "Nothing was said yet." } }
+        @for one in talk.said { (bubble(one)) }
+        @for one in talk.waiting { (approval_card(one, talk.now_ms)) }
+        @if let Some(running) = talk.running { (progress(running, talk)) }
+    }
+}
+
+fn bubble(said: &Said) -> Markup {
+    html! {
+        @match said {
+            Said::Person { task, files, has_changes } => {
+                div.bubble.ours id={ "said-" (task.id) } {
+                    @if !task.text.is_empty() { p.said { (words(&task.text)) } }
+                    @for one in files {
+                        (file(&one.name, one.file_id.as_deref(), one.size_bytes))
+                        @if let Some(error) = &one.error { p.notice.bad { (words(error)) } }
+                    }
+                    (foot(task, *has_changes))
+                }
+            }
+            Said::Agent(reply) => (sent(reply)),
+        }
+    }
+}
+
+fn foot(task: &Task, has_changes: bool) -> Markup {
+    let address = encoded(&task.id);
+    html! {
+        small.foot {
+            (time(task.created_at_ms)) " · " a href={ "/tasks/" (address) } { (short(&task.id)) } " "
+            @if task.state != "skipped" { (state(if task.waits_for_person { "waits" } else { &task.state })) }
+            @if ["queued", "in_progress"].contains(&&*task.state) {
+                form.inline method="post" action={ "/act/tasks/" (address) "/cancel" } {
+                    input type="hidden" name="back" value={ "/chat/" (encoded(&task.chat_id)) };
+                    button.plain { "Stop" }
+                }
+            }
+            @if has_changes {
+                form.inline method="post" action="/act/undo" {
+                    input type="hidden" name="id" value=(task.id);
+                    input type="hidden" name="back" value={ "/chat/" (encoded(&task.chat_id)) };
+                    button.plain { "Undo file changes" }
+                }
+            }
+        }
+    }
+}
+
+fn progress(running: &Running, talk: &Talk<'_>) -> Markup {
+    let activity = &running.activity;
+    html! {
+        div.bubble.theirs.growing {
+            @if let Some(text) = talk.growing { (markdown(text)) }
+            @if let Some(plan) = &running.plan { (plan_list(plan)) }
+            p {
+                (lasting(activity.since_ms, talk.now_ms)) " · turn " (activity.turn) " · "
+                (number(activity.tokens)) " tokens"
+                @if activity.is_stopping { " · being stopped" }
+            }
+            @if let Some((tool, arguments)) = &activity.call {
+                p { code { (words(tool)) " " (beginning(arguments, 120)) } }
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `/`: what runs, what waits, and how the service is.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use axum::response::Html;
+use channel::ChannelName;
+use page::frame::Notice;
+use page::now::{Now, Running, now};
+use page::{Frame, Health, Place, document};
+use protocol::now_ms;
+use rusqlite::Connection;
+use serde::Deserialize;
+use store::activity;
+use store::queries::figures::figures;
+use store::queries::{QueryError, page as queries};
+
+use super::approvals;
+use super::error::PageError;
+use super::read::read;
+use crate::control::Control;
+use crate::health::Report;
+
+/// So many of the newest events of a running task are shown.
+const EVENTS: u32 = 8;
+
+/// More tasks than workers can run wait for a person; they have their own view.
+const MOST_RUNNING: usize = 50;
+
+/// What the last action led to, in an address.
+#[derive(Debug, Deserialize)]
+pub(super) struct Told {
+    #[serde(default)]
+    notice: String,
+}
+
+impl Told {
+    pub(super) fn notice(&self) -> Option<Notice> {
+        Notice::named(&self.notice)
+    }
+}
+
+pub(super) async fn get_now(
+    State(control): State<Arc<Control>>,
+    Query(told): Query<Told>,
+) -> Result<Html<String>, PageError> {
+    let view = load(&control).await?;
+    let frame = Frame { title: "Now", place: Place::Now, live: Some("/live/now"), notice: told.notice() };
+    Ok(Html(document(&frame, &now(&view)).into_string()))
+}
+
+/// What the view shows.
+pub(super) async fn load(control: &Control) -> Result<Now, PageError> {
+    let channels: Vec<ChannelName> = control.channels.iter().map(|channel| channel.name()).collect();
+    let read = read(control, move |connection| Ok((running(connection, &channels)?, figures(connection)?)));
+    let (read, waiting) = tokio::join!(read, approvals::pending(control));
+    let (running, figures) = read?;
+    let Report { ready, parts } = control.inbound.board.report();
+    let parts = parts.into_iter().map(|part| Health {
+        name: part.name.to_string(),
+        state: part.state.as_str().to_owned(),
+        since_ms: part.since_ms,
+        detail: part.detail,
+        remedy: part.remedy,
+    });
+    Ok(Now {
+        is_ready: ready,
+        parts: parts.collect(),
+        running,
+        waiting: waiting.ok(),
+        figures,
+        now_ms: now_ms(),
+    })
+}
+
+/// The tasks of these channels that have begun.
+pub(super) fn running(connection: &Connection, channels: &[ChannelName]) -> Result<Vec<Running>, QueryError> {
+    let mut running = Vec::new();
+    for name in channels {
+        for activity in activity::of_channel(connection, name)? {
+            let Some(task) = queries::one_task(connection, activity.task.as_str())? else { continue };
+            let plan = queries::plan(connection, &activity.task)?;
+            let events = queries::newest_events(connection, &activity.task, EVENTS)?;
+            running.push(Running { task, activity, plan, events });
+        }
+    }
+    running.truncate(MOST_RUNNING);
+    Ok(running)
+}

@@ -1,0 +1,95 @@
+//! `/usage`, `/schedules` and `/settings`: what was used, what is set for later, and what holds.
+
+use std::sync::Arc;
+
+use ::settings::quotas::DAY_MS;
+use ::settings::table::ALL;
+use axum::extract::{Query, State};
+use axum::response::Html;
+use jiff::Timestamp;
+use page::schedules::schedules;
+use page::settings_view::{Held, settings};
+use page::usage::usage;
+use page::{Frame, Place, document};
+use protocol::{SessionId, now_ms};
+use serde::Deserialize;
+use store::queries::usage::used;
+use store::schedules::all;
+use toolkit::contacts::{ACTIVE, Contacts};
+
+use super::error::PageError;
+use super::now::Told;
+use super::read::read;
+use crate::control::Control;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Span {
+    #[serde(default = "month")]
+    days: i64,
+}
+
+const fn month() -> i64 {
+    30
+}
+
+pub(super) async fn get_usage(
+    State(control): State<Arc<Control>>,
+    Query(Span { days }): Query<Span>,
+) -> Result<Html<String>, PageError> {
+    let days = days.clamp(1, 366);
+    let now = now_ms();
+    let midnight = now - now.rem_euclid(DAY_MS);
+    let since_ms = midnight - (days - 1) * DAY_MS;
+    let used = read(&control, move |connection| Ok(used(connection, since_ms, None)?)).await?;
+    let names: Vec<String> = (0..days).map(|day| day_of(since_ms + day * DAY_MS)).collect();
+    let limits = control.page.as_ref().map(|page| page.limits).unwrap_or_default();
+    let view = usage(&used, &names, &limits, &day_of(now));
+    let frame = Frame { title: "Usage", place: Place::Usage, live: None, notice: None };
+    Ok(Html(document(&frame, &view).into_string()))
+}
+
+fn day_of(ms: i64) -> String {
+    Timestamp::from_millisecond(ms).map(|at| at.strftime("%Y-%m-%d").to_string()).unwrap_or_default()
+}
+
+pub(super) async fn get_schedules(
+    State(control): State<Arc<Control>>,
+    Query(told): Query<Told>,
+) -> Result<Html<String>, PageError> {
+    let listed = read(&control, |connection| Ok(all(connection)?));
+    let (listed, contacts) = tokio::join!(listed, contacts(&control));
+    let frame = Frame { title: "Schedules", place: Place::Schedules, live: None, notice: told.notice() };
+    Ok(Html(document(&frame, &schedules(&listed?, &contacts)).into_string()))
+}
+
+/// The file of contacts that all chats share; where each chat has a directory of its own, none.
+async fn contacts(control: &Control) -> Result<Option<Contacts>, String> {
+    let file = control.tool_server.read_state(ACTIVE, &SessionId::default_session()).await;
+    file.map(|file| file.map(|file| Contacts::parse(&file.text))).map_err(|error| error.message)
+}
+
+pub(super) async fn get_settings(State(control): State<Arc<Control>>) -> Html<String> {
+    let given = |name: &str| control.page.as_ref().is_some_and(|page| page.given.contains(name));
+    let held: Vec<Held> = control
+        .settings
+        .iter()
+        .map(|(name, value)| {
+            let row = ALL.iter().find(|row| row.name() == name);
+            let from = if given(name) {
+                "the environment"
+            } else if row.is_some() {
+                "the default"
+            } else {
+                "derived"
+            };
+            Held {
+                name: name.clone(),
+                value: value.clone(),
+                from: from.to_owned(),
+                meaning: row.map_or_else(String::new, |row| row.meaning().to_owned()),
+            }
+        })
+        .collect();
+    let frame = Frame { title: "Settings", place: Place::Settings, live: None, notice: None };
+    Html(document(&frame, &settings(&held, env!("CARGO_PKG_VERSION"))).into_string())
+}
