@@ -20,7 +20,7 @@ pub fn approvals(waiting: &[Approval], decided: &[Approval], now_ms: i64) -> Mar
                 p.empty { "No decision is known to the tool server. Older ones are in the tree of their task." }
             } @else {
                 div.scroll tabindex="0" {
-                    table {
+                    table.cards {
                         caption.unseen { "Decided calls" }
                         thead { tr {
                             th scope="col" { "When" } th scope="col" { "Call" } th scope="col" { "Decision" }

@@ -69,7 +69,7 @@ pub fn files(chats: &[KnownChat], changes: &[(i64, ChangedFile)], shown: Option<
 fn changed(changes: &[(i64, ChangedFile)]) -> Markup {
     html! {
         div.scroll tabindex="0" {
-            table {
+            table.cards {
                 caption.unseen { "Changed files, newest first" }
                 thead { tr {
                     th scope="col" { "When" } th scope="col" { "File" } th scope="col" { "Task" }
@@ -79,7 +79,7 @@ fn changed(changes: &[(i64, ChangedFile)]) -> Markup {
                     @for (at, change) in changes {
                         tr {
                             td { (time(*at)) }
-                            td {
+                            td.wide {
                                 a href={ "/calls/" (encoded(change.call_id.as_str())) } { code { (words(&change.path)) } }
                             }
                             td {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use crate::words::words;
+use crate::formatted::markdown;
 
 /// How a field is filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,10 @@ pub(crate) fn fields(schema: &Value, given: &[(String, String)]) -> Markup {
     let value =
         |name: &str| given.iter().find(|(one, _)| one == name).map_or("", |(_, value)| value.as_str());
     html! {
-        @for (name, property) in &properties {
-            (field(name, property, is_required(name), value(name)))
+        @for required in [true, false] {
+            @for (name, property) in properties.iter().filter(|(name, _)| is_required(name) == required) {
+                (field(name, property, required, value(name)))
+            }
         }
     }
 }
@@ -62,7 +64,7 @@ fn field(name: &str, property: &Value, is_required: bool, given: &str) -> Markup
                 Kind::Json => textarea.json id=(id) name=(name) rows="3" aria-describedby=(about)
                     required[is_required] placeholder="JSON" { "\n" (given) },
             }
-            small id=(about) { (words(property["description"].as_str().unwrap_or(""))) }
+            div.about id=(about) { (markdown(property["description"].as_str().unwrap_or(""))) }
         }
     }
 }

@@ -129,7 +129,6 @@ fn html(title: &str, body: &Markup) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
                 title { (words(title)) " · Autonous" }
                 link rel="icon" href=(assets::ICON.address());
                 link rel="stylesheet" href=(assets::STYLE.address());

@@ -23,7 +23,7 @@ pub(crate) fn health(parts: &[Health]) -> Markup {
         parts.iter().partition(|part| ["degraded", "failed"].contains(&&*part.state));
     shown.extend(well);
     html! {
-        table {
+        table.cards {
             caption.unseen { "Parts of the service" }
             thead { tr { th scope="col" { "Part" } th scope="col" { "State" } th scope="col" { "Detail" } } }
             tbody {

@@ -25,7 +25,7 @@ pub fn schedules(all: &[Schedule], contacts: &Result<Option<Contacts>, String>) 
 fn table(all: &[Schedule]) -> Markup {
     html! {
         div.scroll tabindex="0" {
-            table {
+            table.cards {
                 caption.unseen { "Schedules, the next one first" }
                 thead { tr {
                     th scope="col" { "Next" } th scope="col" { "Chat" } th scope="col" { "Every" }
@@ -41,7 +41,7 @@ fn table(all: &[Schedule]) -> Markup {
                                 @if schedule.every.is_some() { " " small { (words(&schedule.timezone)) } }
                             }
                             td { @if let Some(left) = schedule.times_left { (left) } }
-                            td { (words(&schedule.text)) }
+                            td.wide { (words(&schedule.text)) }
                             td {
                                 (button("/act/schedules/cancel", "Cancel", "plain",
                                     &[("id", &schedule.id), ("chat", &schedule.chat.address())]))

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::formatted::markdown;
 use crate::words::words;
 
 /// A setting that holds.
@@ -19,7 +20,7 @@ pub fn settings(held: &[Held], version: &str) -> Markup {
     html! {
         p { "Autonous " (version) ". Settings are read at the start and cannot be changed here; secrets are left out." }
         div.scroll tabindex="0" {
-            table {
+            table.cards {
                 caption.unseen { "Settings" }
                 thead { tr {
                     th scope="col" { "Variable" } th scope="col" { "Value" } th scope="col" { "From" }
@@ -31,7 +32,7 @@ pub fn settings(held: &[Held], version: &str) -> Markup {
                             th scope="row" { code { (words(&one.name)) } }
                             td { code { (words(&one.value)) } }
                             td { (words(&one.from)) }
-                            td { (words(&one.meaning)) }
+                            td.wide { (markdown(&one.meaning)) }
                         }
                     }
                 }

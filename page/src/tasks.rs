@@ -91,7 +91,7 @@ fn filter(asked: &Asked, counts: &Counts) -> Markup {
 fn table(listed: &[Task], now_ms: i64) -> Markup {
     html! {
         div.scroll tabindex="0" {
-            table.tasks {
+            table.cards {
                 caption.unseen { "Tasks, newest first" }
                 thead { tr {
                     th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Chat" }
@@ -113,7 +113,7 @@ fn row(task: &Task, now_ms: i64) -> Markup {
                 @if task.attempt > 1 { small { " attempt " (task.attempt) } }
             }
             td { (words(&task.channel)) ":" (words(&task.chat_id)) }
-            td {
+            td.wide {
                 (beginning(&task.text, 90))
                 @if let Some(error) = &task.error { br; small { (beginning(error, 90)) } }
             }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use store::queries::page::ToolFigures;
 
 use crate::form;
+use crate::formatted::markdown;
 use crate::time::span;
 use crate::words::{beginning, encoded, number, words};
 
@@ -34,7 +35,7 @@ pub fn tools(catalogue: Option<&[Tool]>, figures: &[ToolFigures], days: i64) -> 
                 thead { tr {
                     th scope="col" { "Tool" } th scope="col" { "Risk" } th.number scope="col" { "Calls" }
                     th.number scope="col" { "Failed" } th.number scope="col" { "Refused" }
-                    th.number scope="col" { "Median" } th scope="col" { "Latency" } th scope="col" { "It" }
+                    th.number scope="col" { "Median" } th scope="col" { "Latency" } th scope="col" { "Description" }
                 } }
                 tbody {
                     @for tool in listed { (row(&tool.name, Some(tool), of(&tool.name))) }
@@ -61,7 +62,7 @@ fn row(name: &str, tool: Option<&Tool>, figures: Option<&ToolFigures>) -> Markup
             td.number { (number(count(|one| one.refused))) }
             td.number { @if let Some(figures) = figures { (median(figures)) } }
             td { @if let Some(figures) = figures { (histogram(name, figures)) } }
-            td { @if let Some(tool) = tool { (beginning(&tool.description, 70)) } }
+            td.wide { @if let Some(tool) = tool { (beginning(&tool.description, 70)) } }
         }
     }
 }
@@ -124,7 +125,7 @@ pub struct Tried {
 pub fn tool(tool: &Tool, given: &[(String, String)], session: &str, tried: Option<&Tried>) -> Markup {
     html! {
         p { span class={ "risk " (tool.risk) } { (tool.risk) " risk" } }
-        p.said { (words(&tool.description)) }
+        (markdown(&tool.description))
         @if let Some(tried) = tried { (result(tried)) }
         h2 { "Try it" }
         p {

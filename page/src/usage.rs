@@ -84,17 +84,24 @@ pub fn usage(used: &[Used], days: &[String], limits: &Limits, today: &str) -> Ma
         }
         h2 { "Tokens by day" }
         p.legend { span.key.call {} " input " span.key.model {} " output" }
-        (bars("Tokens by day", "chart-tokens", &tokens))
+        (chart("Tokens by day", "chart-tokens", &tokens))
         @if costs.iter().any(|bar| bar.lower > 0) {
             h2 { "Money by day" }
-            (bars("Money by day, in millionths", "chart-money", &costs))
+            (chart("Money by day, in millionths", "chart-money", &costs))
         }
         h2 { "Seconds of commands by day" }
-        (bars("Seconds of commands by day", "chart-seconds", &seconds))
+        (chart("Seconds of commands by day", "chart-seconds", &seconds))
         (today_of(used, limits, today))
         (sums("By chat", "Chat", &by(used, |used| Some(format!("{}:{}", used.channel, used.chat)))))
         (sums("By model", "Model", &by(used, |used| used.model.clone())))
         (sums("By day", "Day", &by_day))
+    }
+}
+
+fn chart(title: &str, id: &str, of: &[Bar]) -> Markup {
+    html! {
+        @if of.iter().all(|bar| bar.lower + bar.upper == 0) { p.empty { "Nothing was used." } }
+        @else { div.scroll tabindex="0" { (bars(title, id, of)) } }
     }
 }
 

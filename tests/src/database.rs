@@ -33,6 +33,13 @@ impl Database {
         self.rows(query, |row| row.get(0))
     }
 
+    /// Changes it as no program does: to have what takes long to come about.
+    pub fn change(&self, sql: &str) {
+        let connection = Connection::open(&self.file).expect("the database exists");
+        connection.busy_timeout(std::time::Duration::from_secs(5)).expect("a time-out can be set");
+        connection.execute_batch(sql).unwrap_or_else(|error| panic!("{error}: {sql}"));
+    }
+
     pub fn count(&self, query: &str) -> i64 {
         self.rows(query, |row| row.get(0)).first().copied().unwrap_or(0)
     }

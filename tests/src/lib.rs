@@ -10,6 +10,7 @@
 #![expect(missing_docs, reason = "only tests use the harness; comments are where a name is not enough")]
 
 pub mod binaries;
+pub mod browser;
 pub mod bugfix;
 mod builder;
 pub mod corpus;

@@ -35,6 +35,7 @@ mod clumsy_model;
 mod images;
 mod limits;
 mod loop_and_tools;
+mod page;
 mod plans;
 mod providers;
 mod reasoning;

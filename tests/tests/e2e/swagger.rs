@@ -1,11 +1,9 @@
 //! Swagger UI in a real browser: opened with the token in the address, a tool is run by clicks alone.
 
-mod browser;
-
 use std::fs;
 
-use browser::Browser;
 use harness::ToolServer;
+use harness::browser::Browser;
 use serde_json::Value;
 
 const TOKEN: &str = "FAKE-token-for-the-browser";
@@ -26,12 +24,6 @@ fn page_after_ls() -> (ToolServer, Browser) {
     (server, browser)
 }
 
-/// The events of one kind, by what they are about.
-fn told<'a>(browser: &'a Browser, method: &str) -> Vec<&'a Value> {
-    let events = browser.events.iter().filter(|event| event["method"] == method);
-    events.map(|event| &event["params"]).collect()
-}
-
 #[test]
 fn swagger_ui_runs_ls_by_a_click_and_asks_nobody_else() {
     let (server, mut browser) = page_after_ls();
@@ -43,19 +35,9 @@ fn swagger_ui_runs_ls_by_a_click_and_asks_nobody_else() {
     assert_eq!(envelope["ok"], true);
 
     let own = format!("http://{}/", server.address());
-    let requests = told(&browser, "Network.requestWillBeSent");
+    let requests = browser.told("Network.requestWillBeSent");
     assert!(requests.len() > 3, "the page, its scripts, the document and the call: {requests:#?}");
-    for request in &requests {
-        let url = request["request"]["url"].as_str().unwrap_or_default();
-        assert!(url.starts_with(&own) || url.starts_with("data:"), "the page asks {url}");
-    }
-    for response in told(&browser, "Network.responseReceived") {
-        let status = response["response"]["status"].as_u64();
-        assert!(status.is_some_and(|status| status < 400), "{}: {status:?}", response["response"]["url"]);
-    }
-    for failure in ["Network.loadingFailed", "Runtime.exceptionThrown", "Log.entryAdded"] {
-        assert_eq!(told(&browser, failure), Vec::<&Value>::new(), "{failure}");
-    }
+    browser.assert_clean(&own);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::wait;
 use command_fds::{CommandFdExt, FdMapping};
-use harness::wait;
 use serde_json::{Value, json};
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -38,7 +38,7 @@ const CLICKS: usize = 4;
 /// How long a click may take to show something.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 
-pub(super) struct Browser {
+pub struct Browser {
     child: Child,
     commands: PipeWriter,
     messages: Receiver<Value>,
@@ -50,7 +50,7 @@ pub(super) struct Browser {
 
 impl Browser {
     /// Starts a browser with a fresh profile in `profile`, with one empty page.
-    pub(super) fn start(profile: &Path) -> Self {
+    pub fn start(profile: &Path) -> Self {
         let (their_commands, commands) = pipe().expect("a pipe can be made");
         let (answers, their_answers) = pipe().expect("a pipe can be made");
         let child = spawn(profile, their_commands.into(), their_answers.into());
@@ -73,18 +73,18 @@ impl Browser {
         let attach = json!({"targetId": target["targetId"], "flatten": true});
         let attached = self.command("Target.attachToTarget", &attach);
         self.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Network", "Page", "Runtime", "Log"] {
+        for domain in ["Network", "Page", "Runtime", "Log", "DOM"] {
             self.command(&format!("{domain}.enable"), &json!({}));
         }
     }
 
-    pub(super) fn open(&mut self, url: &str) {
+    pub fn open(&mut self, url: &str) {
         let opened = self.command("Page.navigate", &json!({"url": url}));
         assert!(opened["errorText"].is_null(), "{url} does not open: {opened}");
     }
 
     /// Clicks with the mouse on what a CSS selector finds, once it is there, in sight and at rest.
-    pub(super) fn click(&mut self, selector: &str) {
+    pub fn click(&mut self, selector: &str) {
         let script = format!(
             "(() => {{ const element = document.querySelector({selector:?}); if (!element) return null; \
              element.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
@@ -105,7 +105,7 @@ impl Browser {
     }
 
     /// Clicks until the click shows something: a page that is still being laid out can lose one.
-    pub(super) fn click_until(&mut self, selector: &str, shown: &str) {
+    pub fn click_until(&mut self, selector: &str, shown: &str) {
         let is_shown = format!("document.querySelector({shown:?}) !== null");
         for _ in 0..CLICKS {
             self.click(selector);
@@ -119,13 +119,106 @@ impl Browser {
     }
 
     /// The text of what a CSS selector finds, once it is there and not empty.
-    pub(super) fn text(&mut self, selector: &str) -> String {
+    pub fn text(&mut self, selector: &str) -> String {
         let script = format!("document.querySelector({selector:?})?.textContent");
         let text = self.wait_for(&script, |text| text.as_str().is_some_and(|text| !text.trim().is_empty()));
         text.as_str().unwrap_or_default().trim().to_owned()
     }
 
-    pub(super) fn evaluate(&mut self, expression: &str) -> Value {
+    /// Writes at the end of a field, as a person does.
+    pub fn fill(&mut self, selector: &str, text: &str) {
+        let focus = format!(
+            "(() => {{ const field = document.querySelector({selector:?}); field?.focus(); \
+             return document.activeElement === field && field !== null; }})()"
+        );
+        self.wait_for(&focus, |is_focused| *is_focused == json!(true));
+        self.command("Input.insertText", &json!({"text": text}));
+    }
+
+    /// Presses a key that is no letter, such as `Enter` or `Tab`.
+    pub fn press(&mut self, key: &str) {
+        let (code, text) = match key {
+            "Enter" => (13, "\r"),
+            "Tab" => (9, ""),
+            other => panic!("{other} is not known here"),
+        };
+        let kind = if text.is_empty() { "rawKeyDown" } else { "keyDown" };
+        let down =
+            json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text});
+        self.command("Input.dispatchKeyEvent", &down);
+        self.command("Input.dispatchKeyEvent", &json!({"type": "keyUp", "key": key, "code": key}));
+    }
+
+    /// Chooses a file in a field for files.
+    pub fn choose_file(&mut self, selector: &str, file: &Path) {
+        let root = self.command("DOM.getDocument", &json!({}))["root"]["nodeId"].clone();
+        let found = self.command("DOM.querySelector", &json!({"nodeId": root, "selector": selector}));
+        let files = json!({"nodeId": found["nodeId"], "files": [file]});
+        self.command("DOM.setFileInputFiles", &files);
+    }
+
+    /// Waits until the page shows this text.
+    pub fn wait_for_text(&mut self, text: &str) {
+        self.wait_until(&format!("document.body?.innerText.includes({text:?})"));
+    }
+
+    /// Waits until an expression is true.
+    pub fn wait_until(&mut self, expression: &str) {
+        self.wait_for(expression, |value| *value == json!(true));
+    }
+
+    /// Shows pages in this width, in dark colours or in light ones.
+    pub fn look(&mut self, width: u32, is_dark: bool) {
+        let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+        self.command("Emulation.setDeviceMetricsOverride", &size);
+        let scheme = if is_dark { "dark" } else { "light" };
+        let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.command("Emulation.setEmulatedMedia", &media);
+    }
+
+    /// A picture of the page as PNG in base64: of the whole of it, but at most so high.
+    pub fn picture(&mut self, most_height: u32) -> String {
+        let height = self.evaluate("document.documentElement.scrollHeight").as_u64().unwrap_or(0);
+        let width = self.evaluate("window.innerWidth");
+        let clip =
+            json!({"x": 0, "y": 0, "width": width, "height": height.min(most_height.into()), "scale": 1});
+        let asked = json!({"format": "png", "clip": clip, "captureBeyondViewport": true});
+        let taken = self.command("Page.captureScreenshot", &asked);
+        taken["data"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// From the next page on, no script runs.
+    pub fn without_scripts(&mut self) {
+        self.command("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
+    }
+
+    /// The browser's reports of one kind, by what they are about.
+    pub fn told(&self, method: &str) -> Vec<&Value> {
+        let events = self.events.iter().filter(|event| event["method"] == method);
+        events.map(|event| &event["params"]).collect()
+    }
+
+    /// Panics if a page asked another server than `own` for anything, an answer was an error, or a script or
+    /// the browser reported one.
+    pub fn assert_clean(&self, own: &str) {
+        for request in self.told("Network.requestWillBeSent") {
+            let url = request["request"]["url"].as_str().unwrap_or_default();
+            assert!(url.starts_with(own) || url.starts_with("data:"), "the page asks {url}");
+        }
+        for response in self.told("Network.responseReceived") {
+            let status = response["response"]["status"].as_u64();
+            let url = &response["response"]["url"];
+            assert!(status.is_some_and(|status| status < 400), "{url}: {status:?}");
+        }
+        // A page that is left no longer follows its events.
+        let failed = self.told("Network.loadingFailed").into_iter().filter(|one| one["canceled"] != true);
+        assert_eq!(failed.collect::<Vec<_>>(), Vec::<&Value>::new());
+        for failure in ["Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening"] {
+            assert_eq!(self.told(failure), Vec::<&Value>::new(), "{failure}");
+        }
+    }
+
+    pub fn evaluate(&mut self, expression: &str) -> Value {
         let evaluated =
             self.command("Runtime.evaluate", &json!({"expression": expression, "returnByValue": true}));
         assert!(evaluated["exceptionDetails"].is_null(), "{expression}: {evaluated}");

@@ -1,0 +1,81 @@
+//! The page at the control port, in a real browser and by HTTP.
+
+mod attacks;
+mod flows;
+mod shown;
+mod sizes;
+mod talk;
+
+use harness::browser::Browser;
+use harness::http::{self, Answer, Request};
+use harness::{System, TestDir};
+
+/// A browser in which somebody is signed in, at a system whose page it shows.
+struct Visit {
+    // The browser goes away before the system that it follows.
+    browser: Browser,
+    system: System,
+    _profile: TestDir,
+}
+
+impl Visit {
+    fn begin(system: System) -> Self {
+        let profile = TestDir::new();
+        let mut browser = Browser::start(profile.path());
+        browser.open(&link(&system));
+        browser.wait_for_text("Messages get answered");
+        Self { browser, system, _profile: profile }
+    }
+
+    fn address(&self) -> String {
+        self.system.tokens().control_url
+    }
+
+    fn go(&mut self, path: &str) {
+        let address = format!("{}{path}", self.address());
+        self.browser.open(&address);
+        self.browser
+            .wait_until("document.readyState === 'complete' && document.querySelector('h1') !== null");
+    }
+
+    /// Nothing that a page must not do has happened.
+    fn assert_clean(&self) {
+        self.browser.assert_clean(&format!("{}/", self.address()));
+    }
+}
+
+/// A link that signs in, once.
+fn link(system: &System) -> String {
+    system.shown(&["open", "--print"]).trim().to_owned()
+}
+
+/// The cookie of a session, as a request sends it.
+fn signed_in(system: &System) -> String {
+    let link = link(system);
+    let path = &link[system.tokens().control_url.len()..];
+    let answer = ask(system, Request::get(path));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let cookie = answer.header("set-cookie").expect("a link sets a cookie").to_owned();
+    cookie.split(';').next().unwrap_or_default().to_owned()
+}
+
+/// Sends a request to the control port, without its token.
+fn ask(system: &System, request: Request) -> Answer {
+    request.send(http::address_of(&system.tokens().control_url))
+}
+
+/// A form that our own page sends.
+fn form(system: &System, path: &str, fields: &str, cookie: &str) -> Request {
+    Request::post(path, fields)
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .header("Origin", &system.tokens().control_url)
+        .header("Sec-Fetch-Site", "same-origin")
+        .header("Cookie", cookie)
+}
+
+/// A page, which must be there.
+fn page(system: &System, path: &str, cookie: &str) -> String {
+    let answer = ask(system, Request::get(path).header("Cookie", cookie));
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer.text()
+}

@@ -1,0 +1,80 @@
+//! Large databases: each page stays small, and nothing in it polls.
+
+use harness::System;
+
+use super::{Visit, page, signed_in};
+
+/// The most that a page may weigh, with its style and its script.
+const MOST_BYTES: usize = 300_000;
+
+/// Adds tasks that are done, and one with many events.
+fn fill(system: &System, tasks: u32, events: u32) {
+    system.database().change(&format!(
+        "begin;
+         insert into inbox (id, channel, chat_id, text, state, attempt, available_at_ms, created_at_ms,
+                            updated_at_ms, finished_at_ms)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < {tasks})
+         select printf('0198c0de-0000-7000-8000-%012d', i), 'local', 'chat' || (i % 50),
+                'task number ' || i || ' with some words that say what is to be done', 'done', 1, i, i, i, i + 5
+         from n;
+         insert into events (id, parent_id, task_id, type, time_ms, payload)
+         values ('root', null, '0198c0de-0000-7000-8000-000000000001', 'task.claimed', 1, '{{\"attempt\":1}}');
+         insert into events (id, parent_id, task_id, type, time_ms, payload)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < {events} / 2)
+         select 'call' || i, 'root', '0198c0de-0000-7000-8000-000000000001', 'tool_call.started', i,
+                json_object('tool_name', 'bash', 'risk', 'medium', 'session_id', 'local:chat1',
+                            'arguments', json_object('cmd', 'echo ' || i || hex(zeroblob(200))))
+         from n;
+         insert into events (id, parent_id, task_id, type, time_ms, payload)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < {events} / 2)
+         select 'end' || i, 'call' || i, '0198c0de-0000-7000-8000-000000000001', 'tool_call.completed', i + 1,
+                json_object('tool_name', 'bash', 'exit_code', 0, 'output_text', hex(zeroblob(900)), 'latency_ms', 3,
+                            'truncated_lines', json('false'), 'truncated_bytes', json('false'),
+                            'session_id', 'local:chat1')
+         from n;
+         commit;"
+    ));
+}
+
+#[test]
+fn with_ten_thousand_tasks_and_a_tree_of_five_thousand_events_each_page_is_small() {
+    let system = System::start();
+    fill(&system, 10_000, 5_000);
+    let cookie = signed_in(&system);
+    let beside = page(&system, "/assets/page.css", "").len() + page(&system, "/assets/page.js", "").len();
+    let long = "/tasks/0198c0de-0000-7000-8000-000000000001";
+    for path in [
+        "/",
+        "/tasks",
+        "/tasks?text=words",
+        "/tasks?offset=9900",
+        "/files",
+        "/tools",
+        "/usage?days=90",
+        long,
+        &format!("{long}?page=1"),
+        &format!("{long}?page=9999"),
+    ] {
+        let size = page(&system, path, &cookie).len() + beside;
+        assert!(size < MOST_BYTES, "{path} has {size} bytes");
+    }
+    let first = page(&system, &format!("{long}?page=1"), &cookie);
+    assert!(first.contains("Page 1 of 51") && first.contains("rel=\"next\""), "{}", &first[..2000]);
+    assert!(page(&system, "/tasks?offset=100", &cookie).contains("rel=\"prev\""));
+}
+
+#[test]
+fn an_idle_page_asks_for_nothing_and_a_change_comes_by_itself() {
+    let system = System::start();
+    let mut visit = Visit::begin(system);
+    visit.browser.wait_until("document.readyState === 'complete'");
+    let began = visit.browser.evaluate("performance.now()");
+    let before = visit.browser.told("Network.requestWillBeSent").len();
+    // What would poll, polls within this time.
+    visit.browser.wait_until(&format!("performance.now() > {began} + 3000"));
+    assert_eq!(visit.browser.told("Network.requestWillBeSent").len(), before, "the page polls");
+    visit.system.run_task("ls path=.");
+    visit.go("/tasks");
+    visit.browser.wait_for_text("ls path=.");
+    visit.assert_clean();
+}
