@@ -6,7 +6,7 @@ use redaction::HIDDEN;
 use toolkit::approvals::{Approval, ApprovalState, Decided};
 
 use crate::call::arguments;
-use crate::diff::diff_or_text;
+use crate::diff::{diff_or_text, is_diff};
 use crate::time::{lasting, span, time};
 use crate::words::{encoded, short, state, words};
 
@@ -132,8 +132,10 @@ fn call(approval: &Approval) -> Markup {
     let hides = [&approval.preview, &arguments_text].iter().any(|text| text.contains(HIDDEN));
     html! {
         @if !approval.preview.is_empty() { (diff_or_text(&approval.preview)) }
-        details open[approval.preview.is_empty()] {
-            summary { "All arguments" }
+        @if is_diff(&approval.preview) {
+            details { summary { "All arguments" } (arguments(&approval.arguments)) }
+        } @else {
+            h4 { "Arguments" }
             (arguments(&approval.arguments))
         }
         @if hides {

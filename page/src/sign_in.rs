@@ -23,6 +23,8 @@ pub fn sign_in(failure: Option<Failure>) -> Markup {
     let body = html! {
         @if let Some(said) = said { p.notice.bad role="alert" { (said) } }
         form method="post" action="/session" {
+            // Programs that keep passwords want a name beside one.
+            input name="username" value="autonous" autocomplete="username" hidden readonly;
             label for="token" { "Control token" }
             input id="token" name="token" type="password" required autofocus autocomplete="current-password";
             button.good { "Sign in" }

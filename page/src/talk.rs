@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use store::queries::page::{KnownChat, Said};
 use store::queries::tasks::Task;
+use store::said::without_files;
 use toolkit::approvals::Approval;
 
 use crate::approval::approval_card;
@@ -90,7 +91,8 @@ fn bubble(said: &Said) -> Markup {
         @match said {
             Said::Person { task, files, has_changes } => {
                 div.bubble.ours id={ "said-" (task.id) } {
-                    @if !task.text.is_empty() { p.said { (words(&task.text)) } }
+                    @let text = without_files(&task.text);
+                @if !text.is_empty() { p.said { (words(&text)) } }
                     @for one in files {
                         (file(&one.name, one.file_id.as_deref(), one.size_bytes))
                         @if let Some(error) = &one.error { p.notice.bad { (words(error)) } }
@@ -98,7 +100,7 @@ fn bubble(said: &Said) -> Markup {
                     (foot(task, *has_changes))
                 }
             }
-            Said::Agent(reply) => (sent(reply)),
+            Said::Agent(reply) => (sent(reply, false)),
         }
     }
 }

@@ -7,7 +7,7 @@ use store::changes::ChangedFile;
 use store::queries::page::Sent;
 use store::queries::tasks::Task;
 
-use crate::formatted::message;
+use crate::formatted::{markdown, message};
 use crate::frame::button;
 use crate::tasks::actions;
 use crate::time::{clock, lasting, span, time};
@@ -17,6 +17,9 @@ use crate::work::{Attempt, Turn, Work};
 
 /// Events of a page of the tree.
 pub const EVENTS_ON_A_PAGE: usize = 100;
+
+/// The channel whose chats get Markdown as it is written.
+const TERMINAL: &str = "local";
 
 /// More attempts would not fit beside each other; the newest ones are shown.
 const MOST_ATTEMPTS: usize = 8;
@@ -121,16 +124,16 @@ fn answer(view: &TaskView<'_>) -> Markup {
     html! {
         h2 id="answer" { "Answer" }
         @if view.replies.is_empty() { p.empty { "There is no answer yet." } }
-        @for reply in view.replies { (sent(reply)) }
+        @for reply in view.replies { (sent(reply, view.task.channel == TERMINAL && view.task.state == "done")) }
     }
 }
 
-/// A message that left, or will.
-pub(crate) fn sent(reply: &Sent) -> Markup {
+/// A message that left, or will; `is_markdown` if it left as it was written.
+pub(crate) fn sent(reply: &Sent, is_markdown: bool) -> Markup {
     html! {
         div.bubble.theirs {
             @if let Some(name) = &reply.file_name { (file(name, reply.file_id.as_deref(), None)) }
-            (message(&reply.text, &reply.entities))
+            @if is_markdown { (markdown(&reply.text)) } @else { (message(&reply.text, &reply.entities)) }
             @match reply.state.as_str() {
                 "queued" => small { "waits to be sent" },
                 "dead" => {

@@ -21,6 +21,9 @@ use files::change::{hash_file, io_error, size_bytes};
 /// The channel of the tools whose names begin with it.
 pub(crate) const TELEGRAM: &str = "telegram";
 
+/// The channels whose chats take messages that they have not asked for: reminders and files.
+pub(crate) const PUSHED: &[&str] = &[TELEGRAM, "page"];
+
 const MAX_NAME_BYTES: usize = 255;
 
 /// A file that can be sent: as it was when it was hashed, or the supervisor refuses it.
@@ -35,7 +38,7 @@ pub(crate) fn chat_of(session: &SessionId, named: Option<i64>) -> Result<String,
     match (named, own_chat(session)) {
         (Some(chat), _) => Ok(format!("{TELEGRAM}:{chat}")),
         (None, Some(_)) => Ok(session.as_str().to_owned()),
-        (None, None) => Err(invalid("`chat_id` is missing: the session is no Telegram chat.")),
+        (None, None) => Err(invalid("`chat_id` is missing: the session is no chat that gets files.")),
     }
 }
 
@@ -51,7 +54,8 @@ fn paths_in(arguments: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn own_chat(session: &SessionId) -> Option<&str> {
-    session.as_str().strip_prefix(TELEGRAM)?.strip_prefix(':')
+    let (channel, chat) = session.as_str().split_once(':')?;
+    PUSHED.contains(&channel).then_some(chat)
 }
 
 impl OpenedFile {

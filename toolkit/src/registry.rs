@@ -37,7 +37,7 @@ pub(crate) trait AnyTool: Send + Sync {
     fn streams(&self) -> bool;
     fn is_bound_by_skill(&self) -> bool;
     fn is_offered(&self) -> bool;
-    fn channel(&self) -> Option<&'static str>;
+    fn channels(&self) -> &'static [&'static str];
     fn example(&self) -> Value;
     fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
@@ -115,8 +115,8 @@ impl<T: Tool> AnyTool for Registered<T> {
         self.tool.is_offered()
     }
 
-    fn channel(&self) -> Option<&'static str> {
-        T::CHANNEL
+    fn channels(&self) -> &'static [&'static str] {
+        T::CHANNELS
     }
 
     fn example(&self) -> Value {
@@ -237,9 +237,15 @@ impl Registry {
         self.tools.get(name).is_some_and(|tool| tool.is_offered())
     }
 
-    /// The channel in whose chats alone the tool works.
-    pub fn channel_of(&self, name: &str) -> Option<&'static str> {
-        self.tools.get(name)?.channel()
+    /// The channels in whose chats alone the tool works; none if it works in every session.
+    pub fn channels_of(&self, name: &str) -> &'static [&'static str] {
+        self.tools.get(name).map_or(&[], |tool| tool.channels())
+    }
+
+    /// Whether the tool works in the chats of a channel, or elsewhere.
+    pub fn works_in(&self, name: &str, channel: Option<&str>) -> bool {
+        let channels = self.channels_of(name);
+        channels.is_empty() || channels.iter().any(|one| Some(*one) == channel)
     }
 
     /// What the rules say about a call without making it.

@@ -45,8 +45,8 @@ pub trait Tool: Send + Sync + 'static {
     /// Which slots its calls take.
     const SLOT: Slot;
 
-    /// The channel in whose chats alone the tool works; none if it works in every session.
-    const CHANNEL: Option<&'static str> = None;
+    /// The channels in whose chats alone the tool works; none if it works in every session.
+    const CHANNELS: &'static [&'static str] = &[];
 
     /// The optional arguments that a small model gets; it always gets the required ones.
     const ESSENTIAL: &'static [&'static str] = &[];

@@ -115,7 +115,7 @@ fn directory(envelope: &Envelope) -> Content {
     let listed = envelope.meta.data["entries"].clone();
     let listed: Vec<Listed> = serde_json::from_value(listed).unwrap_or_default();
     let entries = listed.into_iter().map(|entry| Entry {
-        is_directory: entry.entry_type == "directory",
+        is_directory: entry.entry_type == "dir",
         is_file: entry.entry_type == "file",
         name: entry.name,
         size_bytes: entry.size_bytes,

@@ -66,7 +66,8 @@ pub(crate) fn routes(control: &Arc<Control>) -> Router<Arc<Control>> {
     let open = Router::new()
         .route("/sign-in", get(sign_in::get_sign_in))
         .route("/session", get(sign_in::follow_link).post(sign_in::post_session))
-        .route("/assets/{name}", get(sign_in::get_asset));
+        .route("/assets/{name}", get(sign_in::get_asset))
+        .route("/favicon.ico", get(sign_in::get_icon));
     let upload = Router::new()
         .route("/chat/{chat}", get(talk::get_chat).post(talk::post_message))
         .layer(DefaultBodyLimit::max(upload::MAX_BODY_BYTES));

@@ -101,6 +101,11 @@ pub(super) async fn get_asset(Path(name): Path<String>) -> Result<Response, Page
     Ok((headers, asset.content).into_response())
 }
 
+/// Browsers ask for it where a page names none.
+pub(super) async fn get_icon() -> Response {
+    ([(header::CONTENT_TYPE, assets::ICON.media_type)], assets::ICON.content).into_response()
+}
+
 fn show(status: StatusCode, failure: Option<Failure>) -> Response {
     (status, Html(sign_in(failure).into_string())).into_response()
 }

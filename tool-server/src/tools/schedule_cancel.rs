@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolkit::policy::Touches;
 use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
-use crate::outgoing::TELEGRAM;
+use crate::outgoing::PUSHED;
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
 
@@ -34,7 +34,7 @@ impl Tool for ScheduleCancel {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::ACTS;
     const SLOT: Slot = Slot::File;
-    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
+    const CHANNELS: &'static [&'static str] = PUSHED;
 
     fn example(&self) -> Value {
         json!({"schedule_id": "019a0000-0000-7000-8000-000000000120"})

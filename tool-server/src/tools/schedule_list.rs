@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolkit::policy::Touches;
 use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
-use crate::outgoing::TELEGRAM;
+use crate::outgoing::PUSHED;
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
 
@@ -37,7 +37,7 @@ impl Tool for ScheduleList {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
-    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
+    const CHANNELS: &'static [&'static str] = PUSHED;
 
     fn example(&self) -> Value {
         json!({})

@@ -9,7 +9,7 @@ use toolkit::arguments::invalid;
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
-use crate::outgoing::TELEGRAM;
+use crate::outgoing::PUSHED;
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
 
@@ -57,7 +57,7 @@ impl Tool for ScheduleTask {
     const ANNOTATIONS: Annotations = Annotations { destructive: false, ..Annotations::ACTS };
     const SLOT: Slot = Slot::File;
     /// A local chat only gets replies to its own messages: no reminder would show there.
-    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
+    const CHANNELS: &'static [&'static str] = PUSHED;
 
     fn example(&self) -> Value {
         json!({"text": "Remind Ada to call Anna.", "every": "0 9 * * 1-5", "timezone": "Europe/Berlin"})

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolkit::policy::Touches;
 use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Success, Tool};
 
-use crate::outgoing::{OpenedFile, TELEGRAM, chat_of, id_of, require_sum, valid_name, with_archive};
+use crate::outgoing::{OpenedFile, PUSHED, chat_of, id_of, require_sum, valid_name, with_archive};
 use crate::tool_context::ToolContext;
 
 /// Sends a file to the chat: pictures, videos and music as such, all else as a document.
@@ -80,7 +80,7 @@ impl Tool for TelegramSendFile {
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations::SENDS;
     const SLOT: Slot = Slot::File;
-    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
+    const CHANNELS: &'static [&'static str] = PUSHED;
     const ESSENTIAL: &'static [&'static str] = &["caption"];
 
     fn example(&self) -> Value {

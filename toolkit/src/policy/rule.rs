@@ -23,7 +23,7 @@ pub const ANNOTATIONS: [&str; 4] = ["read_only", "destructive", "idempotent", "o
 pub(super) const HTTP: &str = "http";
 
 /// The names of channels in rules.
-pub const CHANNELS: [&str; 3] = ["telegram", "local", HTTP];
+pub const CHANNELS: [&str; 4] = ["telegram", "local", "page", HTTP];
 
 /// The names of tokens in rules.
 pub const TOKENS: [&str; 2] = [Caller::Token.name(), Caller::Anonymous.name()];

@@ -16,7 +16,7 @@ pub(super) fn find(
     session: &SessionId,
 ) -> Result<Arc<dyn AnyTool>, ToolError> {
     registry.get(name).cloned().ok_or_else(|| {
-        let works = |name: &&str| registry.channel_of(name).is_none_or(|of| session.is_of(of));
+        let works = |name: &&str| registry.works_in(name, session.channel());
         let names: Vec<&str> = registry.names().filter(works).collect();
         let listed = names.join(", ");
         let (near, hint) = match registry.meant_by(name, disabled) {

@@ -128,19 +128,20 @@ impl Runner {
     /// The catalogue: the tools that are on in chats of a channel, or elsewhere, and that a token may call,
     /// sorted by name.
     pub fn specs(&self, channel: Option<&str>, grant: Option<&Grant>) -> Vec<&ToolSpec> {
-        let works = |name: &str| self.registry.channel_of(name).is_none_or(|of| Some(of) == channel);
         let may_call = |spec: &ToolSpec| {
             grant
                 .zip(self.registry.get(&spec.name))
                 .is_none_or(|(grant, tool)| grant.allows(&spec.name, spec.annotations, tool.slot()))
         };
-        let is_shown = |spec: &&ToolSpec| self.is_offered(&spec.name) && works(&spec.name) && may_call(spec);
+        let is_shown = |spec: &&ToolSpec| {
+            self.is_offered(&spec.name) && self.registry.works_in(&spec.name, channel) && may_call(spec)
+        };
         self.registry.specs().filter(is_shown).collect()
     }
 
     /// The channels that have tools of their own.
     pub fn channels(&self) -> BTreeSet<&'static str> {
-        self.registry.names().filter_map(|name| self.registry.channel_of(name)).collect()
+        self.registry.names().flat_map(|name| self.registry.channels_of(name)).copied().collect()
     }
 
     /// Runs one call and answers it. When the returned future is dropped, the call learns that its caller

@@ -202,12 +202,15 @@ fn a_tool_is_tried_with_the_form_of_its_schema() {
 #[test]
 fn a_schedule_is_seen_and_cancelled_and_settings_say_where_they_come_from() {
     let model = FakeModel::answering(vec![
-        ModelReply::call("schedule_create", &json!({"text": "water the plants", "in_minutes": 600})),
+        ModelReply::call("schedule_task", &json!({"text": "water the plants", "at": "2099-01-01T09:00"})),
         ModelReply::Text("I will.".to_owned()),
     ]);
     let system = System::builder().model(&model).start();
-    system.run_task("remind me");
     let mut visit = Visit::begin(system);
+    visit.go("/chat/main");
+    visit.browser.fill("#text", "remind me");
+    visit.browser.press("Enter");
+    visit.browser.wait_for_text("I will.");
     visit.go("/schedules");
     visit.browser.wait_for_text("water the plants");
     visit.browser.click("table form button");
@@ -229,7 +232,7 @@ fn the_keyboard_reaches_everything_in_the_order_in_which_it_is_read() {
     let mut visit = Visit::begin(system);
     visit.go("/tasks");
     let mut reached = Vec::new();
-    for _ in 0..20 {
+    for _ in 0..30 {
         visit.browser.press("Tab");
         let text = "(document.activeElement.textContent || document.activeElement.name || '').trim()";
         reached.push(visit.browser.evaluate(text).as_str().unwrap_or_default().to_owned());

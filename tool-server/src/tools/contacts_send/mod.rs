@@ -103,7 +103,7 @@ impl Tool for ContactsSend {
     const ANNOTATIONS: Annotations = Annotations::SENDS;
     const SLOT: Slot = Slot::File;
     /// Over which contacts are reached.
-    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
+    const CHANNELS: &'static [&'static str] = &[TELEGRAM];
     const ESSENTIAL: &'static [&'static str] = &["message_text"];
 
     fn example(&self) -> Value {

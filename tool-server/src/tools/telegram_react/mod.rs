@@ -58,7 +58,7 @@ impl Tool for TelegramReact {
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::SENDS;
     const SLOT: Slot = Slot::File;
-    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
+    const CHANNELS: &'static [&'static str] = &[TELEGRAM];
 
     fn example(&self) -> Value {
         json!({"emoji": "👍"})

@@ -17,7 +17,7 @@ use toolkit::arguments::{elide, invalid};
 use toolkit::policy::Touches;
 use toolkit::{Call, Failure, NamedFiles, Outcome, PathText, Scope, Slot, Success, Tool};
 
-use crate::outgoing::{OpenedFile, TELEGRAM, chat_of, id_of, valid_name};
+use crate::outgoing::{OpenedFile, PUSHED, chat_of, id_of, valid_name};
 use crate::state_files;
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
@@ -138,7 +138,7 @@ impl Tool for TelegramSendVoice {
     const RISK: Risk = Risk::Medium;
     const ANNOTATIONS: Annotations = Annotations::SENDS;
     const SLOT: Slot = Slot::File;
-    const CHANNEL: Option<&'static str> = Some(TELEGRAM);
+    const CHANNELS: &'static [&'static str] = PUSHED;
     const ESSENTIAL: &'static [&'static str] = &["path", "text"];
 
     fn example(&self) -> Value {

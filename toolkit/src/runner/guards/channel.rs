@@ -15,8 +15,8 @@ impl Guard for OfChannel {
 
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let Ok(tool) = &call.tool else { return Ok(()).into() };
-        let channel = tool.channel();
-        if channel.is_none() && !call.asks_question() {
+        let channels = tool.channels();
+        if channels.is_empty() && !call.asks_question() {
             return Ok(()).into();
         }
         let (name, session) = (&call.info.tool, &call.info.ids.session);
@@ -25,9 +25,12 @@ impl Guard for OfChannel {
             let hint = "Continue without it. The operator can start the tool server with `supervisor run`.";
             return Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)).into();
         }
-        let Some(channel) = channel.filter(|channel| !session.is_of(channel)) else { return Ok(()).into() };
+        if channels.is_empty() || channels.iter().any(|channel| session.is_of(channel)) {
+            return Ok(()).into();
+        }
+        let channels = channels.join(" or ");
         let message =
-            format!("`{name}` works in chats of {channel} only, and this is the session {session}.");
+            format!("`{name}` works in chats of {channels} only, and this is the session {session}.");
         let hint = "Continue without it: the reply reaches the user in this chat.";
         Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)).into()
     }
