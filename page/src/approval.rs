@@ -7,6 +7,7 @@ use toolkit::approvals::{Approval, ApprovalState, Decided};
 
 use crate::call::arguments;
 use crate::diff::{diff_or_text, is_diff};
+use crate::formatted::markdown;
 use crate::time::{lasting, span, time};
 use crate::words::{encoded, short, state, words};
 
@@ -121,7 +122,7 @@ fn facts(approval: &Approval, now_ms: i64) -> Markup {
             }
             @if approval.is_scheduled { dt { "Note" } dd { "A schedule began this task." } }
             @if let Some(covers) = &approval.covers {
-                dt { "A yes for more covers" } dd { (words(covers)) }
+                dt { "A yes for more covers" } dd { (markdown(covers)) }
             }
         }
     }

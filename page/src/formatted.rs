@@ -39,14 +39,21 @@ fn nested(text: &str, start: usize, end: usize, spans: &[Span]) -> String {
         if from >= to || !text.is_char_boundary(from) || !text.is_char_boundary(to) {
             continue;
         }
-        html.push_str(&plain(&text[at..from]));
+        let before = &text[at..from];
+        // An element that is a block of its own needs no empty lines around it.
+        html.push_str(&plain(if is_block(&span.style) { before.trim_end_matches('\n') } else { before }));
         let within = rest.partition_point(|inner| inner.range.start < to);
         let (inner, after) = rest.split_at(within);
         html.push_str(&element(&span.style, &nested(text, from, to, inner)));
-        (at, rest) = (to, after);
+        let lines = text[to..end].len() - text[to..end].trim_start_matches('\n').len();
+        (at, rest) = (if is_block(&span.style) { to + lines } else { to }, after);
     }
     html.push_str(&plain(&text[at..end]));
     html
+}
+
+fn is_block(style: &Style) -> bool {
+    matches!(style, Style::Pre { .. } | Style::Blockquote | Style::ExpandableBlockquote)
 }
 
 fn plain(text: &str) -> String {
@@ -92,6 +99,7 @@ mod tests {
     fn styles_become_elements_that_nest() {
         assert_eq!(shown("a **b *c* d**"), "a <strong>b <em>c</em> d</strong>");
         assert_eq!(shown("`x < y`"), "<code>x &lt; y</code>");
+        assert_eq!(shown("a\n\n> b\n\nc"), "a<blockquote>b</blockquote>c");
         let link = shown("[words](https://a.example/?q=1&r=2)");
         assert!(link.starts_with("<a href=\"https://a.example/?q=1&amp;r=2\""), "{link}");
     }

@@ -53,6 +53,8 @@ pub fn parts(now: &Now) -> Vec<(&'static str, Markup)> {
 
 fn figures(now: &Now) -> Markup {
     let Figures { queued, in_progress, waiting, dead, replies, dead_replies, .. } = now.figures;
+    let asked = now.waiting.as_ref().and_then(|waiting| i64::try_from(waiting.len()).ok());
+    let asked = asked.unwrap_or(waiting.count);
     html! {
         p.summary {
             @if now.is_ready { (state("ok")) " Messages get answered." }
@@ -62,7 +64,7 @@ fn figures(now: &Now) -> Markup {
             @for (count, label, address) in [
                 (in_progress.count, "run", "/tasks?state=in_progress"),
                 (queued.count, "wait for a worker", "/tasks?state=queued"),
-                (waiting.count, "wait for a person", "/approvals"),
+                (asked, "wait for a person", "/approvals"),
                 (replies.count, "messages to send", "/tasks"),
                 (dead.count, "tasks given up", "/tasks?state=dead"),
                 (dead_replies.count, "messages given up", "/tasks?state=done"),

@@ -1,9 +1,11 @@
 //! Pictures of the bot's chats as a phone shows them, from what the running programs sent to the tests'
-//! Telegram. Each is a page of HTML and, if Chromium is there, a PNG of it.
+//! Telegram: each is a page of HTML and, if Chromium is there, a PNG of it. And pictures of the page at the
+//! control port.
 //!
 //! The argument is the directory for them. `CHROMIUM` names the browser.
 
 mod chat;
+mod control_page;
 mod more_scenes;
 mod page;
 mod scenes;
@@ -19,6 +21,9 @@ fn main() -> ExitCode {
     };
     std::fs::create_dir_all(&directory).expect("the directory can be made");
     let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
+    for picture in control_page::take(&directory) {
+        println!("{}", picture.display());
+    }
     let mut missing = 0;
     for (name, page) in scenes::play() {
         let file = directory.join(format!("{name}.html"));
