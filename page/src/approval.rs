@@ -18,7 +18,9 @@ pub fn approvals(waiting: &[Approval], decided: &[Approval], now_ms: i64) -> Mar
         section aria-labelledby="decided" {
             h2 id="decided" { "Decided" }
             @if decided.is_empty() {
-                p.empty { "No decision is known to the tool server. Older ones are in the tree of their task." }
+                p.empty {
+                    "No decision is known to the tool server. Older ones are in the tree of their task."
+                }
             } @else {
                 div.scroll tabindex="0" {
                     table.cards {
@@ -110,7 +112,8 @@ fn facts(approval: &Approval, now_ms: i64) -> Markup {
                 dt { "Task" }
                 dd { a href={ "/tasks/" (encoded(task.as_str())) } { (short(task.as_str())) } }
             }
-            dt { "Asked" } dd { (time(approval.created_at_ms)) " (" (lasting(approval.created_at_ms, now_ms)) ")" }
+            dt { "Asked" }
+            dd { (time(approval.created_at_ms)) " (" (lasting(approval.created_at_ms, now_ms)) ")" }
             @if approval.state == ApprovalState::Pending {
                 dt { "Ends" } dd { "in " (span(approval.expires_at_ms - now_ms)) }
             }
@@ -140,7 +143,9 @@ fn call(approval: &Approval) -> Markup {
             (arguments(&approval.arguments))
         }
         @if hides {
-            p { a href={ "/approvals/" (encoded(approval.id.as_str())) "?reveal=true" } { "Show the secrets" } }
+            p {
+                a href={ "/approvals/" (encoded(approval.id.as_str())) "?reveal=true" } { "Show the secrets" }
+            }
         }
     }
 }

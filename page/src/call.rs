@@ -1,6 +1,7 @@
 //! One tool call: its arguments, its output, and what it changed.
 
 use maud::{Markup, html};
+use protocol::journal::OUTPUT_TEXT_BYTES;
 use serde_json::{Map, Value};
 use store::queries::audit::Call;
 
@@ -72,8 +73,8 @@ fn output(call: &Call, undo: Option<&str>) -> Markup {
         } @else {
             (diff_or_text(&ended.output_text))
         }
-        @if ended.output_text.len() >= protocol::journal::OUTPUT_TEXT_BYTES {
-            p.empty { "The journal keeps the first " (protocol::journal::OUTPUT_TEXT_BYTES) " bytes of an output." }
+        @if ended.output_text.len() >= OUTPUT_TEXT_BYTES {
+            p.empty { "The journal keeps the first " (OUTPUT_TEXT_BYTES) " bytes of an output." }
         }
         @if let Some(undo) = undo {
             h2 { "What an undo would change" }

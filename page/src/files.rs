@@ -80,7 +80,9 @@ fn changed(changes: &[(i64, ChangedFile)]) -> Markup {
                         tr {
                             td { (time(*at)) }
                             td.wide {
-                                a href={ "/calls/" (encoded(change.call_id.as_str())) } { code { (words(&change.path)) } }
+                                a href={ "/calls/" (encoded(change.call_id.as_str())) } {
+                                    code { (words(&change.path)) }
+                                }
                             }
                             td {
                                 @if let Some(task) = &change.task_id {
@@ -121,7 +123,8 @@ fn opened(shown: &Shown<'_>) -> Markup {
                     pre tabindex="0" { (words(text)) }
                 }
                 Content::Other { size_bytes } => p {
-                    "Not shown: it is no text, or longer than " (bytes(u64::try_from(MOST_SHOWN).unwrap_or(0))) ". "
+                    "Not shown: it is no text, or longer than "
+                    (bytes(u64::try_from(MOST_SHOWN).unwrap_or(0))) ". "
                     a href=(download) download { "Download" }
                     @if let Some(size) = size_bytes { " (" (bytes(*size)) ")" }
                 },
@@ -142,7 +145,8 @@ fn listing(entries: &[Entry], path: &str, address: &dyn Fn(&str) -> String) -> M
                 table {
                     caption.unseen { "Entries" }
                     thead { tr {
-                        th scope="col" { "Name" } th.number scope="col" { "Size" } th scope="col" { "Changed" }
+                        th scope="col" { "Name" } th.number scope="col" { "Size" }
+                        th scope="col" { "Changed" }
                     } }
                     tbody {
                         @for entry in entries {

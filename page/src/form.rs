@@ -47,7 +47,9 @@ fn field(name: &str, property: &Value, is_required: bool, given: &str) -> Markup
             @match kind(name, property) {
                 Kind::Flag => select id=(id) name=(name) aria-describedby=(about) {
                     option value="" { "default" @if !default.is_empty() { " (" (default) ")" } }
-                    @for value in ["true", "false"] { option value=(value) selected[given == value] { (value) } }
+                    @for value in ["true", "false"] {
+                        option value=(value) selected[given == value] { (value) }
+                    }
                 },
                 Kind::Choice => select id=(id) name=(name) aria-describedby=(about) required[is_required] {
                     option value="" { "default" @if !default.is_empty() { " (" (default) ")" } }

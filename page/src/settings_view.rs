@@ -18,7 +18,10 @@ pub struct Held {
 
 pub fn settings(held: &[Held], version: &str) -> Markup {
     html! {
-        p { "Autonous " (version) ". Settings are read at the start and cannot be changed here; secrets are left out." }
+        p {
+            "Autonous " (version) ". Settings are read at the start and cannot be changed here; secrets are "
+            "left out."
+        }
         div.scroll tabindex="0" {
             table.cards {
                 caption.unseen { "Settings" }

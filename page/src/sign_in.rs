@@ -29,7 +29,10 @@ pub fn sign_in(failure: Option<Failure>) -> Markup {
             input id="token" name="token" type="password" required autofocus autocomplete="current-password";
             button.good { "Sign in" }
         }
-        p { "Or type " code { "supervisor open" } " where the supervisor runs: it makes a link that signs you in." }
+        p {
+            "Or type " code { "supervisor open" }
+            " where the supervisor runs: it makes a link that signs you in."
+        }
         p { code { "supervisor token control" } " prints the token." }
     };
     bare("Sign in", &body)

@@ -39,7 +39,9 @@ pub fn chats(known: &[KnownChat]) -> Markup {
                 label for="chat" { "Name of a chat" }
                 input id="chat" name="chat" value="main" required pattern="[A-Za-z][A-Za-z0-9._\\-]{0,63}"
                     autocomplete="off";
-                small { "A letter, then letters, digits, " code { "." } ", " code { "_" } " and " code { "-" } }
+                small {
+                    "A letter, then letters, digits, " code { "." } ", " code { "_" } " and " code { "-" }
+                }
             }
             button.good { "Open" }
         }

@@ -75,7 +75,8 @@ fn head(view: &TaskView<'_>) -> Markup {
     html! {
         p.said { (words(&task.text)) }
         dl.facts {
-            dt { "State" } dd { (state(if task.waits_for_person { "waits" } else { &task.state })) " " (actions(task)) }
+            dt { "State" }
+            dd { (state(if task.waits_for_person { "waits" } else { &task.state })) " " (actions(task)) }
             dt { "Chat" }
             dd {
                 a href={ "/tasks?chat=" (encoded(&task.chat_id)) } {
@@ -124,7 +125,8 @@ fn answer(view: &TaskView<'_>) -> Markup {
     html! {
         h2 id="answer" { "Answer" }
         @if view.replies.is_empty() { p.empty { "There is no answer yet." } }
-        @for reply in view.replies { (sent(reply, view.task.channel == TERMINAL && view.task.state == "done")) }
+        @let is_markdown = view.task.channel == TERMINAL && view.task.state == "done";
+        @for reply in view.replies { (sent(reply, is_markdown)) }
     }
 }
 
@@ -140,7 +142,8 @@ pub(crate) fn sent(reply: &Sent, is_markdown: bool) -> Markup {
                     p.notice.bad {
                         "Not delivered: " (words(reply.error.as_deref().unwrap_or("")))
                     }
-                    (button("/act/resend", "Send again", "plain", &[("outbox_id", &reply.outbox_id.to_string())]))
+                    @let id = reply.outbox_id.to_string();
+                    (button("/act/resend", "Send again", "plain", &[("outbox_id", &id)]))
                 }
                 _ => {}
             }
@@ -243,7 +246,8 @@ fn turn_table(turns: &[(&Attempt, &Turn)]) -> Markup {
                 thead { tr {
                     th scope="col" { "Turn" } th scope="col" { "Model" } th scope="col" { "Model took" }
                     th.number scope="col" { "Input" } th.number scope="col" { "of it cached" }
-                    th.number scope="col" { "Output" } th.number scope="col" { "Calls" } th.number scope="col" { "Cost" }
+                    th.number scope="col" { "Output" } th.number scope="col" { "Calls" }
+                    th.number scope="col" { "Cost" }
                 } }
                 tbody {
                     @for (attempt, turn) in turns {

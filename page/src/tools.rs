@@ -35,7 +35,8 @@ pub fn tools(catalogue: Option<&[Tool]>, figures: &[ToolFigures], days: i64) -> 
                 thead { tr {
                     th scope="col" { "Tool" } th scope="col" { "Risk" } th.number scope="col" { "Calls" }
                     th.number scope="col" { "Failed" } th.number scope="col" { "Refused" }
-                    th.number scope="col" { "Median" } th scope="col" { "Latency" } th scope="col" { "Description" }
+                    th.number scope="col" { "Median" } th scope="col" { "Latency" }
+                    th scope="col" { "Description" }
                 } }
                 tbody {
                     @for tool in listed { (row(&tool.name, Some(tool), of(&tool.name))) }
@@ -99,7 +100,7 @@ fn histogram(name: &str, figures: &ToolFigures) -> Markup {
     html! {
         svg.histogram viewBox={ "0 0 " (width) " " (HEIGHT) } role="img"
             aria-label={ "Latency of " (words(name)) ": " (said.join(", ")) } {
-            @for ((at, count), x) in figures.histogram.iter().enumerate().zip((0..).map(|at: i64| at * STEP)) {
+            @for ((at, count), x) in figures.histogram.iter().enumerate().zip((0..).step_by(12)) {
                 @let height = (count * (HEIGHT - 2) / most).max(i64::from(*count > 0) * 2);
                 g {
                     title { (label(at)) ": " (count) }
@@ -129,8 +130,8 @@ pub fn tool(tool: &Tool, given: &[(String, String)], session: &str, tried: Optio
         @if let Some(tried) = tried { (result(tried)) }
         h2 { "Try it" }
         p {
-            "The call is real: it passes the guards, waits for a decision where the rules ask, and stands in the \
-             journal."
+            "The call is real: it passes the guards, waits for a decision where the rules ask, and stands in "
+            "the journal."
         }
         form method="post" action={ "/tools/" (encoded(&tool.name)) "/try" } {
             (form::fields(&tool.input_schema, given))

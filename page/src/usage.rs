@@ -49,39 +49,34 @@ fn by(used: &[Used], key: impl Fn(&Used) -> Option<String>) -> BTreeMap<String, 
 /// The view of so many days, whose last is `today`.
 pub fn usage(used: &[Used], days: &[String], limits: &Limits, today: &str) -> Markup {
     let by_day = by(used, |used| Some(used.day.clone()));
-    let of = |day: &String| by_day.get(day).copied().unwrap_or_default();
-    let bar = |day: &String, lower: i64, upper: i64, said: String| Bar {
-        label: day.get(5..).unwrap_or(day).to_owned(),
-        said: format!("{day}: {said}"),
-        lower,
-        upper,
-    };
-    let tokens: Vec<Bar> = days
-        .iter()
-        .map(|day| {
-            let sum = of(day);
-            let said = format!("{} tokens in, {} out", number(sum.input), number(sum.output));
-            bar(day, sum.input, sum.output, said)
-        })
-        .collect();
-    let costs: Vec<Bar> = days
-        .iter()
-        .map(|day| {
-            let cost = of(day).cost;
-            bar(day, cost.unwrap_or(0), 0, money(cost))
-        })
-        .collect();
-    let seconds: Vec<Bar> = days
-        .iter()
-        .map(|day| {
-            let ms = of(day).command_ms;
-            bar(day, ms / 1000, 0, span(ms))
-        })
-        .collect();
     html! {
         nav.pages aria-label="Span" {
             @for span in [7, 30, 90] { a href={ "/usage?days=" (span) } { "Last " (span) " days" } }
         }
+        (charts(&by_day, days))
+        (today_of(used, limits, today))
+        (sums("By chat", "Chat", &by(used, |used| Some(format!("{}:{}", used.channel, used.chat)))))
+        (sums("By model", "Model", &by(used, |used| used.model.clone())))
+        (sums("By day", "Day", &by_day))
+    }
+}
+
+fn charts(by_day: &BTreeMap<String, Sum>, days: &[String]) -> Markup {
+    let each = |read: &dyn Fn(&Sum) -> (i64, i64, String)| -> Vec<Bar> {
+        let bar = |day: &String| {
+            let (lower, upper, said) = read(&by_day.get(day).copied().unwrap_or_default());
+            let label = day.get(5..).unwrap_or(day).to_owned();
+            Bar { label, said: format!("{day}: {said}"), lower, upper }
+        };
+        days.iter().map(bar).collect()
+    };
+    let tokens = each(&|sum| {
+        let said = format!("{} tokens in, {} out", number(sum.input), number(sum.output));
+        (sum.input, sum.output, said)
+    });
+    let costs = each(&|sum| (sum.cost.unwrap_or(0), 0, money(sum.cost)));
+    let seconds = each(&|sum| (sum.command_ms / 1000, 0, span(sum.command_ms)));
+    html! {
         h2 { "Tokens by day" }
         p.legend { span.key.call {} " input " span.key.model {} " output" }
         (chart("Tokens by day", "chart-tokens", &tokens))
@@ -91,10 +86,6 @@ pub fn usage(used: &[Used], days: &[String], limits: &Limits, today: &str) -> Ma
         }
         h2 { "Seconds of commands by day" }
         (chart("Seconds of commands by day", "chart-seconds", &seconds))
-        (today_of(used, limits, today))
-        (sums("By chat", "Chat", &by(used, |used| Some(format!("{}:{}", used.channel, used.chat)))))
-        (sums("By model", "Model", &by(used, |used| used.model.clone())))
-        (sums("By day", "Day", &by_day))
     }
 }
 
@@ -157,7 +148,10 @@ fn today_of(used: &[Used], limits: &Limits, today: &str) -> Markup {
             } }
         }
         @if limits.user != DailyLimits::default() {
-            p { "People have limits of their own, over all their chats; " code { "/status" } " tells each of theirs." }
+            p {
+                "People have limits of their own, over all their chats; " code { "/status" }
+                " tells each of theirs."
+            }
         }
     }
 }

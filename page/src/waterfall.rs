@@ -33,9 +33,11 @@ pub(crate) fn waterfall(work: &Work, now_ms: i64) -> Markup {
     let height = HEAD + ROW * i64::try_from(bars.len()).unwrap_or(0);
     html! {
         div.scroll tabindex="0" {
-            svg.waterfall viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-labelledby="waterfall-title" {
+            svg.waterfall viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
+                aria-labelledby="waterfall-title" {
                 title id="waterfall-title" {
-                    "Waterfall of " (bars.len()) " model requests and tool calls over " (span(to_ms - from_ms))
+                    "Waterfall of " (bars.len()) " model requests and tool calls over "
+                    (span(to_ms - from_ms))
                 }
                 @for quarter in 0..=4 {
                     @let at = LABEL + (WIDTH - LABEL) * quarter / 4;
@@ -56,8 +58,8 @@ fn drawn(bar: &Bar, y: i64, left: i64, right: i64) -> Markup {
     let shape = html! {
         title { (bar.label) ": " (span(bar.to_ms - bar.from_ms)) }
         text.label x=(LABEL - 8) y=(y + 14) text-anchor="end" { (beginning(&bar.label, 24)) }
-        rect class={ "bar " (bar.kind) } x=(left.min(WIDTH - LEAST)) y=(y + 3) width=((right - left).max(LEAST))
-            height=(ROW - 6) rx="2" {}
+        rect class={ "bar " (bar.kind) } x=(left.min(WIDTH - LEAST)) y=(y + 3)
+            width=((right - left).max(LEAST)) height=(ROW - 6) rx="2" {}
     };
     html! {
         @match &bar.address {

@@ -21,8 +21,11 @@ use files::change::{hash_file, io_error, size_bytes};
 /// The channel of the tools whose names begin with it.
 pub(crate) const TELEGRAM: &str = "telegram";
 
+/// The channel of the page's chats.
+pub(crate) const PAGE: &str = "page";
+
 /// The channels whose chats take messages that they have not asked for: reminders and files.
-pub(crate) const PUSHED: &[&str] = &[TELEGRAM, "page"];
+pub(crate) const PUSHED: &[&str] = &[TELEGRAM, PAGE];
 
 const MAX_NAME_BYTES: usize = 255;
 

@@ -136,7 +136,8 @@ fn files_of(connection: &Connection, task: &str) -> Result<Vec<SaidFile>, QueryE
 }
 
 const SENT_COLUMNS: &str = "seq, text, entities, caption_entities, file_name,
-    (select file_id from page_files where page_files.file_id = outbox.message_id), state, error, created_at_ms";
+    (select file_id from page_files where page_files.file_id = outbox.message_id), state, error,
+    created_at_ms";
 
 fn sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
     let entities: Option<Vec<Entity>> = columns::json(row, 2)?;

@@ -1,5 +1,5 @@
-//! The channel of the page's chats. The page receives; what is sent stays in the outbox, which the page shows,
-//! and files are kept in the database until their messages are pruned.
+//! The channel of the page's chats. The page receives; what is sent stays in the outbox, which the page
+//! shows, and files are kept in the database until their messages are pruned.
 
 use std::io;
 

@@ -8,8 +8,8 @@ use super::control_client::ControlClient;
 use super::database_access::{DatabaseAccess, database_access};
 use super::error::CommandError;
 use super::queue::CommandOutput;
-use crate::control::page_sessions::{Ended, Link};
 use crate::data_dir::DataDir;
+use crate::page::links::{Ended, Link};
 use crate::page::sessions::Sessions;
 use crate::tokens::Tokens;
 

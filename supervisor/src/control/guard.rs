@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
+use tower::ServiceExt as _;
 
 use super::Control;
 use super::error::ControlError;
-use crate::page;
 
 pub(crate) async fn require_token(
     State(control): State<Arc<Control>>,
@@ -21,15 +22,15 @@ pub(crate) async fn require_token(
     Ok(next.run(request).await)
 }
 
-/// The same for routes that are also views of the page: a request without a token is that of a browser.
+/// The same for routes that programs and browsers share: a `GET` without a token is that of a browser.
 pub(crate) async fn require_token_or_browser(
-    State(control): State<Arc<Control>>,
+    State((control, browsers)): State<(Arc<Control>, Option<Router>)>,
     request: Request,
     next: Next,
 ) -> Result<Response, ControlError> {
     let is_browser = request.method() == Method::GET && !request.headers().contains_key(AUTHORIZATION);
-    if is_browser && control.page.is_some() {
-        return Ok(page::answer(&control, request).await);
+    if let Some(browsers) = browsers.filter(|_| is_browser) {
+        return Ok(browsers.oneshot(request).await.unwrap_or_else(|never| match never {}));
     }
     control.access.check_token(request.headers())?;
     Ok(next.run(request).await)

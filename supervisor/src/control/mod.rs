@@ -12,7 +12,6 @@ pub(crate) mod health;
 pub(crate) mod journal;
 mod metrics;
 pub(crate) mod outbox;
-pub(crate) mod page_sessions;
 pub(crate) mod retention;
 pub(crate) mod status;
 pub(crate) mod tasks;
@@ -41,7 +40,6 @@ use crate::config::Settings;
 use crate::journal::Journal;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
-use crate::page::{self, Page};
 use crate::reception::Inbound;
 use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
@@ -85,36 +83,46 @@ pub(crate) struct Control {
     pub meters: Meters,
     /// Whether that is read without the token.
     pub has_public_metrics: bool,
-    /// The page; none if it is switched off.
-    pub page: Option<Page>,
     /// Ends long polls.
     pub stop: CancellationToken,
 }
 
-/// Serves until `stop`. `channel_routes` are those of channels that receive on this port.
-pub(crate) async fn serve(listener: TcpListener, control: Control, channel_routes: Router<Arc<Control>>) {
+/// What others have on this port.
+#[derive(Debug, Default)]
+pub(crate) struct Others {
+    /// For programs with the control token.
+    pub with_token: Router<Arc<Control>>,
+    /// They decide themselves who may ask.
+    pub open: Router<Arc<Control>>,
+    /// What answers a `GET` without a token, at the routes that programs and browsers share.
+    pub browsers: Option<Router>,
+}
+
+/// Serves until `stop`.
+pub(crate) async fn serve(listener: TcpListener, control: Arc<Control>, others: Others) {
     let stop = control.stop.clone().cancelled_owned();
     let stop = async move {
         stop.await;
         PATIENCE
     };
     let bounds = Bounds::for_open_files(process::open_files::limit());
-    let routes = routes(&Arc::new(control), channel_routes);
+    let routes = routes(&control, others);
     http_port::serve(listener, routes, bounds, stop).await;
 }
 
-fn routes(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Routes {
+fn routes(control: &Arc<Control>, others: Others) -> Routes {
     let when_full = Router::new().route("/livez", get(health::livez)).fallback(async || ControlError::NoRoom);
-    let (all, when_full) = (guarded(all(control, channel_routes), control), guarded(when_full, control));
+    let (all, when_full) = (guarded(all(control, others), control), guarded(when_full, control));
     Routes { all, when_full, metrics: Some(control.meters.all.clone()) }
 }
 
-fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<Arc<Control>> {
+fn all(control: &Arc<Control>, others: Others) -> Router<Arc<Control>> {
+    let Others { with_token: of_others, open: open_to_others, browsers } = others;
     let metrics = || Router::new().route("/metrics", get(metrics::get_metrics));
     let (open, kept) =
         if control.has_public_metrics { (metrics(), Router::new()) } else { (Router::new(), metrics()) };
     let with_token = Router::new()
-        .merge(channel_routes)
+        .merge(of_others)
         .merge(kept)
         .route("/tasks/requeue", post(tasks::requeue_many))
         .route("/tasks/{task_id}/requeue", post(tasks::requeue))
@@ -131,19 +139,17 @@ fn all(control: &Arc<Control>, channel_routes: Router<Arc<Control>>) -> Router<A
         .route("/outbox", post(outbox::post_outbox).layer(DefaultBodyLimit::max(outbox::MAX_BODY_BYTES)))
         .route("/outbox/resend", post(outbox::post_resend))
         .route("/outbox/{outbox_id}", get(outbox::get_outbox))
-        .route("/session/link", post(page_sessions::post_link))
-        .route("/session/end-all", post(page_sessions::post_end_all))
         .layer(from_fn_with_state(control.clone(), guard::require_token));
-    let with_token_or_session = Router::new()
+    let by_whom = (Arc::clone(control), browsers);
+    let shared = Router::new()
         .route("/approvals", get(approvals::list))
         .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
-        .layer(from_fn_with_state(control.clone(), guard::require_token_or_browser));
-    let page = if control.page.is_some() { page::routes(control) } else { Router::new() };
+        .layer(from_fn_with_state(by_whom, guard::require_token_or_browser));
     Router::new()
         .merge(with_token)
-        .merge(with_token_or_session)
-        .merge(page)
+        .merge(shared)
         .merge(open)
+        .merge(open_to_others)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .fallback(async || ControlError::NoSuchRoute)

@@ -23,6 +23,19 @@ const BY: &str = "page";
 
 const UNDO_HINT: &str = "A file that has changed since is left alone.";
 
+/// What the last action led to, in an address.
+#[derive(Debug, Deserialize)]
+pub(super) struct Told {
+    #[serde(default)]
+    notice: String,
+}
+
+impl Told {
+    pub(super) fn notice(&self) -> Option<Notice> {
+        Notice::named(&self.notice)
+    }
+}
+
 /// Goes on to a view, which tells what was done: to `back` if that is an address of the page itself.
 pub(super) fn back_to(back: &str, usual: &str, notice: Notice) -> Response {
     // `//host` would be another site.

@@ -15,9 +15,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolkit::approvals::{Approval, ApprovalState};
 
-use super::actions::back_to;
+use super::actions::{Told, back_to};
 use super::error::PageError;
-use super::now::Told;
 use crate::control::Control;
 use crate::control::approvals::decide_as;
 use crate::control::error::ControlError;

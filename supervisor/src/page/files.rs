@@ -15,8 +15,8 @@ use serde::Deserialize;
 use serde_json::json;
 use store::queries::page as queries;
 
+use super::actions::Told;
 use super::error::PageError;
-use super::now::Told;
 use super::read::read;
 use crate::control::Control;
 use crate::control::error::ControlError;

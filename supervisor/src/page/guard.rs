@@ -11,8 +11,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Redirect, Response};
 
+use super::Page;
 use super::error::PageError;
-use crate::control::Control;
 
 /// The name of the cookie.
 pub(super) const COOKIE: &str = "autonous_session";
@@ -25,12 +25,11 @@ const SIGN_IN_HINT: &str = "Sign in and do it again.";
 const ORIGIN_HINT: &str = "Use the buttons of the page itself.";
 
 pub(super) async fn require_session(
-    State(control): State<Arc<Control>>,
+    State(page): State<Arc<Page>>,
     request: Request,
     next: Next,
 ) -> Result<Response, PageError> {
     let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
-    let Some(page) = control.page.as_ref() else { return Err(PageError::missing("page")) };
     let is_signed_in = match cookie(request.headers()) {
         Some(cookie) => page.sessions.holds(cookie).await?,
         None => false,

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -19,6 +20,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::Page;
 use super::error::PageError;
 use super::guard::cookie;
 use super::{approvals, now, talk, tasks};
@@ -58,6 +60,7 @@ pub(super) struct PageNumber {
 
 pub(super) async fn get_live(
     State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
     Path(view): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
@@ -66,28 +69,28 @@ pub(super) async fn get_live(
         "approvals" => View::Approvals,
         _ => return Err(PageError::missing("view")),
     };
-    Ok(follow(&control, view, &headers))
+    Ok(follow(&control, page, view, &headers))
 }
 
 pub(super) async fn get_live_of(
     State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
     Path((view, id)): Path<(String, String)>,
-    Query(PageNumber { page }): Query<PageNumber>,
+    Query(PageNumber { page: number }): Query<PageNumber>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let view = match view.as_str() {
-        "tasks" => View::Task { id, page },
+        "tasks" => View::Task { id, page: number },
         "chat" => View::Chat(id),
         _ => return Err(PageError::missing("view")),
     };
-    Ok(follow(&control, view, &headers))
+    Ok(follow(&control, page, view, &headers))
 }
 
-fn follow(control: &Arc<Control>, view: View, headers: &HeaderMap) -> Response {
-    let Some(page) = control.page.as_ref() else { return PageError::missing("page").into_response() };
+fn follow(control: &Arc<Control>, page: Arc<Page>, view: View, headers: &HeaderMap) -> Response {
     let followed = page.live.of(control, view);
     let cookie = cookie(headers).unwrap_or_default().to_owned();
-    let events = events(Arc::clone(control), followed, cookie);
+    let events = events(Arc::clone(control), page, followed, cookie);
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }
 
@@ -132,7 +135,7 @@ async fn keep(control: Arc<Control>, view: View, followed: Weak<watch::Sender<Pa
 
 async fn render(control: &Control, view: &View) -> Result<Vec<(&'static str, Markup)>, PageError> {
     match view {
-        View::Now => Ok(page::now::parts(&now::load(control).await?)),
+        View::Now => Ok(::page::now::parts(&now::load(control).await?)),
         View::Approvals => approvals::parts(control).await,
         View::Task { id, page } => tasks::parts(control, id, *page).await,
         View::Chat(chat) => talk::parts(control, chat).await,
@@ -159,6 +162,7 @@ fn replace(kept: &mut Parts, parts: Vec<(&'static str, Markup)>, rendering: u64)
 
 struct Follower {
     control: Arc<Control>,
+    page: Arc<Page>,
     cookie: String,
     parts: watch::Receiver<Parts>,
     /// Its being here keeps the view rendered.
@@ -173,15 +177,16 @@ struct Follower {
 /// The parts as events, until the session ends or the supervisor does.
 fn events(
     control: Arc<Control>,
+    page: Arc<Page>,
     followed: Arc<watch::Sender<Parts>>,
     cookie: String,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let mut parts = followed.subscribe();
     parts.mark_changed();
-    let endings = control.page.as_ref().map(|page| page.sessions.endings());
-    let endings = endings.unwrap_or_else(|| watch::Sender::new(0).subscribe());
+    let endings = page.sessions.endings();
     let follower = Follower {
         control,
+        page,
         cookie,
         parts,
         _followed: followed,
@@ -235,10 +240,7 @@ impl Follower {
     }
 
     async fn is_signed_in(&self) -> bool {
-        match self.control.page.as_ref() {
-            Some(page) => page.sessions.holds(&self.cookie).await.unwrap_or(false),
-            None => false,
-        }
+        self.page.sessions.holds(&self.cookie).await.unwrap_or(false)
     }
 }
 

@@ -13,6 +13,7 @@ mod calls;
 mod error;
 mod files;
 mod guard;
+pub(crate) mod links;
 pub(crate) mod live;
 mod now;
 mod outlook;
@@ -27,13 +28,11 @@ mod upload;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::Response;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use settings::quotas::Limits;
-use tower::ServiceExt as _;
 
 use crate::control::Control;
 use live::Live;
@@ -50,19 +49,26 @@ pub(crate) struct Page {
     pub given: BTreeSet<String>,
 }
 
-/// Answers a browser at a route that programs use as well.
-pub(crate) async fn answer(control: &Arc<Control>, request: Request) -> Response {
-    let routes = Router::new()
+/// The routes for programs with the control token; they say so where the page is switched off.
+pub(crate) fn for_programs(page: Option<Arc<Page>>) -> Router<Arc<Control>> {
+    Router::new()
+        .route("/session/link", post(links::post_link))
+        .route("/session/end-all", post(links::post_end_all))
+        .layer(Extension(page))
+}
+
+/// The views at routes that programs use as well.
+pub(crate) fn for_browsers(control: &Arc<Control>, page: &Arc<Page>) -> Router {
+    Router::new()
         .route("/approvals", get(approvals::get_approvals))
         .route("/approvals/{id}", get(approvals::get_approval))
-        .layer(from_fn_with_state(Arc::clone(control), guard::require_session))
+        .layer(from_fn_with_state(Arc::clone(page), guard::require_session))
         .layer(from_fn(guard::with_policy))
-        .with_state(Arc::clone(control));
-    routes.oneshot(request).await.unwrap_or_else(|never| match never {})
+        .with_state(Arc::clone(control))
 }
 
 /// The routes of the page.
-pub(crate) fn routes(control: &Arc<Control>) -> Router<Arc<Control>> {
+pub(crate) fn routes(page: &Arc<Page>) -> Router<Arc<Control>> {
     let open = Router::new()
         .route("/sign-in", get(sign_in::get_sign_in))
         .route("/session", get(sign_in::follow_link).post(sign_in::post_session))
@@ -96,9 +102,13 @@ pub(crate) fn routes(control: &Arc<Control>) -> Router<Arc<Control>> {
         .route("/act/undo", post(actions::undo))
         .route("/act/resend", post(actions::resend))
         .route("/act/schedules/cancel", post(actions::cancel_schedule))
-        .layer(from_fn_with_state(Arc::clone(control), guard::require_session));
+        .layer(from_fn_with_state(Arc::clone(page), guard::require_session));
     // POST /tools/{name} is a call of the tool server with the token.
-    let tool = get(tools::get_tool).layer(from_fn_with_state(Arc::clone(control), guard::require_session));
+    let tool = get(tools::get_tool).layer(from_fn_with_state(Arc::clone(page), guard::require_session));
     let kept = kept.route("/tools/{name}", tool);
-    Router::new().merge(open).merge(kept).layer(from_fn(guard::with_policy))
+    Router::new()
+        .merge(open)
+        .merge(kept)
+        .layer(from_fn(guard::with_policy))
+        .layer(Extension(Arc::clone(page)))
 }

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use axum::extract::{Query, State};
 use axum::response::Html;
 use channel::ChannelName;
-use page::frame::Notice;
 use page::now::{Now, Running, now};
 use page::{Frame, Health, Place, document};
 use protocol::now_ms;
 use rusqlite::Connection;
-use serde::Deserialize;
 use store::activity;
 use store::queries::figures::figures;
 use store::queries::{QueryError, page as queries};
 
+use super::actions::Told;
 use super::approvals;
 use super::error::PageError;
 use super::read::read;
@@ -26,19 +25,6 @@ const EVENTS: u32 = 8;
 
 /// More tasks than workers can run wait for a person; they have their own view.
 const MOST_RUNNING: usize = 50;
-
-/// What the last action led to, in an address.
-#[derive(Debug, Deserialize)]
-pub(super) struct Told {
-    #[serde(default)]
-    notice: String,
-}
-
-impl Told {
-    pub(super) fn notice(&self) -> Option<Notice> {
-        Notice::named(&self.notice)
-    }
-}
 
 pub(super) async fn get_now(
     State(control): State<Arc<Control>>,

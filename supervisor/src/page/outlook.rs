@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ::settings::quotas::DAY_MS;
 use ::settings::table::ALL;
+use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Html;
 use jiff::Timestamp;
@@ -17,8 +18,9 @@ use store::queries::usage::used;
 use store::schedules::all;
 use toolkit::contacts::{ACTIVE, Contacts};
 
+use super::Page;
+use super::actions::Told;
 use super::error::PageError;
-use super::now::Told;
 use super::read::read;
 use crate::control::Control;
 
@@ -34,6 +36,7 @@ const fn month() -> i64 {
 
 pub(super) async fn get_usage(
     State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
     Query(Span { days }): Query<Span>,
 ) -> Result<Html<String>, PageError> {
     let days = days.clamp(1, 366);
@@ -42,8 +45,7 @@ pub(super) async fn get_usage(
     let since_ms = midnight - (days - 1) * DAY_MS;
     let used = read(&control, move |connection| Ok(used(connection, since_ms, None)?)).await?;
     let names: Vec<String> = (0..days).map(|day| day_of(since_ms + day * DAY_MS)).collect();
-    let limits = control.page.as_ref().map(|page| page.limits).unwrap_or_default();
-    let view = usage(&used, &names, &limits, &day_of(now));
+    let view = usage(&used, &names, &page.limits, &day_of(now));
     let frame = Frame { title: "Usage", place: Place::Usage, live: None, notice: None };
     Ok(Html(document(&frame, &view).into_string()))
 }
@@ -68,8 +70,11 @@ async fn contacts(control: &Control) -> Result<Option<Contacts>, String> {
     file.map(|file| file.map(|file| Contacts::parse(&file.text))).map_err(|error| error.message)
 }
 
-pub(super) async fn get_settings(State(control): State<Arc<Control>>) -> Html<String> {
-    let given = |name: &str| control.page.as_ref().is_some_and(|page| page.given.contains(name));
+pub(super) async fn get_settings(
+    State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
+) -> Html<String> {
+    let given = |name: &str| page.given.contains(name);
     let held: Vec<Held> = control
         .settings
         .iter()

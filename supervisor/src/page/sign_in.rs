@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::Form;
+use ::page::assets;
+use ::page::sign_in::{Failure, sign_in};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use axum::{Extension, Form};
 use maud::html;
-use page::assets;
-use page::sign_in::{Failure, sign_in};
 use serde::Deserialize;
 
+use super::Page;
 use super::error::PageError;
 use super::guard::{COOKIE, comes_from_the_page, cookie};
 use super::sessions::{Admission, LIFE};
-use super::{Page, sessions::Sessions};
 use crate::control::Control;
 
 /// A year, in seconds: the address of a file changes with its content.
@@ -38,10 +38,11 @@ pub(super) async fn get_sign_in() -> Response {
 /// Signs in with the control token.
 pub(super) async fn post_session(
     State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
     headers: HeaderMap,
     Form(Token { token }): Form<Token>,
 ) -> Result<Response, PageError> {
-    let sessions = sessions(&control)?;
+    let sessions = &page.sessions;
     if !comes_from_the_page(&headers) {
         let message = "This request does not come from the page.".to_owned();
         return Err(PageError::Refused(StatusCode::FORBIDDEN, message, "Open the page and sign in there."));
@@ -63,11 +64,11 @@ pub(super) async fn post_session(
 /// Signs in with the link of `supervisor open`. The page that answers leads on by itself: a browser that came
 /// from another site would not send the new cookie with a redirect.
 pub(super) async fn follow_link(
-    State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
     headers: HeaderMap,
     once: Result<Query<Once>, QueryRejection>,
 ) -> Result<Response, PageError> {
-    let sessions = sessions(&control)?;
+    let sessions = &page.sessions;
     if !once.is_ok_and(|Query(Once { once })| sessions.follow_link(&once)) {
         tracing::warn!("a link to sign in at the page was used before, is too old, or was never made");
         return Ok(show(StatusCode::UNAUTHORIZED, Some(Failure::Link)));
@@ -85,11 +86,11 @@ pub(super) async fn follow_link(
 }
 
 pub(super) async fn post_end(
-    State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     if let Some(cookie) = cookie(&headers) {
-        sessions(&control)?.end(cookie).await?;
+        page.sessions.end(cookie).await?;
     }
     let gone = format!("{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
     Ok(([(header::SET_COOKIE, gone)], Redirect::to("/sign-in")).into_response())
@@ -108,11 +109,6 @@ pub(super) async fn get_icon() -> Response {
 
 fn show(status: StatusCode, failure: Option<Failure>) -> Response {
     (status, Html(sign_in(failure).into_string())).into_response()
-}
-
-fn sessions(control: &Control) -> Result<&Sessions, PageError> {
-    let page: Option<&Page> = control.page.as_ref();
-    page.map(|page| &page.sessions).ok_or_else(|| PageError::missing("page"))
 }
 
 /// Over TLS, which a proxy before us has, the cookie goes nowhere else.

@@ -20,8 +20,9 @@ use store::page_files;
 use store::queries::page::{self as queries, Said};
 use toolkit::approvals::Approval;
 
+use super::actions::Told;
 use super::error::PageError;
-use super::now::{Told, running};
+use super::now::running;
 use super::read::read;
 use super::upload::{self, Message};
 use super::{approvals, files::attachment};

@@ -29,7 +29,7 @@ use crate::commands::models::Models;
 use crate::config::Config;
 use crate::contacts::book::Book;
 use crate::contacts::{self, Contacts};
-use crate::control::{self, Control};
+use crate::control::{self, Control, Others};
 use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue, TaskTemplate};
 use crate::downloads::Downloads;
@@ -43,9 +43,9 @@ use crate::long_tasks::LongTasks;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
 use crate::overheard::Overheard;
-use crate::page::Page;
 use crate::page::live::Live;
 use crate::page::sessions::Sessions;
+use crate::page::{self, Page};
 use crate::ports::Port;
 use crate::reception::{Inbound, Reception};
 use crate::schedules::{self, Schedules};
@@ -330,10 +330,16 @@ impl System {
             words: self.words.clone(),
             meters: self.meters.clone(),
             has_public_metrics: self.config.has_public_metrics,
-            page: self.config.channels.has_page.then(|| self.page()),
             stop: self.stop.clone(),
         };
-        self.tasks.spawn("control port", control::serve(listener, control, local::routes()));
+        let control = Arc::new(control);
+        let page = self.config.channels.has_page.then(|| Arc::new(self.page()));
+        let others = Others {
+            with_token: local::routes().merge(page::for_programs(page.clone())),
+            open: page.as_ref().map(page::routes).unwrap_or_default(),
+            browsers: page.as_ref().map(|page| page::for_browsers(&control, page)),
+        };
+        self.tasks.spawn("control port", control::serve(listener, control, others));
         Ok(())
     }
 

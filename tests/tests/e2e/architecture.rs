@@ -12,7 +12,7 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 22] = [
+const ALLOWED: [(&str, &[&str]); 23] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
@@ -50,6 +50,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
     ("channel", &["protocol", "settings", "texts"]),
     ("telegram", &["protocol", "process", "settings", "texts", "channel", "http-port"]),
     ("store", &["protocol", "settings", "texts", "channel"]),
+    ("page", &["protocol", "redaction", "settings", "toolkit", "channel", "store"]),
     (
         "supervisor",
         &[
@@ -65,6 +66,7 @@ const ALLOWED: [(&str, &[&str]); 22] = [
             "channel",
             "telegram",
             "store",
+            "page",
         ],
     ),
     (HARNESS, &["protocol"]),

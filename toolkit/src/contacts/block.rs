@@ -127,6 +127,7 @@ impl<'a> Block<'a> {
             tg_username: username.map(|name| name.trim_start_matches('@').to_owned()),
             tg_private_chat_id: private.flatten(),
             tg_group_chat_ids,
+            page_chat: self.text("page_chat")?,
             persona_brief: self.text("persona_brief")?,
             topic_preferences: self.texts("topic_preferences")?,
             cooldown_until: self.text("cooldown_until")?,

@@ -53,6 +53,8 @@ pub struct Contact {
     pub tg_private_chat_id: Option<i64>,
     /// Negative.
     pub tg_group_chat_ids: Vec<i64>,
+    /// The name of its chat at the page.
+    pub page_chat: Option<String>,
     /// Who it is, in a few words.
     pub persona_brief: Option<String>,
     /// What it likes to hear about.

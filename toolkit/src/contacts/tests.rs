@@ -32,6 +32,7 @@ fn a_file_is_read_with_its_comments_and_front_matter() {
         tg_username: Some("anna".to_owned()),
         tg_private_chat_id: Some(12),
         tg_group_chat_ids: vec![-77, -100],
+        page_chat: None,
         persona_brief: Some("Likes short texts.".to_owned()),
         topic_preferences: vec!["trains".to_owned(), "tea: green".to_owned()],
         cooldown_until: Some("2026-11-22T10:00:00Z".to_owned()),

@@ -16,7 +16,8 @@ const MOST_HEIGHT: u32 = 2400;
 
 const ANSWER: &str = "The longest chapter is **Three**, with 3,350 words:\n\n\
     | chapter | words |\n|---|---|\n| One | 2,104 |\n| Two | 1,871 |\n| Three | 3,350 |\n\n\
-    `three.md` repeats its beginning at the end. I wrote a note about it, see [the style guide](https://example.org/).";
+    `three.md` repeats its beginning at the end. I wrote a note about it, \
+    see [the style guide](https://example.org/).";
 
 /// Takes the pictures into a directory, and returns their paths.
 pub(crate) fn take(directory: &Path) -> Vec<PathBuf> {
@@ -58,7 +59,19 @@ pub(crate) fn take(directory: &Path) -> Vec<PathBuf> {
             taken.push(file);
         }
     }
+    taken.push(small(&mut browser, &own, directory));
     taken
+}
+
+/// The overview as README has it.
+fn small(browser: &mut Browser, own: &str, directory: &Path) -> PathBuf {
+    browser.look(960, false);
+    browser.open(&format!("{own}/"));
+    browser.wait_for_text("it deletes a file");
+    let file = directory.join("page-now.png");
+    let picture = STANDARD.decode(browser.picture(880)).expect("a picture is base64");
+    std::fs::write(&file, picture).expect("a picture can be written");
+    file
 }
 
 /// Tasks that ended, one of them with everything that a task can have; returns its ID.

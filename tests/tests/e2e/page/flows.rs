@@ -217,7 +217,8 @@ fn a_schedule_is_seen_and_cancelled_and_settings_say_where_they_come_from() {
     visit.browser.wait_for_text("The schedule is cancelled.");
     visit.browser.wait_for_text("Nothing is scheduled.");
     visit.go("/settings");
-    let from = "[...document.querySelectorAll('tr')].find((row) => row.innerText.includes('AUTONOUS_STOP_SECONDS')) \
+    let from = "[...document.querySelectorAll('tr')] \
+        .find((row) => row.innerText.includes('AUTONOUS_STOP_SECONDS')) \
         .children[2].innerText";
     assert_eq!(visit.browser.evaluate(from), "the environment");
     visit.go("/usage");

@@ -13,55 +13,51 @@ const ATTACK: &str = "<script>window.pwned=1</script><img src=x onerror=window.p
 /// How the page shows its end.
 const SHOWN: &str = "\\u{202e}txt.exe";
 
-#[test]
-fn nothing_that_a_file_a_person_or_a_model_wrote_runs_or_hides() {
-    let answer =
-        format!("{ATTACK} [click](javascript:window.pwned=1) <a href=\"javascript:window.pwned=1\">x</a>");
-    let name = "<script>window.pwned=1<script>.txt";
+/// The name of a file, and how an address has it.
+const NAME: [&str; 2] = ["<script>window.pwned=1<script>.txt", "%3Cscript%3Ewindow.pwned=1%3Cscript%3E.txt"];
+
+/// A system whose model, person, files and contacts attack the page; and the task in which they did.
+fn attacked() -> (FakeModel, System, String) {
+    let links = "[click](javascript:window.pwned=1) <a href=\"javascript:window.pwned=1\">x</a>";
     let model = FakeModel::answering(vec![
         ModelReply::call("bash", &json!({"cmd": format!("printf '%s' '{ATTACK}'")})),
-        ModelReply::call("write", &json!({"path": name, "content": ATTACK})),
+        ModelReply::call("write", &json!({"path": NAME[0], "content": ATTACK})),
         ModelReply::call("no<script>such", &json!({"a": ATTACK})),
-        ModelReply::Text(answer),
+        ModelReply::Text(format!("{ATTACK} {links}")),
     ]);
     let system = System::builder().model(&model).start();
-    let contacts = format!("## {ATTACK}\n- contact_id: tg:@ada\n- tg_username: ada\n");
+    let contacts = format!("## {ATTACK}\n\n```yaml\ncontact_id: tg:@ada\nnickname: ada\n```\n");
     let state = system.dir().path().join("data/state/contacts");
     fs::create_dir_all(&state).unwrap();
     fs::write(state.join("ACTIVE.md"), contacts).unwrap();
     let task = system.run_task(ATTACK);
+    (model, system, task)
+}
+
+#[test]
+fn nothing_that_a_file_a_person_or_a_model_wrote_runs_or_hides() {
+    let (_model, system, task) = attacked();
     let mut visit = Visit::begin(system);
     visit.go("/chat/main");
     visit.browser.fill("#text", ATTACK);
     visit.browser.press("Enter");
     visit.browser.wait_until("document.querySelector('.ours') !== null");
     let calls = visit.system.database().texts("select id from events where type = 'tool_call.started'");
-    let mut pages = vec![
-        format!("/tasks/{task}"),
-        "/tasks".to_owned(),
-        "/chat/main".to_owned(),
-        "/files".to_owned(),
-        "/files?session=local:local&path=.".to_owned(),
-        "/schedules".to_owned(),
-        "/".to_owned(),
-        format!("/files?session=local:local&path={}", name.replace('<', "%3C").replace('>', "%3E")),
-    ];
+    let file = format!("/files?session=local:local&path={}", NAME[1]);
+    let listed = "/files?session=local:local&path=.";
+    let mut pages = vec![format!("/tasks/{task}"), file];
+    pages.extend(["/tasks", "/chat/main", "/files", listed, "/schedules", "/tools", "/"].map(str::to_owned));
     pages.extend(calls.iter().map(|call| format!("/calls/{call}")));
     for path in pages {
         visit.go(&path);
-        assert_eq!(visit.browser.evaluate("window.pwned ?? 'safe'"), "safe", "{path}");
-        assert_eq!(
-            visit.browser.evaluate("document.querySelectorAll('main script, main img').length"),
-            0,
-            "{path}"
-        );
-        let links = "[...document.links].filter((a) => !/^https?:/.test(a.href)).length";
-        assert_eq!(visit.browser.evaluate(links), 0, "{path}");
-        assert_eq!(
-            visit.browser.evaluate("document.documentElement.innerHTML.includes('\\u202e')"),
-            false,
-            "{path}"
-        );
+        for (expression, expected) in [
+            ("window.pwned ?? 'safe'", json!("safe")),
+            ("document.querySelectorAll('main script, main img').length", json!(0)),
+            ("[...document.links].filter((a) => !/^https?:/.test(a.href)).length", json!(0)),
+            ("document.documentElement.innerHTML.includes('\\u202e')", json!(false)),
+        ] {
+            assert_eq!(visit.browser.evaluate(expression), expected, "{path}: {expression}");
+        }
     }
     visit.go(&format!("/tasks/{task}"));
     visit.browser.wait_for_text(SHOWN);

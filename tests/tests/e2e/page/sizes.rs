@@ -7,6 +7,9 @@ use super::{Visit, page, signed_in};
 /// The most that a page may weigh, with its style and its script.
 const MOST_BYTES: usize = 300_000;
 
+/// The task with many events.
+const LONG: &str = "0198c0de-0000-7000-8000-000000000001";
+
 /// Adds tasks that are done, and one with many events.
 fn fill(system: &System, tasks: u32, events: u32) {
     system.database().change(&format!(
@@ -15,21 +18,22 @@ fn fill(system: &System, tasks: u32, events: u32) {
                             updated_at_ms, finished_at_ms)
          with recursive n(i) as (select 1 union all select i + 1 from n where i < {tasks})
          select printf('0198c0de-0000-7000-8000-%012d', i), 'local', 'chat' || (i % 50),
-                'task number ' || i || ' with some words that say what is to be done', 'done', 1, i, i, i, i + 5
+                'task number ' || i || ' with some words that say what to do', 'done', 1, i, i, i, i + 5
          from n;
          insert into events (id, parent_id, task_id, type, time_ms, payload)
-         values ('root', null, '0198c0de-0000-7000-8000-000000000001', 'task.claimed', 1, '{{\"attempt\":1}}');
+         values ('root', null, '{LONG}', 'task.claimed', 1, '{{\"attempt\":1}}');
          insert into events (id, parent_id, task_id, type, time_ms, payload)
          with recursive n(i) as (select 1 union all select i + 1 from n where i < {events} / 2)
-         select 'call' || i, 'root', '0198c0de-0000-7000-8000-000000000001', 'tool_call.started', i,
+         select 'call' || i, 'root', '{LONG}', 'tool_call.started', i,
                 json_object('tool_name', 'bash', 'risk', 'medium', 'session_id', 'local:chat1',
                             'arguments', json_object('cmd', 'echo ' || i || hex(zeroblob(200))))
          from n;
          insert into events (id, parent_id, task_id, type, time_ms, payload)
          with recursive n(i) as (select 1 union all select i + 1 from n where i < {events} / 2)
-         select 'end' || i, 'call' || i, '0198c0de-0000-7000-8000-000000000001', 'tool_call.completed', i + 1,
-                json_object('tool_name', 'bash', 'exit_code', 0, 'output_text', hex(zeroblob(900)), 'latency_ms', 3,
-                            'truncated_lines', json('false'), 'truncated_bytes', json('false'),
+         select 'end' || i, 'call' || i, '{LONG}', 'tool_call.completed', i + 1,
+                json_object('tool_name', 'bash', 'exit_code', 0, 'output_text', hex(zeroblob(900)),
+                            'latency_ms', 3, 'truncated_lines', json('false'),
+                            'truncated_bytes', json('false'),
                             'session_id', 'local:chat1')
          from n;
          commit;"
@@ -42,7 +46,7 @@ fn with_ten_thousand_tasks_and_a_tree_of_five_thousand_events_each_page_is_small
     fill(&system, 10_000, 5_000);
     let cookie = signed_in(&system);
     let beside = page(&system, "/assets/page.css", "").len() + page(&system, "/assets/page.js", "").len();
-    let long = "/tasks/0198c0de-0000-7000-8000-000000000001";
+    let long = &*format!("/tasks/{LONG}");
     for path in [
         "/",
         "/tasks",

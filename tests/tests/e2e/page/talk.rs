@@ -136,3 +136,25 @@ fn a_message_that_cannot_be_taken_is_told_and_stays_in_its_field() {
     assert_eq!(bad.status, 400, "{}", bad.text());
     assert!(bad.text().contains("A name begins with a letter"), "{}", bad.text());
 }
+
+#[test]
+fn a_contact_and_a_reminder_reach_chats_of_the_page() {
+    let (_model, mut visit) = talking(vec![
+        ModelReply::call("contacts_send", &json!({"contact_id": "ben", "message_text": "Dinner at eight."})),
+        ModelReply::Text("Ben knows.".to_owned()),
+    ]);
+    let contacts = visit.system.dir().path().join("data/state/contacts");
+    fs::create_dir_all(&contacts).unwrap();
+    let ben = "## Ben\n\n```yaml\ncontact_id: ben\npage_chat: ben\n```\n";
+    fs::write(contacts.join("ACTIVE.md"), ben).unwrap();
+    say(&mut visit, "tell Ben");
+    // The first message to a contact is asked about.
+    visit.browser.wait_for_text("chat page:ben");
+    visit.browser.click("form.decision button[value=once]");
+    visit.browser.wait_for_text("Your decision is on its way");
+    visit.go("/chat/main");
+    visit.browser.wait_for_text("Ben knows.");
+    visit.go("/chat/ben");
+    visit.browser.wait_for_text("Dinner at eight.");
+    visit.assert_clean();
+}

@@ -18,7 +18,7 @@ use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
 use self::envelope::{Envelope, Given, TOPIC};
 use self::route::{Route, chat_of};
-use crate::outgoing::TELEGRAM;
+use crate::outgoing::PUSHED;
 use crate::state_files;
 use crate::supervisor_link::unexpected;
 use crate::tool_context::ToolContext;
@@ -103,7 +103,7 @@ impl Tool for ContactsSend {
     const ANNOTATIONS: Annotations = Annotations::SENDS;
     const SLOT: Slot = Slot::File;
     /// Over which contacts are reached.
-    const CHANNELS: &'static [&'static str] = &[TELEGRAM];
+    const CHANNELS: &'static [&'static str] = PUSHED;
     const ESSENTIAL: &'static [&'static str] = &["message_text"];
 
     fn example(&self) -> Value {
@@ -119,7 +119,7 @@ impl Tool for ContactsSend {
         let paths = paths.into_iter().flatten().collect();
         let reached = self.reached(arguments, scope);
         // Who cannot be looked up is new.
-        let is_known = reached.as_ref().is_ok_and(|(contact, route)| self.has_met(contact, *route, scope));
+        let is_known = reached.as_ref().is_ok_and(|(contact, route)| self.has_met(contact, route, scope));
         let circumstances = if is_known { Vec::new() } else { vec![Circumstance::NewContact] };
         let recipients = reached.ok().map(|(_, route)| route.address()).into_iter().collect();
         Touches { paths, circumstances, recipients, ..Touches::nothing() }
@@ -129,7 +129,7 @@ impl Tool for ContactsSend {
         let Message { contact, route, envelope, .. } = self.message(&parsed(arguments)?, call)?;
         self.0.supervisor()?.ask(call, Ask::MayWrite { chat: route.address() })?;
         let Contact { nickname, contact_id, .. } = contact;
-        Ok(format!("To {nickname} ({contact_id}), chat tg:{}:\n\n{}", route.chat_id(), envelope.text))
+        Ok(format!("To {nickname} ({contact_id}), chat {}:\n\n{}", route.name(), envelope.text))
     }
 
     /// Not the file, which has more than this contact, but what of it decides where the message goes.
@@ -153,7 +153,7 @@ impl Tool for ContactsSend {
         let stdout = format!("The message to {} is on its way.\n", contact.nickname);
         let data = ContactsSendData {
             contact_id: contact.contact_id,
-            chat_id: format!("tg:{}", route.chat_id()),
+            chat_id: route.name(),
             topic: TOPIC.to_owned(),
             message_id: envelope.message_id,
             session_id: envelope.session_id,
@@ -180,12 +180,9 @@ impl ContactsSend {
         let (contact, route) = self.route(arguments, &call.scope)?;
         require_no_cooldown(&contact)?;
         let named = arguments.chat_id.as_deref().map(chat_of).transpose()?;
-        let is_other = named.is_some_and(|named| named.to_string() != route.chat_id());
+        let is_other = named.is_some_and(|named| route.is_other_than(named));
         let notice = is_other.then(|| {
-            format!(
-                "`chat_id` is none of the contact's chats: its private one, tg:{}, was used.",
-                route.chat_id()
-            )
+            format!("`chat_id` is none of the contact's chats: its private one, {}, was used.", route.name())
         });
         Ok(Message { contact, route, envelope, notice })
     }
@@ -203,7 +200,7 @@ impl ContactsSend {
     }
 
     /// Whether the session has written to the contact before, at this address.
-    fn has_met(&self, contact: &Contact, route: Route, scope: &Scope) -> bool {
+    fn has_met(&self, contact: &Contact, route: &Route, scope: &Scope) -> bool {
         let ask = Ask::HasMet { contact_id: contact.contact_id.clone(), chat: route.address() };
         let answer = self.0.supervisor().and_then(|supervisor| supervisor.question(scope, ask));
         matches!(answer, Ok(Answer::Yes { yes: true }))
