@@ -217,8 +217,8 @@ pub fn tool_figures(connection: &Connection, since_ms: i64) -> Result<Vec<ToolFi
     let sql = format!(
         "select tool, case {} else -1 end as bucket, count(*), sum(failed), sum(refused) from (
              select payload ->> 'tool_name' as tool, payload ->> 'latency_ms' as took,
-                    type = 'tool_call.failed' and payload ->> 'error_class' <> 'policy' as failed,
-                    type = 'tool_call.failed' and payload ->> 'error_class' = 'policy' as refused
+                    type = 'tool_call.failed' and payload ->> 'error_class' is not 'policy' as failed,
+                    type = 'tool_call.failed' and payload ->> 'error_class' is 'policy' as refused
              from events
              where type in ('tool_call.completed', 'tool_call.failed') and time_ms >= ?1)
          where tool is not null group by tool, bucket order by tool",

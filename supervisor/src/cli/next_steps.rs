@@ -67,10 +67,11 @@ mod tests {
         let text = next_steps(&tokens, false, "bin/supervisor", Path::new("/my data"));
         assert!(text.contains("No model is configured") && text.contains("docs/models.md"), "{text}");
         let with_model = next_steps(&tokens, true, "bin/supervisor", Path::new("/my data"));
-        assert!(with_model.contains(" chat 'What is in the workspace?'\n\nSee what"), "{with_model}");
+        assert!(with_model.contains(" chat 'What is in the workspace?'\n\nLook at it"), "{with_model}");
         assert!(!with_model.contains("No model"), "{with_model}");
         for line in [
             "  bin/supervisor --data-dir '/my data' chat 'ls path=.'",
+            "  bin/supervisor --data-dir '/my data' open",
             "  curl -s -XPOST http://127.0.0.1:2/tools/ls -H 'authorization: Bearer t0' \
              -H 'content-type: application/json' -d '{\"path\":\".\"}'",
             "  http://127.0.0.1:2/docs/#token=t0",

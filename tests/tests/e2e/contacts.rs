@@ -138,7 +138,7 @@ fn whoever_may_not_be_written_to_is_refused_with_the_reason() {
     let local =
         Request::post_json("/tools/contacts_send", &to("tg:@anna")).header("X-Session-Id", "local:me");
     let elsewhere = system.control(local).json();
-    assert_says(&elsewhere.to_string(), &["TOOL_NOT_ALLOWED", "works in chats of telegram only"]);
+    assert_says(&elsewhere.to_string(), &["TOOL_NOT_ALLOWED", "works in chats of telegram or page only"]);
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn a_rule_that_could_not_be_meant_is_refused_with_what_would_be_right() {
     check(json!({"decision": "deny", "tools": []}), "`tools` is empty");
     check(json!({"decision": "deny", "risk": []}), "`risk` is empty");
     check(json!({"decision": "deny", "arguments": {}}), "`arguments` is empty");
-    check(json!({"decision": "deny", "channels": ["mail"]}), "use telegram, local, http");
+    check(json!({"decision": "deny", "channels": ["mail"]}), "use telegram, local, page, http");
     check(json!({"decision": "deny", "tokens": ["mine"]}), "use caller, none");
     check(json!({"decision": "deny", "annotations": ["safe"]}), "use read_only");
     check(json!({"decision": "deny", "paths": ["a["]}), "`paths` has no valid glob");
