@@ -33,7 +33,7 @@ pub(crate) fn waterfall(work: &Work, now_ms: i64) -> Markup {
     let height = HEAD + ROW * i64::try_from(bars.len()).unwrap_or(0);
     html! {
         div.scroll tabindex="0" {
-            svg.waterfall viewBox={ "0 0 " (WIDTH) " " (height) } role="img"
+            svg.waterfall viewBox={ "0 0 " (WIDTH) " " (height) } role="group"
                 aria-labelledby="waterfall-title" {
                 title id="waterfall-title" {
                     "Waterfall of " (bars.len()) " model requests and tool calls over "

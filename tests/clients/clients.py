@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the tool server's document and answers against other people's clients, linters and fuzzers, and what
-the bot sent in the tests against a library's types.
+"""Holds the tool server's document and answers against other people's clients, linters and fuzzers, what the
+bot sent in the tests against a library's types, and the page against the rules of accessibility.
 
 Nothing of it is part of this project, and only the fuzzer (fuzz.py) is part of CI. It is installed into
 CLIENTS_DIR (a temporary directory if that is not set), from PyPI and npm. The arguments are the directory of the
@@ -61,6 +61,7 @@ def main():
         finally:
             stop(server)
         passed += check_recipes(tools, scratch, programs)
+        passed += check_page(scratch, programs)
     print(f"{sum(passed)} of {len(passed)} passed")
     sys.exit(0 if all(passed) else 1)
 
@@ -139,6 +140,12 @@ def check_recipes(tools, scratch, programs):
         run("the recipes of docs/clients.md", [sys.executable, HERE / "recipes.py", tools, programs], scratch, environment),
         run("schemathesis", fuzz, scratch, environment),
     ]
+
+
+def check_page(scratch, programs):
+    """The page of the control port, in Chromium."""
+    shutil.copy(HERE / "page.mjs", scratch)
+    return [run("axe-core on the page", ["node", "page.mjs", programs, scratch], scratch)]
 
 
 if __name__ == "__main__":

@@ -71,7 +71,9 @@ pub fn open(path: &Path) -> Result<Connection, QueryError> {
             Err(QueryError::Damaged(path.to_owned(), error))
         }
         Err((Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly), error)) => {
-            std::fs::File::open(path).map_err(|error| QueryError::Unreadable(path.to_owned(), error))?;
+            // Never closed: this process would lose its locks on the database.
+            let readable = std::fs::File::open(path).map(std::mem::forget);
+            readable.map_err(|error| QueryError::Unreadable(path.to_owned(), error))?;
             open_immutable(path, error)
         }
         Err((_, error)) => Err(error.into()),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use protocol::{Event, EventId};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{QueryError, short_id};
 use crate::approvals;
@@ -85,6 +85,12 @@ impl Watcher {
             }
         }
     }
+}
+
+/// The event with this ID.
+pub fn event(connection: &Connection, id: &EventId) -> Result<Option<Event>, QueryError> {
+    let sql = format!("select {COLUMNS} from events where id = ?1");
+    Ok(connection.prepare_cached(&sql)?.query_row([id.as_str()], events::from_row).optional()?)
 }
 
 #[cfg(test)]

@@ -2,10 +2,15 @@
 //!
 //! The writer notices nothing of this while it finds its pages in memory. So another connection reads the
 //! file, and takes no lock that the writer would wait for.
+//!
+//! A process that closes any descriptor of a file loses all its locks on it, also those of SQLite's own
+//! descriptors (<https://www.sqlite.org/howtocorrupt.html>, 2.2). Another program that closes the database
+//! would then take itself for the last one, and remove the log that the writer writes to. So the descriptor
+//! for looking is opened once and never closed.
 
 use std::fs::File;
-use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use protocol::EventId;
@@ -24,6 +29,8 @@ type Identity = Option<(u64, u64)>;
 #[derive(Debug, Clone)]
 pub(crate) struct DatabaseFile {
     path: PathBuf,
+    /// The database itself, or why it could not be opened.
+    file: Result<&'static File, io::ErrorKind>,
     /// Which files they were when the database was opened.
     opened: [Identity; 3],
     /// This run's `process.started`, which is the newest of them.
@@ -34,7 +41,8 @@ impl DatabaseFile {
     /// The files of a database that was just opened and written to.
     pub(crate) fn opened(path: PathBuf, run: EventId) -> Self {
         let opened = identities(&path);
-        Self { path, opened, run }
+        let file = File::open(&path).map(|file| &*Box::leak(Box::new(file))).map_err(|error| error.kind());
+        Self { path, file, opened, run }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -52,7 +60,8 @@ impl DatabaseFile {
     /// The fault of the file's beginning. Without it SQLite would take the file for an empty one.
     pub(crate) fn bad_beginning(&self) -> Option<String> {
         let mut beginning = [0; MAGIC.len()];
-        let read = File::open(&self.path).and_then(|mut file| file.read_exact(&mut beginning));
+        let file = self.file.map_err(io::Error::from);
+        let read = file.and_then(|file| file.read_exact_at(&mut beginning, 0));
         match read {
             Ok(()) if beginning == *MAGIC => None,
             Ok(()) => Some("it does not begin as a database does".to_owned()),

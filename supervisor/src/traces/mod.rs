@@ -1,4 +1,5 @@
-//! Traces, where `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector: one for each task, made of its events.
+//! Traces, where `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector: one for each task and for each call outside
+//! of tasks, made of their events.
 //!
 //! The events of a task come from all three programs, so its trace needs nothing but them, and no program
 //! waits for a span. A collector that is away, slow or full loses traces. It never holds a task up.
@@ -11,7 +12,7 @@ mod trace_parent;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{Event, EventBody, TaskId};
+use protocol::{Event, EventBody, EventId, TaskId};
 use store::Store;
 use store::queries::QueryError;
 use store::queries::tasks::origin;
@@ -83,9 +84,21 @@ fn ended(watcher: &mut Watcher, database: &Path, has_content: bool) -> Result<Ve
             let caller = caller.and_then(|caller| caller.parse::<TraceParent>().ok());
             let events = Watcher::of_task(database, task.as_str())?.newer()?;
             all.extend(spans::of_task(task, &events, caller, has_content));
+        } else if let Some(call) = ended_call(&event) {
+            let start = store::queries::watch::event(&store::queries::open(database)?, call)?;
+            all.extend(start.and_then(|start| spans::of_call(&start, &event, has_content)));
         }
     }
     Ok(all)
+}
+
+/// The call outside of tasks that has ended.
+fn ended_call(event: &Event) -> Option<&EventId> {
+    let has_ended = matches!(
+        event.body,
+        EventBody::ToolCallCompleted(_) | EventBody::ToolCallFailed(_) | EventBody::ToolCallInterrupted(_)
+    );
+    event.parent_id.as_ref().filter(|_| has_ended && event.task_id.is_none())
 }
 
 fn ended_task(event: &Event) -> Option<&TaskId> {

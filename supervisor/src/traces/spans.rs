@@ -1,7 +1,8 @@
 //! The events of a task as spans, with the attributes of OpenTelemetry's conventions for generative AI.
 //!
-//! Below the task's own span are its requests to models, its tool calls, and the waits for people. IDs come
-//! from those of the events, so a task that is sent twice is the same trace.
+//! Below the task's own span are its requests to models, its tool calls, and the waits for people. A call
+//! outside of tasks is a trace of its own. IDs come from those of the events, so what is sent twice is the same
+//! trace.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,8 @@ const ERROR_TYPE: &str = "error.type";
 /// What is made of a task's events, and the starts whose ends are still to come, with their times.
 struct Maker<'a> {
     trace_id: [u8; 16],
-    root: [u8; 8],
+    /// The span that all others are below; empty for none.
+    root: Vec<u8>,
     has_content: bool,
     turns: HashMap<&'a EventId, (&'a TurnStarted, i64)>,
     failures: HashMap<&'a EventId, Vec<SpanEvent>>,
@@ -40,16 +42,8 @@ pub(super) fn of_task(
     has_content: bool,
 ) -> Vec<Span> {
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return Vec::new() };
-    let mut maker = Maker {
-        trace_id: caller.map_or_else(|| id(task.as_str()), |caller| caller.trace_id),
-        root: id(task.as_str()),
-        has_content,
-        turns: HashMap::new(),
-        failures: HashMap::new(),
-        calls: HashMap::new(),
-        approvals: HashMap::new(),
-        spans: Vec::new(),
-    };
+    let root: [u8; 8] = id(task.as_str());
+    let mut maker = Maker::new(task.as_str(), caller, root.to_vec(), has_content);
     let mut own = maker.span(task.as_str(), "task", (first.time_ms, last.time_ms), SpanKind::Server);
     own.parent_span_id = caller.map_or_else(Vec::new, |caller| caller.span_id.to_vec());
     own.attributes =
@@ -62,6 +56,19 @@ pub(super) fn of_task(
     let mut spans = vec![own];
     spans.append(&mut maker.spans);
     spans
+}
+
+/// The span of a call outside of tasks, below that of its caller if it names one.
+pub(super) fn of_call(start: &Event, end: &Event, has_content: bool) -> Option<Span> {
+    let EventBody::ToolCallStarted(started) = &start.body else { return None };
+    let caller = started.call.traceparent.as_ref().and_then(|caller| caller.parse::<TraceParent>().ok());
+    let root = caller.map_or_else(Vec::new, |caller| caller.span_id.to_vec());
+    let mut maker = Maker::new(start.id.as_str(), caller, root, has_content);
+    [start, end].into_iter().for_each(|event| maker.add(event));
+    let mut span = maker.spans.pop()?;
+    span.kind = SpanKind::Server.into();
+    span.attributes.push(text(SESSION, started.session_id.as_str()));
+    Some(span)
 }
 
 /// Notes what an event says of the task as a whole.
@@ -79,6 +86,19 @@ fn about_task(own: &mut Span, event: &EventBody) {
 }
 
 impl<'a> Maker<'a> {
+    fn new(of: &str, caller: Option<TraceParent>, root: Vec<u8>, has_content: bool) -> Self {
+        Self {
+            trace_id: caller.map_or_else(|| id(of), |caller| caller.trace_id),
+            root,
+            has_content,
+            turns: HashMap::new(),
+            failures: HashMap::new(),
+            calls: HashMap::new(),
+            approvals: HashMap::new(),
+            spans: Vec::new(),
+        }
+    }
+
     fn add(&mut self, event: &'a Event) {
         let (parent, time_ms) = (event.parent_id.as_ref(), event.time_ms);
         match &event.body {
@@ -227,7 +247,7 @@ impl<'a> Maker<'a> {
         Span {
             trace_id: self.trace_id.to_vec(),
             span_id: id::<8>(of).to_vec(),
-            parent_span_id: self.root.to_vec(),
+            parent_span_id: self.root.clone(),
             name: name.to_owned(),
             kind: kind.into(),
             start_time_unix_nano: nanoseconds(start_ms),

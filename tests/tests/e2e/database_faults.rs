@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use harness::small_disk::{SmallDisk, in_own_namespace};
@@ -199,4 +200,22 @@ fn a_tool_server_alone_says_when_its_journal_takes_no_records() {
         assert!(server.call("ls", &json!({"path": "."})).ok);
         server.stop();
     });
+}
+
+#[test]
+fn another_program_that_closes_the_database_leaves_the_log_of_the_supervisor_in_place() {
+    let mut system = System::start();
+    let log = system.dir().data().join("db/autonous.db-wal");
+    // A look at the health of the database reads its file.
+    system.part("database");
+    let script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); \
+        c.execute(\"insert into kv values ('test.key', 'x')\"); c.commit(); c.close()";
+    let program = Command::new("python3").args(["-c", script]).arg(database(&system)).status();
+    assert!(program.unwrap().success());
+    assert!(log.exists(), "the program took itself for the last one, and removed the log");
+    let task = system.run_task("ls path=.");
+    system.kill();
+    system.restart();
+    let kept = format!("select count(*) from inbox where id = '{task}' and state = 'done'");
+    assert_eq!(system.database().count(&kept), 1, "what was committed is lost");
 }

@@ -150,6 +150,23 @@ fn a_task_that_fails_is_a_failed_trace() {
 }
 
 #[test]
+fn a_call_outside_of_tasks_is_a_span_below_that_of_its_caller() {
+    let collector = FakeCollector::start();
+    let system = sending_to(&collector).start();
+    let call = Request::call("read", &json!({"path": "/etc/shadow"})).header("traceparent", CALLER);
+    system.ask_tool_server(call.header("X-Session-Id", "me"));
+    system.tool("ls", &json!({"path": "."}));
+    let spans = wait::until("both spans come", || Some(collector.spans()).filter(|spans| spans.len() == 2));
+    let refused = named(&spans, "execute_tool read");
+    assert_eq!(refused.parent_span_id, [0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]);
+    assert_eq!(refused.trace_id[..4], [0x0a, 0xf7, 0x65, 0x19]);
+    assert_eq!(attribute(refused, "error.type"), Some("PATH_OUTSIDE_ROOTS".to_owned()));
+    assert_eq!(attribute(refused, "gen_ai.conversation.id"), Some("me".to_owned()));
+    let own = named(&spans, "execute_tool ls");
+    assert!(own.parent_span_id.is_empty() && own.trace_id != refused.trace_id, "{own:?}");
+}
+
+#[test]
 fn a_collector_that_is_away_or_full_loses_traces_and_no_task_and_says_so_once() {
     let gone = "http://127.0.0.1:9";
     let system = System::builder().variable("OTEL_EXPORTER_OTLP_ENDPOINT", gone).start();
