@@ -25,6 +25,9 @@ begin
     delete from page_files where file_id = old.message_id;
 end;
 
+-- The newest messages to a chat.
+create index outbox_chat on outbox (channel, chat_id, seq);
+
 -- The newest files that calls changed.
 create index events_changed on events (seq)
     where type = 'tool_call.completed' and payload ->> 'operation' is not null;

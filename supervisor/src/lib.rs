@@ -33,6 +33,7 @@ mod monitor;
 mod overheard;
 mod page;
 mod ports;
+mod readers;
 mod reception;
 mod retention;
 mod run;

@@ -154,6 +154,32 @@ fn sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
     })
 }
 
+/// What changes whenever something was said in a chat or its open task went on; and that task, if it runs.
+pub fn chat_version(connection: &Connection, chat: &Chat) -> Result<(String, Option<TaskId>), QueryError> {
+    let sql = "select
+            (select coalesce(max(seq), 0) || ':' || coalesce(max(updated_at_ms), 0) from (
+                select seq, updated_at_ms from inbox where channel = ?1 and chat_id = ?2
+                order by seq desc limit 100)) || ' ' ||
+            (select coalesce(max(seq), 0) || ':' || coalesce(max(updated_at_ms), 0) from (
+                select seq, updated_at_ms from outbox where channel = ?1 and chat_id = ?2
+                order by seq desc limit 100)) || ' ' ||
+            (select coalesce(max(events.seq), 0) from inbox join events on events.task_id = inbox.id
+             where inbox.channel = ?1 and inbox.chat_id = ?2 and inbox.state in ('queued', 'in_progress')),
+            (select id from inbox where channel = ?1 and chat_id = ?2 and state = 'in_progress')";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?));
+    let of_chat = params![chat.channel.as_str(), chat.id];
+    let (version, running) = connection.prepare_cached(sql)?.query_row(of_chat, read)?;
+    Ok((version, running.and_then(|task| task.parse().ok())))
+}
+
+/// What changes whenever a task has another event or state.
+pub fn task_version(connection: &Connection, id: &str) -> Result<String, QueryError> {
+    let sql = "select (select coalesce(max(seq), 0) from events where task_id = ?1) || ' ' ||
+                      (select coalesce(max(updated_at_ms), 0) from inbox where id = ?1) || ' ' ||
+                      (select coalesce(max(updated_at_ms), 0) from outbox where task_id = ?1)";
+    Ok(connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
+}
+
 /// A task; none if there is none with this ID.
 pub fn one_task(connection: &Connection, id: &str) -> Result<Option<Task>, QueryError> {
     let sql = format!("select {TASK_COLUMNS} from inbox where id = ?1");

@@ -40,6 +40,7 @@ use crate::config::Settings;
 use crate::journal::Journal;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
+use crate::readers::Readers;
 use crate::reception::Inbound;
 use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
@@ -56,6 +57,8 @@ pub(crate) struct Control {
     /// The token is required by all but the health routes.
     pub access: Access,
     pub store: Store,
+    /// They read it past the writer.
+    pub readers: Arc<Readers>,
     /// What received messages go through.
     pub inbound: Inbound,
     /// The tool server's journal.

@@ -1,7 +1,7 @@
 //! Views that change while somebody looks: server-sent events with the parts that are new.
 //!
 //! Each view that is followed is rendered once for all who follow it, after something was written to the
-//! database and at most [`RENDERS_EVERY`]. Nothing is rendered while nobody looks.
+//! database that it shows, and at most [`RENDERS_EVERY`]. Nothing is rendered while no browser follows it.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -13,17 +13,21 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
+use channel::Chat;
 use futures_util::stream::{self, Stream};
 use maud::Markup;
 use serde::Deserialize;
 use serde_json::json;
+use store::queries::page as queries;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::Page;
 use super::error::PageError;
 use super::guard::cookie;
+use super::read::read;
 use super::{approvals, now, talk, tasks};
+use crate::channels::page::NAME;
 use crate::control::Control;
 
 /// The pause between two renderings of a view.
@@ -113,14 +117,18 @@ impl Live {
 async fn keep(control: Arc<Control>, view: View, followed: Weak<watch::Sender<Parts>>) {
     let (mut changes, mut words) = (control.store.changes(), control.words.changes());
     let follows_words = matches!(view, View::Chat(_));
-    let mut rendering = 0;
+    let (mut rendering, mut shown) = (0, None);
     while let Some(sender) = followed.upgrade() {
         changes.mark_unchanged();
         words.mark_unchanged();
         let began = Instant::now();
-        if let Ok(parts) = render(&control, &view).await {
-            rendering += 1;
-            sender.send_if_modified(|kept| replace(kept, parts, rendering));
+        let version = version(&control, &view).await;
+        if version.is_none() || version != shown {
+            shown = version;
+            if let Ok(parts) = render(&control, &view).await {
+                rendering += 1;
+                sender.send_if_modified(|kept| replace(kept, parts, rendering));
+            }
         }
         drop(sender);
         sleep_until(began + RENDERS_EVERY).await;
@@ -129,6 +137,24 @@ async fn keep(control: Arc<Control>, view: View, followed: Weak<watch::Sender<Pa
             changed = words.changed(), if follows_words => if changed.is_err() { return },
             () = tokio::time::sleep(LOOKS_AGAIN) => {}
             () = control.stop.cancelled() => return,
+        }
+    }
+}
+
+/// What a view shows is as it was while this is; none where that is not known, or costs as much as the view.
+async fn version(control: &Control, view: &View) -> Option<String> {
+    match view {
+        View::Now | View::Approvals => None,
+        View::Task { id, .. } => {
+            let id = id.clone();
+            read(control, move |connection| queries::task_version(connection, &id)).await.ok()
+        }
+        View::Chat(name) => {
+            let chat = Chat::new(NAME, name);
+            let (version, running) =
+                read(control, move |connection| queries::chat_version(connection, &chat)).await.ok()?;
+            let words = running.and_then(|task| control.words.of(&task)).map_or(0, |said| said.number);
+            Some(format!("{version} {words}"))
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Reads the database for a view, past the writer.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
-use store::queries::{self, QueryError};
+use store::queries::QueryError;
 use tokio::task::spawn_blocking;
 
 use super::error::PageError;
@@ -13,8 +15,8 @@ where
     T: Send + 'static,
     Q: FnOnce(&Connection) -> Result<T, QueryError> + Send + 'static,
 {
-    let database = control.monitor.database_path();
-    let read = spawn_blocking(move || query(&queries::open(&database)?)).await;
+    let readers = Arc::clone(&control.readers);
+    let read = spawn_blocking(move || readers.read(query)).await;
     match read {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(PageError::missing("answer")),

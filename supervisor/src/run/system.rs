@@ -47,6 +47,7 @@ use crate::page::live::Live;
 use crate::page::sessions::Sessions;
 use crate::page::{self, Page};
 use crate::ports::Port;
+use crate::readers::Readers;
 use crate::reception::{Inbound, Reception};
 use crate::schedules::{self, Schedules};
 use crate::tokens::Tokens;
@@ -316,6 +317,7 @@ impl System {
         let control = Control {
             access: Access::new(Some(self.tokens.control()), address, &self.config.control_hosts),
             store: self.store.clone(),
+            readers: Arc::new(Readers::of(self.config.data.database())),
             inbound: self.inbound.clone(),
             journal: self.config.data.journal(),
             follower: self.journal.clone(),
