@@ -1,8 +1,8 @@
 //! The events of a task as spans, with the attributes of OpenTelemetry's conventions for generative AI.
 //!
 //! Below the task's own span are its requests to models, its tool calls, and the waits for people. A call
-//! outside of tasks is a trace of its own. IDs come from those of the events, so what is sent twice is the same
-//! trace.
+//! outside of tasks is a trace of its own. IDs come from those of the events, so what is sent twice is the
+//! same trace.
 
 use std::collections::HashMap;
 

@@ -54,9 +54,7 @@ pub(crate) fn take(directory: &Path) -> Vec<PathBuf> {
             browser.wait_until(&format!("document.readyState === 'complete' && {shown}"));
             let theme = if is_dark { "dark" } else { "light" };
             let file = directory.join(format!("page-{name}-{theme}-{width}.png"));
-            let picture = STANDARD.decode(browser.picture(MOST_HEIGHT)).expect("a picture is base64");
-            std::fs::write(&file, picture).expect("a picture can be written");
-            taken.push(file);
+            taken.push(save(&mut browser, file, MOST_HEIGHT));
         }
     }
     taken.push(small(&mut browser, &own, directory));
@@ -68,8 +66,12 @@ fn small(browser: &mut Browser, own: &str, directory: &Path) -> PathBuf {
     browser.look(960, false);
     browser.open(&format!("{own}/"));
     browser.wait_for_text("it deletes a file");
-    let file = directory.join("page-now.png");
-    let picture = STANDARD.decode(browser.picture(880)).expect("a picture is base64");
+    save(browser, directory.join("page-now.png"), 880)
+}
+
+/// Writes a picture of what the browser shows, and returns its path.
+pub(crate) fn save(browser: &mut Browser, file: PathBuf, most_height: u32) -> PathBuf {
+    let picture = STANDARD.decode(browser.picture(most_height)).expect("a picture is base64");
     std::fs::write(&file, picture).expect("a picture can be written");
     file
 }

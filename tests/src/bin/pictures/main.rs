@@ -1,6 +1,6 @@
 //! Pictures of the bot's chats as a phone shows them, from what the running programs sent to the tests'
 //! Telegram: each is a page of HTML and, if Chromium is there, a PNG of it. And pictures of the page at the
-//! control port.
+//! control port, and of the conversation in a terminal.
 //!
 //! The argument is the directory for them. `CHROMIUM` names the browser.
 
@@ -10,6 +10,7 @@ mod more_scenes;
 mod page;
 mod scenes;
 mod shot;
+mod terminal;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,9 +22,8 @@ fn main() -> ExitCode {
     };
     std::fs::create_dir_all(&directory).expect("the directory can be made");
     let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
-    for picture in control_page::take(&directory) {
-        println!("{}", picture.display());
-    }
+    let pictures = control_page::take(&directory).into_iter().chain([terminal::take(&directory)]);
+    pictures.for_each(|picture| println!("{}", picture.display()));
     let mut missing = 0;
     for (name, page) in scenes::play() {
         let file = directory.join(format!("{name}.html"));
