@@ -1,6 +1,8 @@
 //! What the page at the control port asks: chats and what was said in them, tasks with their replies, and
 //! figures of tools.
 
+use std::collections::HashMap;
+
 use channel::Chat;
 use channel::formatting::Entity;
 use protocol::event::{PlanCreated, PlanUpdated};
@@ -49,6 +51,8 @@ pub struct SaidFile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
     pub outbox_id: i64,
+    /// The task whose reply it is; none for what came by itself.
+    pub task_id: Option<String>,
     pub text: String,
     pub entities: Vec<Entity>,
     pub file_name: Option<String>,
@@ -99,12 +103,17 @@ pub fn said(connection: &Connection, chat: &Chat, limit: u32) -> Result<Vec<Said
     let of_chat = params![chat.channel.as_str(), chat.id, limit];
     let mut query = connection.prepare(&sql)?;
     let tasks = query.query_map(of_chat, |row| Ok((task(row)?, row.get(11)?)))?;
-    let mut said: Vec<(i64, u8, Said)> = Vec::new();
+    // What was said, with its time, its task and its place in that: what has one time is in this order.
+    let mut said: Vec<((i64, usize, u8), Said)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for one in tasks {
         let (task, has_changes) = one?;
         let files = files_of(connection, &task.id)?;
-        let at = task.created_at_ms;
-        said.push((at, 0, Said::Person { task: Box::new(task), files, has_changes }));
+        // Rows come newest first.
+        let place = usize::MAX - 1 - places.len();
+        places.insert(task.id.clone(), place);
+        let key = (task.created_at_ms, place, 0);
+        said.push((key, Said::Person { task: Box::new(task), files, has_changes }));
     }
     let sql = format!(
         "select {SENT_COLUMNS} from outbox where channel = ?1 and chat_id = ?2 order by seq desc limit ?3"
@@ -112,13 +121,13 @@ pub fn said(connection: &Connection, chat: &Chat, limit: u32) -> Result<Vec<Said
     let mut query = connection.prepare(&sql)?;
     for reply in query.query_map(of_chat, sent)? {
         let reply = reply?;
-        said.push((reply.created_at_ms, 1, Said::Agent(reply)));
+        let place = reply.task_id.as_ref().and_then(|task| places.get(task)).copied();
+        said.push(((reply.created_at_ms, place.unwrap_or(usize::MAX), 1), Said::Agent(reply)));
     }
-    // Rows come newest first; of two with one time, the message goes before its reply.
     said.reverse();
-    said.sort_by_key(|(at, rank, _)| (*at, *rank));
+    said.sort_by_key(|(key, _)| *key);
     let surplus = said.len().saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(said.into_iter().skip(surplus).map(|(.., said)| said).collect())
+    Ok(said.into_iter().skip(surplus).map(|(_, said)| said).collect())
 }
 
 fn files_of(connection: &Connection, task: &str) -> Result<Vec<SaidFile>, QueryError> {
@@ -137,7 +146,7 @@ fn files_of(connection: &Connection, task: &str) -> Result<Vec<SaidFile>, QueryE
 
 const SENT_COLUMNS: &str = "seq, text, entities, caption_entities, file_name,
     (select file_id from page_files where page_files.file_id = outbox.message_id), state, error,
-    created_at_ms";
+    created_at_ms, task_id";
 
 fn sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
     let entities: Option<Vec<Entity>> = columns::json(row, 2)?;
@@ -151,6 +160,7 @@ fn sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
         state: row.get(6)?,
         error: row.get(7)?,
         created_at_ms: row.get(8)?,
+        task_id: row.get(9)?,
     })
 }
 

@@ -22,8 +22,8 @@ fn main() -> ExitCode {
     };
     std::fs::create_dir_all(&directory).expect("the directory can be made");
     let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
-    let pictures = control_page::take(&directory).into_iter().chain([terminal::take(&directory)]);
-    pictures.for_each(|picture| println!("{}", picture.display()));
+    println!("{}", terminal::take(&directory).display());
+    control_page::take(&directory).iter().for_each(|picture| println!("{}", picture.display()));
     let mut missing = 0;
     for (name, page) in scenes::play() {
         let file = directory.join(format!("{name}.html"));

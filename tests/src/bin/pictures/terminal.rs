@@ -41,8 +41,8 @@ pub(crate) fn take(directory: &Path) -> PathBuf {
     terminal.type_in("Which notes are there?\r");
     let before = terminal.wait_for("which is empty", 0).len();
     terminal.type_in("Please delete the empty one.\r");
-    terminal.wait_for("it deletes a file", before);
-    terminal.wait_for("deny", before);
+    terminal.wait_for("It deletes a file", before);
+    terminal.wait_for("[d]eny", before);
     let mut screen = vt100::Parser::new(ROWS, COLUMNS, 0);
     screen.process(terminal.shown().as_bytes());
     let page = directory.join("terminal-chat.html");
@@ -53,7 +53,7 @@ pub(crate) fn take(directory: &Path) -> PathBuf {
     let page = page.canonicalize().expect("the page was written");
     browser.open(&format!("file://{}", page.display()));
     browser.wait_until("document.readyState === 'complete'");
-    save(&mut browser, directory.join("terminal-chat.png"), 600)
+    save(&mut browser, directory.join("terminal-chat.png"), 372)
 }
 
 /// The rows that have something, each cell in its colour.
