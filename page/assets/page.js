@@ -1,5 +1,5 @@
 // What the pages do beyond being read: times of the reader's own zone, spans that count on, parts that the
-// server renders again, and messages that are sent without loading the page anew.
+// server renders again, and messages that are sent without loading the page again.
 "use strict";
 
 const local = (options) => new Intl.DateTimeFormat(undefined, options);

@@ -1,4 +1,4 @@
-//! What chats want to be done later, and the people whom they can write to.
+//! The schedules of the chats, and the people that they can write to.
 
 use maud::{Markup, html};
 use store::schedules::Schedule;

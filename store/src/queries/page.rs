@@ -164,7 +164,8 @@ fn sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
     })
 }
 
-/// What changes whenever something was said in a chat or its open task went on; and that task, if it runs.
+/// A text that changes with each message of a chat and each event of its open task; and that task, if it
+/// runs.
 pub fn chat_version(connection: &Connection, chat: &Chat) -> Result<(String, Option<TaskId>), QueryError> {
     let sql = "select
             (select coalesce(max(seq), 0) || ':' || coalesce(max(updated_at_ms), 0) from (
@@ -182,7 +183,7 @@ pub fn chat_version(connection: &Connection, chat: &Chat) -> Result<(String, Opt
     Ok((version, running.and_then(|task| task.parse().ok())))
 }
 
-/// What changes whenever a task has another event or state.
+/// A text that changes with each event and state of a task.
 pub fn task_version(connection: &Connection, id: &str) -> Result<String, QueryError> {
     let sql = "select (select coalesce(max(seq), 0) from events where task_id = ?1) || ' ' ||
                       (select coalesce(max(updated_at_ms), 0) from inbox where id = ?1) || ' ' ||

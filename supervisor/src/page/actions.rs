@@ -1,4 +1,4 @@
-//! What the buttons of the page do. Each goes on to the view that shows what became of it.
+//! The actions behind the buttons of the page. Each leads to the view that shows its result.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use super::error::PageError;
 /// The name of the cookie.
 pub(super) const COOKIE: &str = "autonous_session";
 
-/// Nothing runs, is loaded or is asked but our own files; and nobody shows the page in a frame.
+/// Only our own files run, are loaded or are asked, and no other page shows ours in a frame.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

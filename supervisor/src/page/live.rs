@@ -113,7 +113,7 @@ impl Live {
     }
 }
 
-/// Renders a view again and again, until nobody follows it.
+/// Renders a view again and again, while a browser follows it.
 async fn keep(control: Arc<Control>, view: View, followed: Weak<watch::Sender<Parts>>) {
     let (mut changes, mut words) = (control.store.changes(), control.words.changes());
     let follows_words = matches!(view, View::Chat(_));

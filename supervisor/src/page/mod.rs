@@ -1,6 +1,6 @@
 //! The page at the control port: what happens, to look at and to act on, in a browser.
 //!
-//! The crate `page` makes the HTML; here are the routes, who may ask, and what is read for each view. A view
+//! The crate `page` makes the HTML; here are the routes, who may ask, and the reading for each view. A view
 //! reads the database and the tool server, never the other way round: nothing depends on the page, and
 //! `AUTONOUS_PAGE=false` leaves the control port without it.
 //!

@@ -1,4 +1,4 @@
-//! `/usage`, `/schedules` and `/settings`: what was used, what is set for later, and what holds.
+//! `/usage`, `/schedules` and `/settings`: the use of models, the schedules and the settings.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Who is signed in: by the control token or a link that works once, then by a cookie for a week.
 //!
-//! The database has the SHA-256 of each cookie and when it ends, so that a restart signs out nobody and a
-//! copy of the database lets nobody in. Links and wrong attempts are known in memory alone.
+//! The database has the SHA-256 of each cookie and when it ends, so that a session survives a restart and
+//! a copy of the database opens none. Links and wrong attempts are known in memory alone.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ pub(crate) const LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a link can be followed.
 const LINK_LIFE: Duration = Duration::from_secs(5 * 60);
 
-/// More links that nobody follows are forgotten.
+/// More links that were not followed are forgotten.
 const MOST_LINKS: usize = 20;
 
 /// After so many wrong tokens within [`WRONG_WITHIN`], no token is looked at.

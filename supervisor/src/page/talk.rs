@@ -146,7 +146,7 @@ async fn receive(control: &Arc<Control>, chat: &str, message: &Message) -> Resul
     Ok(())
 }
 
-/// A file of a message, to be saved and never shown: whoever made it, it is not our page.
+/// A file of a message, to be saved and never shown: its content is not ours.
 pub(super) async fn get_file(
     State(control): State<Arc<Control>>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! Attacks on the page: each is refused and told, and what can be logged is.
+//! Attacks on the page: each is refused with a reason, and logged.
 
 use harness::System;
 use harness::http::{self, Request};
@@ -158,7 +158,7 @@ fn ten_thousand_wrong_tokens_are_refused_and_the_right_one_waits() {
     assert_eq!(attempt(&token).status, 429, "no token is looked at");
     assert!(system.log().contains("wrong tokens within a minute at the page"));
     assert!(!system.log().contains("FAKE-1"), "no token is logged");
-    // A link is another way in, which nobody can guess.
+    // A link is another way in, which cannot be guessed.
     signed_in(&system);
 }
 
