@@ -5,14 +5,13 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Html;
 use page::{Frame, Place, call_page, document};
+use protocol::journal::{ARGUMENTS_DIRECTORY, OUTPUT_TEXT_BYTES};
+use store::changes;
 use store::queries::audit::{self, Call};
 
 use super::error::PageError;
 use super::read::read;
 use crate::control::Control;
-
-/// The directory of the journal with large arguments.
-const ARGUMENTS: &str = "arguments";
 
 /// More of the arguments is not shown.
 const MOST_ARGUMENTS: usize = 1 << 20;
@@ -34,11 +33,11 @@ pub(super) async fn get_call(
 /// All arguments of a call whose event has shortened ones, from the journal.
 async fn whole_arguments(control: &Control, call: &Call) -> Option<String> {
     let name = call.arguments_file.as_ref()?;
-    let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
-    if !is_plain || name.starts_with('.') {
+    if !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    let mut text = tokio::fs::read_to_string(control.journal.join(ARGUMENTS).join(name)).await.ok()?;
+    let file = control.journal.with_file_name(ARGUMENTS_DIRECTORY).join(name);
+    let mut text = tokio::fs::read_to_string(file).await.ok()?;
     let end = text.floor_char_boundary(MOST_ARGUMENTS.min(text.len()));
     text.truncate(end);
     Some(text)
@@ -47,11 +46,12 @@ async fn whole_arguments(control: &Control, call: &Call) -> Option<String> {
 /// The diff of an undo, where the event has only the beginning of the change's own.
 async fn undo_of(control: &Control, call: &Call) -> Option<String> {
     let ended = call.ended()?;
-    let is_whole = ended.output_text.len() < protocol::journal::OUTPUT_TEXT_BYTES;
+    let is_whole = ended.output_text.len() < OUTPUT_TEXT_BYTES;
     if is_whole || !ended.change.as_ref().is_some_and(|change| change.can_be_undone) {
         return None;
     }
     let id = call.id.clone();
-    let change = control.store.write(move |tx| store::changes::of_call(tx, &id)).await.ok()??;
+    let found = read(control, move |connection| Ok(changes::of_call(connection, &id)?));
+    let change = found.await.ok()??;
     control.undoer.preview(&change).await
 }

@@ -149,6 +149,17 @@ fn a_task_shows_its_work_and_its_changes_are_undone() {
 }
 
 #[test]
+fn a_call_with_large_arguments_shows_all_of_them() {
+    let system = System::start();
+    let content = format!("{}\nthe last line", "x".repeat(100_000));
+    system.tool("bash", &json!({"cmd": "cat > /dev/null", "stdin": content}));
+    let find = "select id from events where type = 'tool_call.started'";
+    let call = wait::until("the call is read", || system.database().texts(find).pop());
+    let shown = super::page(&system, &format!("/calls/{call}"), &super::signed_in(&system));
+    assert!(shown.contains("the last line"), "{}", &shown[..2000]);
+}
+
+#[test]
 fn the_directories_of_a_chat_are_read() {
     let system = System::start();
     system.run_task("ls path=.");
