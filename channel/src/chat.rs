@@ -66,6 +66,12 @@ impl Chat {
         Self::new(self.channel.clone(), whole(&self.id))
     }
 
+    /// The chat at an [address](Self::address); none if the text is none.
+    pub fn at(address: &str) -> Option<Self> {
+        let (channel, id) = address.split_once(':')?;
+        Some(Self::new(channel.parse().ok()?, id))
+    }
+
     /// Where it is, in one text: `<channel>:<chat ID>`.
     pub fn address(&self) -> String {
         format!("{}:{}", self.channel, self.id)

@@ -13,7 +13,7 @@ use process::Secret;
 const PROBES: [&str; 2] = ["/livez", "/readyz"];
 
 /// A name that is ours alone among the servers of this machine.
-pub const OWN_NAME: &str = "autonous.localhost";
+const OWN_NAME: &str = "autonous.localhost";
 
 /// The name of the token that callers must send.
 const CALLER: &str = "caller";

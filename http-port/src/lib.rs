@@ -16,7 +16,7 @@ mod self_wakes;
 mod serve;
 mod stream;
 
-pub use access::{Access, OWN_NAME, Refused, presented_token};
+pub use access::{Access, Refused, presented_token};
 pub use body::{BodyTimeout, SLOWEST_BYTES_PER_SECOND, is_body_timeout};
 pub use limits::{Bounds, TimeLimits};
 pub use metrics::Metrics;

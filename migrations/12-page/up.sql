@@ -3,9 +3,7 @@
 create table page_files (
     file_id text primary key check (length(file_id) > 0),
     name text not null check (length(name) > 0),
-    media_type text,
-    size_bytes integer not null default 0 check (size_bytes >= 0),
-    created_at_ms integer not null
+    size_bytes integer not null default 0 check (size_bytes >= 0)
 ) strict, without rowid;
 
 create table page_parts (

@@ -10,8 +10,9 @@ use crate::approval::approval_card;
 use crate::formatted::markdown;
 use crate::now::Running;
 use crate::task::{file, plan_list, sent};
+use crate::tasks::task_state;
 use crate::time::{lasting, time};
-use crate::words::{beginning, encoded, number, short, state, words};
+use crate::words::{beginning, encoded, number, short, words};
 
 /// The channel of these chats.
 pub const CHANNEL: &str = "page";
@@ -112,8 +113,8 @@ fn foot(task: &Task, has_changes: bool) -> Markup {
     html! {
         small.foot {
             (time(task.created_at_ms)) " · " a href={ "/tasks/" (address) } { (short(&task.id)) } " "
-            @if task.state != "skipped" { (state(if task.waits_for_person { "waits" } else { &task.state })) }
-            @if ["queued", "in_progress"].contains(&&*task.state) {
+            @if task.state != "skipped" { (task_state(task)) }
+            @if task.is_open() {
                 form.inline method="post" action={ "/act/tasks/" (address) "/cancel" } {
                     input type="hidden" name="back" value={ "/chat/" (encoded(&task.chat_id)) };
                     button.plain { "Stop" }

@@ -9,10 +9,10 @@ use store::queries::tasks::Task;
 
 use crate::formatted::{markdown, message};
 use crate::frame::button;
-use crate::tasks::actions;
+use crate::tasks::{actions, task_state};
 use crate::time::{clock, lasting, span, time};
 use crate::waterfall::waterfall;
-use crate::words::{beginning, bytes, encoded, money, number, short, state, words};
+use crate::words::{beginning, bytes, encoded, money, number, short, words};
 use crate::work::{Attempt, Turn, Work};
 
 /// Events of a page of the tree.
@@ -76,7 +76,7 @@ fn head(view: &TaskView<'_>) -> Markup {
         p.said { (words(&task.text)) }
         dl.facts {
             dt { "State" }
-            dd { (state(if task.waits_for_person { "waits" } else { &task.state })) " " (actions(task)) }
+            dd { (task_state(task)) " " (actions(task)) }
             dt { "Chat" }
             dd {
                 a href={ "/tasks?chat=" (encoded(&task.chat_id)) } {

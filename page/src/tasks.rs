@@ -109,7 +109,7 @@ fn row(task: &Task, now_ms: i64) -> Markup {
         tr {
             td { a href={ "/tasks/" (encoded(&task.id)) } { code { (short(&task.id)) } } }
             td {
-                (state(if task.waits_for_person { "waits" } else { &task.state }))
+                (task_state(task))
                 @if task.attempt > 1 { small { " attempt " (task.attempt) } }
             }
             td { (words(&task.channel)) ":" (words(&task.chat_id)) }
@@ -127,6 +127,11 @@ fn row(task: &Task, now_ms: i64) -> Markup {
             td { (actions(task)) }
         }
     }
+}
+
+/// A task's state as a word; one that waits for a person is queued.
+pub(crate) fn task_state(task: &Task) -> Markup {
+    state(if task.waits_for_person { "waits" } else { &task.state })
 }
 
 /// What can be done with a task in its state.

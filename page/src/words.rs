@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use maud::{Markup, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use protocol::visible;
 
 /// Text of anybody, with what hides or reorders it made visible.
@@ -61,16 +62,12 @@ pub(crate) fn state(state: &str) -> Markup {
     html! { span class={ "state " (kind) } { (state.replace('_', " ")) } }
 }
 
-/// The address of a page, with what a value may have escaped.
+/// All that does not stand as it is in a part of an address (RFC 3986, 2.3).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// A text as a part of an address.
 pub fn encoded(text: &str) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(byte.into()),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! A file that nothing refers to belongs to a message that was not stored; the next start deletes it.
 
-use protocol::{EventId, now_ms};
+use protocol::EventId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
@@ -11,15 +11,14 @@ use super::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageFile {
     pub name: String,
-    pub media_type: Option<String>,
     pub size_bytes: u64,
 }
 
 /// Begins an empty file, and returns its ID.
-pub fn begin(connection: &Connection, name: &str, media_type: Option<&str>) -> Result<String, StoreError> {
+pub fn begin(connection: &Connection, name: &str) -> Result<String, StoreError> {
     let id = EventId::new().to_string();
-    let sql = "insert into page_files (file_id, name, media_type, created_at_ms) values (?1, ?2, ?3, ?4)";
-    connection.prepare_cached(sql)?.execute(params![id, name, media_type, now_ms()])?;
+    let sql = "insert into page_files (file_id, name) values (?1, ?2)";
+    connection.prepare_cached(sql)?.execute([&id, name])?;
     Ok(id)
 }
 
@@ -35,11 +34,11 @@ pub fn add_part(connection: &Connection, id: &str, number: u32, bytes: &[u8]) ->
 
 /// What is known of a file; none if it is gone.
 pub fn find(connection: &Connection, id: &str) -> Result<Option<PageFile>, StoreError> {
-    let sql = "select name, media_type, size_bytes from page_files where file_id = ?1";
+    let sql = "select name, size_bytes from page_files where file_id = ?1";
     let found = connection.prepare_cached(sql)?.query_row([id], |row| {
-        let size: i64 = row.get(2)?;
+        let size: i64 = row.get(1)?;
         let size_bytes = u64::try_from(size).unwrap_or_default();
-        Ok(PageFile { name: row.get(0)?, media_type: row.get(1)?, size_bytes })
+        Ok(PageFile { name: row.get(0)?, size_bytes })
     });
     Ok(found.optional()?)
 }
@@ -78,8 +77,7 @@ mod tests {
     #[test]
     fn a_file_is_kept_until_its_message_goes_and_only_if_it_has_one() {
         let database = TestDatabase::new();
-        let [kept, abandoned] =
-            ["kept.txt", "abandoned.txt"].map(|name| begin(&database, name, None).unwrap());
+        let [kept, abandoned] = ["kept.txt", "abandoned.txt"].map(|name| begin(&database, name).unwrap());
         for id in [&kept, &abandoned] {
             add_part(&database, id, 0, b"ab").unwrap();
             add_part(&database, id, 1, b"c").unwrap();

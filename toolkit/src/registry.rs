@@ -38,6 +38,12 @@ pub(crate) trait AnyTool: Send + Sync {
     fn is_bound_by_skill(&self) -> bool;
     fn is_offered(&self) -> bool;
     fn channels(&self) -> &'static [&'static str];
+
+    /// Whether the tool works in the chats of a channel, or elsewhere.
+    fn works_in(&self, channel: Option<&str>) -> bool {
+        self.channels().is_empty() || self.channels().iter().any(|one| Some(*one) == channel)
+    }
+
     fn example(&self) -> Value;
     fn meant_by(&self, name: &str) -> Option<String>;
     fn timeout(&self, arguments: &Value) -> Option<Duration>;
@@ -244,8 +250,7 @@ impl Registry {
 
     /// Whether the tool works in the chats of a channel, or elsewhere.
     pub fn works_in(&self, name: &str, channel: Option<&str>) -> bool {
-        let channels = self.channels_of(name);
-        channels.is_empty() || channels.iter().any(|one| Some(*one) == channel)
+        self.tools.get(name).is_none_or(|tool| tool.works_in(channel))
     }
 
     /// What the rules say about a call without making it.

@@ -48,6 +48,13 @@ pub struct Task {
     pub waits_for_person: bool,
 }
 
+impl Task {
+    /// Whether it has not ended.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state.as_str(), "queued" | "in_progress")
+    }
+}
+
 /// A message that is not delivered unless somebody sends it again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Undelivered {

@@ -53,6 +53,13 @@ impl Watcher {
         }
     }
 
+    /// The event with this ID.
+    pub fn event(&self, id: &EventId) -> Result<Option<Event>, QueryError> {
+        let sql = format!("select {COLUMNS} from events where id = ?1");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        Ok(statement.query_row([id.as_str()], events::from_row).optional()?)
+    }
+
     /// Whether the task has ended; false for everything.
     pub fn has_ended(&self) -> Result<bool, QueryError> {
         let Some(task) = &self.task else { return Ok(false) };
@@ -85,12 +92,6 @@ impl Watcher {
             }
         }
     }
-}
-
-/// The event with this ID.
-pub fn event(connection: &Connection, id: &EventId) -> Result<Option<Event>, QueryError> {
-    let sql = format!("select {COLUMNS} from events where id = ?1");
-    Ok(connection.prepare_cached(&sql)?.query_row([id.as_str()], events::from_row).optional()?)
 }
 
 #[cfg(test)]

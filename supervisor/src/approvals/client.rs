@@ -99,10 +99,15 @@ impl Approvals {
 
     /// Those that wait, the oldest first.
     pub(super) async fn pending(&self) -> Result<Vec<Approval>, reqwest::Error> {
-        let answer = self.request(Method::GET, "").query(&[("state", "pending")]).timeout(PATIENCE).send();
-        let mut pending = answer.await?.error_for_status()?.json::<List>().await?.approvals;
-        pending.sort_by_key(|one| one.created_at_ms);
-        Ok(pending)
+        self.list("?state=pending").await
+    }
+
+    /// Those that the tool server knows, the oldest first; the query narrows them.
+    pub(crate) async fn list(&self, query: &str) -> Result<Vec<Approval>, reqwest::Error> {
+        let answer = self.request(Method::GET, query).timeout(PATIENCE).send();
+        let mut listed = answer.await?.error_for_status()?.json::<List>().await?.approvals;
+        listed.sort_by_key(|one| one.created_at_ms);
+        Ok(listed)
     }
 
     /// One of them; none if the tool server has forgotten it.

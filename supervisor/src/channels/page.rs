@@ -3,14 +3,15 @@
 
 use std::io;
 
+use bytes::Bytes;
 use channel::content::{File, FileBody, StoredFiles as _};
 use channel::download::{Download, NoDownload};
 use channel::formatting::{self, Entity, FormattedText, units};
 use channel::update_sink::UpdateSink;
 use channel::{Access, BoxFuture, Channel, ChannelName, Content, Delivery, Outgoing, Rejection, SendOutcome};
-use futures_util::stream;
+use futures_util::stream::{self, Stream};
 use protocol::{MessageId, ReplyFormat};
-use store::{Store, StoreError, page_files};
+use store::{Store, page_files};
 use texts::Language;
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +40,7 @@ impl PageChannel {
     /// Keeps a file, and returns its ID.
     async fn keep(&self, file: &File) -> io::Result<String> {
         let name = file.name.clone();
-        let begun = self.store.write(move |tx| page_files::begin(tx, &name, None)).await;
+        let begun = self.store.write(move |tx| page_files::begin(tx, &name)).await;
         let id = begun.map_err(io::Error::other)?;
         let mut number = 0;
         while let Some(bytes) = self.part_of(&file.body, number).await? {
@@ -87,18 +88,15 @@ impl Channel for PageChannel {
 
     fn download<'a>(&'a self, source: &'a str) -> BoxFuture<'a, Result<Download, NoDownload>> {
         Box::pin(async move {
-            let (store, id) = (self.store.clone(), source.to_owned());
+            let id = source.to_owned();
             let found = self.store.write(move |tx| page_files::find(tx, &id)).await;
             match found {
                 Ok(Some(_)) => {}
                 Ok(None) => return Err(NoDownload::Never("The file is gone.".to_owned())),
                 Err(error) => return Err(NoDownload::Later(error.to_string())),
             }
-            let parts = stream::unfold((store, source.to_owned(), 0), |(store, id, number)| async move {
-                let part = part(&store, &id, number).await.transpose()?;
-                Some((part.map(bytes::Bytes::from), (store, id, number + 1)))
-            });
-            Ok(Download { bytes: Box::pin(parts), most_bytes: MOST_BYTES })
+            let bytes = Box::pin(parts(self.store.clone(), source.to_owned()));
+            Ok(Download { bytes, most_bytes: MOST_BYTES })
         })
     }
 
@@ -147,11 +145,14 @@ impl Channel for PageChannel {
     }
 }
 
-/// A part of a file of the page; none behind the last.
-pub(crate) async fn part(store: &Store, id: &str, number: u32) -> io::Result<Option<Vec<u8>>> {
-    let id = id.to_owned();
-    let part: Result<_, StoreError> = store.write(move |tx| page_files::part(tx, &id, number)).await;
-    part.map_err(io::Error::other)
+/// The bytes of a file of the page, part by part.
+pub(crate) fn parts(store: Store, id: String) -> impl Stream<Item = io::Result<Bytes>> {
+    stream::unfold((store, id, 0), |(store, id, number)| async move {
+        let of_file = id.clone();
+        let part = store.write(move |tx| page_files::part(tx, &of_file, number)).await;
+        let part = part.map_err(io::Error::other).transpose()?;
+        Some((part.map(Bytes::from), (store, id, number + 1)))
+    })
 }
 
 /// Markdown as a text with styles, of whatever length.

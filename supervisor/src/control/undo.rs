@@ -54,9 +54,7 @@ fn named(connection: &Connection, request: &UndoRequest) -> Result<Vec<ChangedFi
             None => changes::of_task(connection, id),
         },
         UndoRequest::Session(session) => {
-            let named = session.split_once(':');
-            let chat = named.and_then(|(channel, id)| Some(Chat::new(channel.parse().ok()?, id)));
-            match chat.map(|chat| changes::last_in_chat(connection, &chat)).transpose()? {
+            match Chat::at(session).map(|chat| changes::last_in_chat(connection, &chat)).transpose()? {
                 Some(LastChanged::Task(task)) => changes::of_task(connection, task.as_str()),
                 Some(LastChanged::Running | LastChanged::None) | None => Ok(Vec::new()),
             }

@@ -131,9 +131,7 @@ pub(super) async fn cancel_schedule(
     State(control): State<Arc<Control>>,
     Form(Schedule { id, chat, back }): Form<Schedule>,
 ) -> Result<Response, PageError> {
-    let named = chat.split_once(':');
-    let chat = named.and_then(|(channel, id)| Some(Chat::new(channel.parse().ok()?, id)));
-    let chat = chat.ok_or_else(|| PageError::missing("chat"))?;
+    let chat = Chat::at(&chat).ok_or_else(|| PageError::missing("chat"))?;
     let run = control.run.clone();
     let ended = control.store.write(move |tx| schedules::cancel(tx, &chat, &id, BY, &run, None)).await?;
     ended.ok_or_else(|| PageError::missing("schedule"))?;

@@ -13,6 +13,7 @@ use protocol::now_ms;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 use toolkit::approvals::{Approval, ApprovalState};
 
 use super::actions::{Told, back_to};
@@ -28,11 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const MOST_DECIDED: usize = 100;
 
 const BY: &str = "the page";
-
-#[derive(Deserialize)]
-struct List {
-    approvals: Vec<Approval>,
-}
 
 /// Without a token.
 pub(super) async fn get_approvals(
@@ -58,12 +54,8 @@ pub(super) async fn get_approval(
     Path(id): Path<String>,
     Query(Reveal { reveal }): Query<Reveal>,
 ) -> Result<Html<String>, PageError> {
-    show_one(&control, &id, reveal).await
-}
-
-async fn show_one(control: &Control, id: &str, reveals: bool) -> Result<Html<String>, PageError> {
-    let request = control.approvals.about(Method::GET, id).ok_or(ControlError::NoSuchApproval)?;
-    let request = if reveals { request.query(&[("reveal", "true")]) } else { request };
+    let request = control.approvals.about(Method::GET, &id).ok_or(ControlError::NoSuchApproval)?;
+    let request = if reveal { request.query(&[("reveal", "true")]) } else { request };
     let answer = request.timeout(PATIENCE).send().await.map_err(|_| ControlError::NoToolServer)?;
     let answer = answer.error_for_status().map_err(|_| ControlError::NoSuchApproval)?;
     let approval: Approval = answer.json().await.map_err(|_| ControlError::NoToolServer)?;
@@ -93,11 +85,8 @@ async fn both(control: &Control) -> Result<(Vec<Approval>, Vec<Approval>), PageE
 }
 
 async fn list(control: &Control, query: &str) -> Result<Vec<Approval>, PageError> {
-    let request = control.approvals.request(Method::GET, query).timeout(PATIENCE);
-    let answer = request.send().await.map_err(|_| ControlError::NoToolServer)?;
-    let mut list: List = answer.json().await.map_err(|_| ControlError::NoToolServer)?;
-    list.approvals.sort_by_key(|one| one.created_at_ms);
-    Ok(list.approvals)
+    let listed = timeout(PATIENCE, control.approvals.list(query)).await;
+    Ok(listed.ok().and_then(Result::ok).ok_or(ControlError::NoToolServer)?)
 }
 
 /// What a form about an approval says.

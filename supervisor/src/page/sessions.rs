@@ -7,8 +7,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use process::secrets::random_token;
+use protocol::hash::sha256;
 use protocol::now_ms;
-use sha2::{Digest as _, Sha256};
 use store::{Store, StoreError, kv};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -171,19 +172,12 @@ impl Sessions {
     }
 }
 
-/// 256 bits in hex.
 fn random() -> Result<String, StoreError> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|_| StoreError::NoRandomness)?;
-    Ok(hex(&bytes))
+    random_token().map_err(|_| StoreError::NoRandomness)
 }
 
 fn hash(secret: &str) -> String {
-    hex(&Sha256::digest(secret.as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    sha256(secret.as_bytes())
 }
 
 fn in_ms(span: Duration) -> i64 {

@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Multipart, Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use channel::Chat;
 use channel::update::{Incoming, Kind, Update};
-use futures_util::stream;
 use maud::Markup;
 use page::now::Running;
 use page::talk::{CHANNEL, Talk, chats, talk};
@@ -27,7 +26,7 @@ use super::read::read;
 use super::upload::{self, Message};
 use super::{approvals, files::attachment};
 use crate::channels::local::is_chat_name;
-use crate::channels::page::NAME;
+use crate::channels::page::{NAME, parts as parts_of};
 use crate::control::Control;
 use crate::reception::Reception;
 
@@ -158,12 +157,7 @@ pub(super) async fn get_file(
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes));
     headers.insert(header::CONTENT_DISPOSITION, attachment(&file.name));
-    let store = control.store.clone();
-    let parts = stream::unfold((store, id, 0), |(store, id, number)| async move {
-        let part = crate::channels::page::part(&store, &id, number).await.transpose()?;
-        Some((part.map(Bytes::from), (store, id, number + 1)))
-    });
-    Ok((headers, Body::from_stream(parts)).into_response())
+    Ok((headers, Body::from_stream(parts_of(control.store.clone(), id))).into_response())
 }
 
 fn named(chat: &str) -> Result<&str, PageError> {

@@ -92,8 +92,7 @@ pub(super) async fn get_task(
     let title = page::task::title(&loaded.task);
     let live = format!("/live/tasks/{}?page={page}", encoded(&loaded.task.id));
     // What has ended changes no more, unless somebody acts on it.
-    let is_open = ["queued", "in_progress"].contains(&&*loaded.task.state);
-    let live = is_open.then_some(live.as_str());
+    let live = loaded.task.is_open().then_some(live.as_str());
     let frame = Frame { title: &title, place: Place::Tasks, live, notice: Notice::named(&notice) };
     Ok(Html(document(&frame, &task(&loaded.view())).into_string()))
 }

@@ -50,8 +50,8 @@ pub(super) async fn read(
 async fn store_file(control: &Control, mut field: Field<'_>, message: &mut Message) -> Result<(), PageError> {
     let name = field.file_name().unwrap_or_default().to_owned();
     let media_type = field.content_type().map(str::to_owned);
-    let (begun_name, begun_type) = (name.clone(), media_type.clone());
-    let begun = control.store.write(move |tx| page_files::begin(tx, &begun_name, begun_type.as_deref()));
+    let of_file = name.clone();
+    let begun = control.store.write(move |tx| page_files::begin(tx, &of_file));
     let id = begun.await?;
     message.files.push(Attachment {
         source: id.clone(),

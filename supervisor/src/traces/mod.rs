@@ -85,7 +85,7 @@ fn ended(watcher: &mut Watcher, database: &Path, has_content: bool) -> Result<Ve
             let events = Watcher::of_task(database, task.as_str())?.newer()?;
             all.extend(spans::of_task(task, &events, caller, has_content));
         } else if let Some(call) = ended_call(&event) {
-            let start = store::queries::watch::event(&store::queries::open(database)?, call)?;
+            let start = watcher.event(call)?;
             all.extend(start.and_then(|start| spans::of_call(&start, &event, has_content)));
         }
     }

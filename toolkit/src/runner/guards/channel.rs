@@ -25,7 +25,7 @@ impl Guard for OfChannel {
             let hint = "Continue without it. The operator can start the tool server with `supervisor run`.";
             return Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint)).into();
         }
-        if channels.is_empty() || channels.iter().any(|channel| session.is_of(channel)) {
+        if tool.works_in(session.channel()) {
             return Ok(()).into();
         }
         let channels = channels.join(" or ");
