@@ -139,6 +139,7 @@ mod fake_servers;
 mod image;
 mod leftovers;
 mod readme;
+mod settings_file;
 mod setup;
 mod shipped_skills;
 
