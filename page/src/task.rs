@@ -16,7 +16,7 @@ use crate::words::{beginning, bytes, encoded, money, number, short, words};
 use crate::work::{Attempt, Turn, Work};
 
 /// Events of a page of the tree.
-pub const EVENTS_ON_A_PAGE: usize = 100;
+pub const EVENTS_ON_A_PAGE: usize = 50;
 
 /// The channel whose chats get Markdown as it is written.
 const TERMINAL: &str = "local";

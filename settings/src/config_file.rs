@@ -71,6 +71,11 @@ impl ConfigFile {
         Ok(Some(Self { path: path.to_owned(), text }))
     }
 
+    /// A file that is to be written.
+    pub(crate) fn of_text(path: &Path, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned() }
+    }
+
     /// The file's content as `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigFileError> {
         toml::from_str(&self.text).map_err(|error| self.error(error.span(), error.message()))

@@ -43,7 +43,18 @@ impl SettingsFile {
     /// With file, line and the nearest right name: invalid TOML, an unknown section or key, a value that its
     /// setting does not allow, a secret.
     pub fn read(path: &Path) -> Result<Option<Self>, ConfigFileError> {
-        let Some(file) = ConfigFile::read(path)? else { return Ok(None) };
+        ConfigFile::read(path)?.as_ref().map(Self::of).transpose()
+    }
+
+    /// Reads the text of a file that is to be written.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn of_text(path: &Path, text: &str) -> Result<Self, ConfigFileError> {
+        Self::of(&ConfigFile::of_text(path, text))
+    }
+
+    fn of(file: &ConfigFile) -> Result<Self, ConfigFileError> {
         let mut settings = Vec::new();
         for (name, section) in file.table()?.get_ref() {
             let table = match section.get_ref() {
@@ -51,10 +62,10 @@ impl SettingsFile {
                 other => return Err(file.error(Some(name.span()), no_section(name.get_ref(), other))),
             };
             for (key, value) in table {
-                settings.push(setting(&file, name.get_ref(), key, value)?);
+                settings.push(setting(file, name.get_ref(), key, value)?);
             }
         }
-        Ok(Some(Self { path: path.to_owned(), settings }))
+        Ok(Self { path: file.path().to_owned(), settings })
     }
 
     /// Where it is.

@@ -2,9 +2,9 @@
 //! files.
 //!
 //! It knows names and texts; the rows of [`crate::table`] know the valid values. An empty value counts as
-//! unset. A variable wins over the file. A secret comes from the descriptor of [`process::secrets`], else from
-//! a variable, else from the file that a variable or `autonous.toml` names, else from a credential of systemd.
-//! What a source has of `autonous.toml` is in `origin.rs`.
+//! unset. A variable wins over the file. A secret comes from the descriptor of [`process::secrets`], else
+//! from a variable, else from the file that a variable or `autonous.toml` names, else from a credential of
+//! systemd. What a source has of `autonous.toml` is in `origin.rs`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -102,6 +102,13 @@ impl Source {
     #[must_use]
     pub fn with_secrets_of(self, other: &Self) -> Self {
         Self { secret: other.secret.clone(), ..self }
+    }
+
+    /// The same with another secret.
+    #[must_use]
+    pub fn with_secret(mut self, name: &str, secret: Secret) -> Self {
+        self.secret.insert(name.to_owned(), secret);
+        self
     }
 
     /// The names of all variables.

@@ -23,6 +23,7 @@ pub mod claim;
 mod columns;
 pub mod contact_messages;
 pub mod conversation;
+mod copy_before_update;
 pub mod delivery;
 pub mod edits;
 pub mod effects;
@@ -109,6 +110,13 @@ pub enum StoreError {
         /// The newest version that this program knows.
         known: i64,
     },
+    /// Without a copy, the schema is not changed.
+    #[error(
+        "could not keep a copy of the database before its update, {}: {}. The database was not changed. Make \
+         room on the disk, or see that the directory can be written, and start again",
+        .0.display(), .1
+    )]
+    NoCopy(PathBuf, String),
     /// The schema could not be migrated.
     #[error("could not migrate the database: {0}")]
     Migration(rusqlite_migration::Error),
@@ -152,6 +160,7 @@ impl StoreError {
             Self::Damaged(..)
             | Self::NotPrivate(..)
             | Self::Newer { .. }
+            | Self::NoCopy(..)
             | Self::Migration(_)
             | Self::Malformed(_)
             | Self::NotAReply(_)

@@ -11,6 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rusqlite_migration::Migrations;
 
 use super::StoreError;
+use super::copy_before_update;
 
 static MIGRATIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../migrations");
 
@@ -54,6 +55,13 @@ fn prepared(path: &Path) -> Result<Connection, StoreError> {
     // A channel confirms a message once it is committed here, so a commit must survive a power loss.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    if (1..known).contains(&found) {
+        let copy = copy_before_update::keep(&connection, path, found)?;
+        tracing::warn!(
+            from = found, to = known, copy = %copy.display(),
+            "the database is updated to this program's schema; the copy is for going back"
+        );
+    }
     Migrations::from_directory(&MIGRATIONS)?.to_latest(&mut connection)?;
     Ok(connection)
 }
@@ -129,6 +137,41 @@ mod tests {
         let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
         assert_eq!((mode.as_str(), synchronous), ("wal", 2));
+    }
+
+    #[test]
+    fn a_database_of_every_earlier_schema_opens_and_a_copy_from_before_is_kept() {
+        for version in 1..known_version() {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("a.db");
+            let mut earlier = Connection::open(&path).unwrap();
+            let migrations = Migrations::from_directory(&MIGRATIONS).unwrap();
+            migrations.to_version(&mut earlier, usize::try_from(version).unwrap()).unwrap();
+            earlier.execute("insert into kv values ('a', 'kept')", []).unwrap();
+            drop(earlier);
+            fs::write(copy_before_update::place(&path, 0), "an older copy").unwrap();
+            let kept = |connection: &Connection| -> (String, i64) {
+                let sql = "select value, user_version from kv, pragma_user_version where key = 'a'";
+                connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+            };
+            let copy = copy_before_update::place(&path, version);
+            let updated = for_writing(&path).unwrap();
+            assert_eq!(kept(&updated), ("kept".to_owned(), known_version()));
+            assert_eq!(kept(&Connection::open(&copy).unwrap()), ("kept".to_owned(), version));
+            assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            assert!(!copy_before_update::place(&path, 0).exists(), "only the newest copy is kept");
+            drop(updated);
+            // Where no copy can be kept, nothing changes.
+            fs::copy(&copy, &path).unwrap();
+            for file in ["a.db-wal", "a.db-shm"] {
+                let _ = fs::remove_file(directory.path().join(file));
+            }
+            fs::remove_file(&copy).unwrap();
+            fs::create_dir(&copy).unwrap();
+            let refused = for_writing(&path).unwrap_err().to_string();
+            assert!(refused.contains("could not keep a copy of the database"), "{refused}");
+            assert_eq!(kept(&Connection::open(&path).unwrap()).1, version);
+        }
     }
 
     #[test]

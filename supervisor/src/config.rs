@@ -196,7 +196,7 @@ pub(crate) fn data_dir_from(source: &Source, data_dir: Option<&Path>) -> anyhow:
 }
 
 /// The children's programs are installed beside this one.
-fn own_directory() -> anyhow::Result<PathBuf> {
+pub(crate) fn own_directory() -> anyhow::Result<PathBuf> {
     let own_program = std::env::current_exe().context("could not find the path of this program")?;
     Ok(own_program.parent().context("this program is in no directory")?.to_owned())
 }

@@ -40,6 +40,7 @@ mod reload;
 mod retention;
 mod run;
 mod schedules;
+mod setup;
 mod shipped_skills;
 mod startup_resources;
 mod strangers;

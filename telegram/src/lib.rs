@@ -13,6 +13,7 @@ mod content;
 mod documents;
 mod download;
 mod menu;
+mod pair_by_code;
 mod receive;
 mod send;
 mod signs;
@@ -53,6 +54,7 @@ use translate::Place;
 pub use bot::{Unidentified, username};
 pub use config::TelegramSettings;
 pub use content::Identity;
+pub use pair_by_code::{Paired, person_who_writes};
 pub use translate::read_update;
 pub use webhook::Webhook;
 

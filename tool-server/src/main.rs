@@ -192,11 +192,14 @@ enum Callers {
 
 impl Callers {
     fn config(&self, source: &Source, current_dir: &Path) -> anyhow::Result<(Config, Option<ClientData>)> {
-        match self {
-            Self::OnPort { .. } => Ok((Config::read(source, current_dir)?, None)),
-            Self::OfOneUser { roots, .. } => Ok((Config::for_roots(source, current_dir, roots)?, None)),
+        let read = match self {
+            Self::OnPort { .. } => Config::read(source, current_dir).map(|config| (config, None)),
+            Self::OfOneUser { roots, .. } => {
+                Config::for_roots(source, current_dir, roots).map(|config| (config, None))
+            }
             Self::OnStdin { roots } => Config::for_client(source, current_dir, roots),
-        }
+        };
+        read.map_err(|error| source.located_any(error))
     }
 
     /// Where the server listens, and for a person who starts it where its token is.
@@ -252,18 +255,14 @@ fn serve(callers: &Callers) -> anyhow::Result<()> {
     let own = SECRET_VARIABLES.iter().map(|name| (*name).to_owned());
     secrets::leave_environment(&own.chain(of_fetcher.iter().cloned()).collect::<Vec<_>>())?;
     process::open_files::raise_limit()?;
-    let config = callers.config(&source, &current_dir);
-    let (config, _held) = config.map_err(|error| source.located_any(error))?;
+    let (config, _held) = callers.config(&source, &current_dir)?;
     // Its secrets are taken out of the pipe before this process reads the others.
     let divided = secrets::divide(&of_fetcher)?;
     let has_approver = is_set(TOOL_APPROVER_TOKEN.name(), &source, divided.as_ref());
     let can_ask = has_approver || callers.users_decide(&source)?;
     let secrets_of_fetcher = divided.map(|divided| divided.theirs);
-    let fetcher = if config.needs_the_web(can_ask) {
-        Some(Fetcher::start(&config.web, &source, secrets_of_fetcher)?)
-    } else {
-        None
-    };
+    let start_fetcher = || Fetcher::start(&config.web, &source, secrets_of_fetcher);
+    let fetcher = config.needs_the_web(can_ask).then(start_fetcher).transpose()?;
     let mut resources = StartupResources::acquire(&config, Depth::Quick)?;
     fetcher
         .as_ref()

@@ -95,8 +95,8 @@ pub struct Server {
     journal: Arc<Journal>,
     output: Arc<OutputStore>,
     context: ToolContext,
-    spawner: Option<Arc<Spawner>>,
-    fetcher: Option<Arc<Fetcher>>,
+    /// The processes that it started before it had secrets.
+    helpers: (Option<Arc<Spawner>>, Option<Arc<Fetcher>>),
     division: Division,
     rules: Arc<RulesReload>,
 }
@@ -120,8 +120,7 @@ impl Server {
         context.supervisor = supervisor(&mut inherited)?;
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;
-        let policy = CurrentPolicy::new(call_rules::of(config, &registry)?);
-        let rules = rules_reload(config, &registry, &policy, &context);
+        let (policy, rules) = rules(config, &registry, &context)?;
         let report = confine_and_report(config, &context, capabilities)?;
         let Stores { journal, output, meters } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
@@ -150,20 +149,8 @@ impl Server {
                 Entry::Port(listener, app)
             }
         };
-        let (spawner, division) = (spawner.ok(), config.files.division);
-        Ok(Self {
-            entry,
-            runner,
-            approvals,
-            vitals,
-            journal,
-            output,
-            context,
-            spawner,
-            fetcher,
-            division,
-            rules,
-        })
+        let (helpers, division) = ((spawner.ok(), fetcher), config.files.division);
+        Ok(Self { entry, runner, approvals, vitals, journal, output, context, helpers, division, rules })
     }
 
     /// The address that it listens on; none for a client on stdin.
@@ -185,8 +172,9 @@ impl Server {
             move |is_quiet| vitals.note(part, is_quiet)
         };
         let (spawner_note, fetcher_note) = (note(Part::Spawner), note(Part::Fetcher));
-        let spawner_lost = watch(self.spawner.map(|spawner| move || spawner.watch(spawner_note)));
-        let fetcher_lost = watch(self.fetcher.map(|fetcher| move || fetcher.watch(fetcher_note)));
+        let (spawner, fetcher) = self.helpers;
+        let spawner_lost = watch(spawner.map(|spawner| move || spawner.watch(spawner_note)));
+        let fetcher_lost = watch(fetcher.map(|fetcher| move || fetcher.watch(fetcher_note)));
         let (approvals, port) = (self.approvals, self.entry.port());
         let closing = (approvals.clone(), port.map(|app| Arc::clone(&app.mcp)));
         let expiry = tokio::spawn(expire_approvals(approvals));
@@ -440,18 +428,20 @@ fn web(
     Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.can_ask()))
 }
 
-fn rules_reload(
+/// The rules, and what reads them again.
+fn rules(
     config: &Config,
     registry: &Registry,
-    policy: &CurrentPolicy,
     context: &ToolContext,
-) -> Arc<RulesReload> {
-    Arc::new(RulesReload {
+) -> anyhow::Result<(CurrentPolicy, Arc<RulesReload>)> {
+    let policy = CurrentPolicy::new(call_rules::of(config, registry)?);
+    let reload = RulesReload {
         config_dir: config.files.config_dir.clone(),
         tools: registry.names().chain(registry.transfer_names()).map(str::to_owned).collect(),
         policy: policy.clone(),
         commands: Arc::clone(&context.commands),
-    })
+    };
+    Ok((policy, Arc::new(reload)))
 }
 
 fn runner_settings(

@@ -10,6 +10,7 @@ use std::time::Duration;
 use process::confinement::is_landlock_complete;
 use process::secrets;
 use serde_json::Value;
+use settings::table::TOOL_ALLOWED_ROOTS;
 use tokio::time::timeout;
 
 use super::{Finding, Verdict};
@@ -53,8 +54,20 @@ pub(super) async fn sandbox(config: &Config) -> Finding {
             "`supervisor run` creates the default roots; create any others yourself.",
         );
     }
-    let mut asked = asked(&config.children, "tool-server", &["check", "--json"]);
-    asked.environment = tool_server::environment(&config.children, &config.data, &config.roots);
+    sandbox_with(&config.children, tool_server::environment(&config.children, &config.data, &config.roots))
+        .await
+}
+
+/// The same before there are roots: the tool server tries an empty directory.
+pub(crate) async fn sandbox_without_roots(settings: &ChildSettings) -> Finding {
+    let without_roots = |(name, _): &&(String, String)| name != TOOL_ALLOWED_ROOTS.name();
+    sandbox_with(settings, settings.tool_server.iter().filter(without_roots).cloned().collect()).await
+}
+
+async fn sandbox_with(settings: &ChildSettings, environment: Vec<(String, String)>) -> Finding {
+    const NAME: &str = "sandbox";
+    let mut asked = asked(settings, "tool-server", &["check", "--json"]);
+    asked.environment = environment;
     quiet(&mut asked.environment);
     let answer = match ask(asked).await {
         Ok(answer) => answer,
@@ -104,7 +117,7 @@ pub(super) fn confinement() -> Finding {
     Finding::warn(NAME, what, "Use Linux 6.12 or newer, with landlock in the boot parameter lsm=.")
 }
 
-pub(super) async fn model(settings: &ChildSettings) -> Finding {
+pub(crate) async fn model(settings: &ChildSettings) -> Finding {
     const NAME: &str = "model";
     let mut asked = asked(settings, "agent-worker", &["check", "--json"]);
     asked.environment.clone_from(&settings.worker);

@@ -2,12 +2,12 @@
 //!
 //! No check changes anything, spends model tokens or sends a message.
 
-mod children;
+pub(crate) mod children;
 mod data_dir;
 mod database;
 mod journal;
 mod service;
-mod telegram;
+pub(crate) mod telegram;
 
 use std::borrow::Cow;
 

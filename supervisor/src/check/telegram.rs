@@ -12,7 +12,7 @@ const NAME: &str = "Telegram";
 /// How long Telegram may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-pub(super) async fn telegram(settings: Option<&TelegramSettings>) -> Finding {
+pub(crate) async fn telegram(settings: Option<&TelegramSettings>) -> Finding {
     let Some(settings) = settings else {
         return Finding::ok(NAME, "off: AUTONOUS_TELEGRAM_TOKEN is not set");
     };

@@ -19,6 +19,7 @@ mod prune;
 mod queue;
 mod resend;
 mod schedules;
+mod setup;
 mod tasks;
 mod tree;
 mod undo;
@@ -136,6 +137,10 @@ pub(crate) enum Command {
     ///
     /// Changes nothing and costs nothing. Exits with 1 if a check fails.
     Check(check::CheckArguments),
+    /// Set up the model, Telegram and the directories: asks, tries each answer, and writes autonous.toml.
+    ///
+    /// Run it again to change one thing; the rest stays. Secrets go into files of their own beside it.
+    Setup(setup::SetupArguments),
     /// Print the settings that hold and where each comes from; write or judge a file of them.
     ///
     /// Works whether or not the supervisor is running. It shows what a start would use now, with secrets as

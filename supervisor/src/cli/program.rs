@@ -4,7 +4,7 @@
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -69,6 +69,11 @@ fn run_command() -> anyhow::Result<ExitCode> {
             .map_err(anyhow::Error::from)
             .and_then(|()| run_all(&run, &source, &data, SettingsOrigin::new(environment, named))),
         Command::Check(check) => run_checks(&source, file, &data, &check),
+        Command::Setup(setup) => file.map_err(anyhow::Error::from).and_then(|()| {
+            let path = cli::config::place(&source, &data);
+            runtime()?.block_on(crate::setup::run(path, &environment, &data, &setup.into()))?;
+            Ok(ExitCode::SUCCESS)
+        }),
         Command::Config(config) => configure(&source, file, &data, &config),
         command => file.map_err(anyhow::Error::from).and_then(|()| carry_out(command, &source, &data)),
     };
@@ -77,7 +82,9 @@ fn run_command() -> anyhow::Result<ExitCode> {
 
 fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Launcher | Command::Run(_) | Command::Check(_) | Command::Config(_) => Ok(ExitCode::FAILURE),
+        Command::Launcher | Command::Run(_) | Command::Setup(_) | Command::Check(_) | Command::Config(_) => {
+            Ok(ExitCode::FAILURE)
+        }
         Command::Chat(arguments) => chat::run(&runtime()?, data, arguments, terminals(source)),
         Command::Follow(follow) => {
             cli::follow::run(data, &follow, terminals(source).stdout)?;
@@ -133,20 +140,7 @@ fn run_all(
         }
         tracing::warn!("{name} is ignored: the supervisor generates one at each start");
     }
-    let prints_next_steps = arguments.print_next_steps || std::io::stdout().is_terminal();
-    let (program, data) = (program_name(), data.to_owned());
-    let announce = move |tokens: &Tokens, has_model: bool| {
-        let text = if prints_next_steps {
-            next_steps(tokens, has_model, &program, &data)
-        } else {
-            format!("ready: control {} tools {}", tokens.control_url, tokens.tool_url)
-        };
-        // Whatever reads stdout may have stopped reading.
-        let printing = thread::Builder::new().name("announce".to_owned()).spawn(move || print(&text));
-        if let Err(error) = printing {
-            tracing::warn!(%error, "could not print that the supervisor is ready");
-        }
-    };
+    let announce = announcing(arguments, data);
     let resources = StartupResources::acquire(&config)?;
     confine_self(&config)?;
     process::log_queue::begin_writing().context("could not start the thread of the log")?;
@@ -170,9 +164,28 @@ fn run_all(
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints that everything is ready, with whether there is a model.
+fn announcing(arguments: &RunArguments, data: &Path) -> impl FnOnce(&Tokens, bool) + Send + 'static {
+    let prints_next_steps = arguments.print_next_steps || std::io::stdout().is_terminal();
+    let (program, data) = (program_name(), data.to_owned());
+    move |tokens, has_model| {
+        let text = if prints_next_steps {
+            next_steps(tokens, has_model, &program, &data)
+        } else {
+            format!("ready: control {} tools {}", tokens.control_url, tokens.tool_url)
+        };
+        // Whatever reads stdout may have stopped reading.
+        let printing = thread::Builder::new().name("announce".to_owned()).spawn(move || print(&text));
+        if let Err(error) = printing {
+            tracing::warn!(%error, "could not print that the supervisor is ready");
+        }
+    }
+}
+
 /// From here on this process starts no program, signals no other process, listens on no further port, and
-/// reaches no file but those of the data and configuration directories and what resolving names needs. All of `/etc` is readable,
-/// because a rule belongs to a file and not to its name, and `/etc/resolv.conf` is replaced while we run.
+/// reaches no file but those of the data and configuration directories and what resolving names needs. All of
+/// `/etc` is readable, because a rule belongs to a file and not to its name, and `/etc/resolv.conf` is
+/// replaced while we run.
 fn confine_self(config: &Config) -> anyhow::Result<()> {
     let powers = Powers {
         read_write: config.data.own_directories(),

@@ -26,7 +26,7 @@ use crate::control::Control;
 use crate::tree::{Node, grow};
 
 /// So many tasks are on a page.
-const ON_A_PAGE: u32 = 100;
+const ON_A_PAGE: u32 = 50;
 
 const DAY_HINT: &str = "Write a day such as 2026-01-31.";
 

@@ -88,6 +88,7 @@ mod undo_tasks;
 mod approvals;
 mod corpus;
 mod git;
+mod guided_setup;
 mod hidden;
 mod hidden_removal;
 mod layers;

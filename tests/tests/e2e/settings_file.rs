@@ -95,6 +95,16 @@ fn a_wrong_file_is_refused_with_its_line_and_what_would_be_right() {
 }
 
 #[test]
+fn the_file_of_the_document_is_valid() {
+    let document = fs::read_to_string(harness::project_copy::workspace().join("docs/setup.md")).unwrap();
+    let (_, block) = document.split_once("```toml\n").unwrap();
+    let dir = TestDir::new();
+    let path = write(&dir, block.split_once("```").unwrap().0);
+    let judged = program::stdout_of(&supervisor(&dir, &[], &["config", "check", path.to_str().unwrap()]));
+    assert!(judged.contains("7 settings, all valid"), "{judged}");
+}
+
+#[test]
 fn a_wrong_file_stops_each_program_and_changes_nothing() {
     for (text, says) in [
         ("[limits]\nworker = 2\n", "line 2: [limits] has no setting `worker`. Did you mean `workers`?"),

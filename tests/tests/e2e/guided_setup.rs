@@ -1,0 +1,225 @@
+//! `supervisor setup`: unattended and by questions, once and again, with tests that pass and that fail.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use harness::fake_telegram::TOKEN;
+use harness::fake_telegram::update::Chat;
+use harness::{FakeModel, FakeTelegram, ModelReply, System, TestDir, binaries, fake_model, program};
+
+/// A file beside the data directory.
+fn file(dir: &TestDir, name: &str, text: &str) -> String {
+    let path = dir.outside().join(name);
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn setup(dir: &TestDir, telegram: &FakeTelegram, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binaries::path_of("supervisor"));
+    command.arg("setup").args(arguments).env_clear().envs(dir.variables()).current_dir(dir.path());
+    command.env("AUTONOUS_TELEGRAM_API_URL", telegram.url());
+    command
+}
+
+fn written(dir: &TestDir) -> PathBuf {
+    dir.data().join("autonous.toml")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn unattended_it_writes_what_works_and_the_system_starts_with_it() {
+    let (telegram, model) =
+        (FakeTelegram::start(), FakeModel::answering(vec![ModelReply::Text("from the model".to_owned())]));
+    let builder = System::builder().variable("AUTONOUS_TELEGRAM_API_URL", &telegram.url());
+    let dir = builder.dir();
+    let root = dir.outside().join("project");
+    fs::create_dir(&root).unwrap();
+    let (token, key) = (file(dir, "token", TOKEN), file(dir, "key", fake_model::KEY));
+    let url = model.variables().into_iter().find(|(name, _)| *name == "AUTONOUS_MODEL_BASE_URL").unwrap().1;
+    let arguments = [
+        "--yes",
+        "--telegram-token-file",
+        &token,
+        "--owner",
+        "7",
+        "--model",
+        "openai/the-model",
+        "--model-url",
+        &url,
+        "--model-key-file",
+        &key,
+        "--root",
+        root.to_str().unwrap(),
+    ];
+    let output = setup(dir, &telegram, &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    for tried in ["model: openai", "Telegram: reachable as @fake_bot", "sandbox: commands run in tier"] {
+        assert!(said(&output).contains(tried), "{tried}: {}", said(&output));
+    }
+    let text = fs::read_to_string(written(dir)).unwrap();
+    for line in ["allowed_users = [7]", "provider = \"openai\"", "name = \"the-model\""] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!text.contains(TOKEN) && !text.contains(fake_model::KEY), "{text}");
+    assert!(!said(&output).contains(TOKEN) && !said(&output).contains(fake_model::KEY));
+    for name in ["autonous.toml", "secrets/telegram_token", "secrets/model_api_key"] {
+        assert_eq!(dir.data().join(name).metadata().unwrap().permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    // The files of the command line are not needed any more.
+    fs::remove_file(&token).unwrap();
+    fs::remove_file(&key).unwrap();
+    let system = builder.start();
+    telegram.push(Chat { id: 7 }.text("hi"));
+    harness::wait::until_true("the model answers the owner", || {
+        telegram.sent().iter().any(|sent| sent.chat_id == 7 && sent.text.contains("from the model"))
+    });
+    assert!(system.shown(&["config", "--set"]).contains(&root.display().to_string()));
+}
+
+#[test]
+fn again_it_changes_one_thing_and_keeps_the_rest() {
+    let (telegram, dir) = (FakeTelegram::start(), TestDir::new());
+    fs::create_dir_all(dir.data()).unwrap();
+    fs::write(written(&dir), "# mine\n[limits]\nworkers = 2 # few\n\n[telegram]\nallowed_users = [5]\n")
+        .unwrap();
+    let token = file(&dir, "token", TOKEN);
+    let output = setup(&dir, &telegram, &["--yes", "--telegram-token-file", &token]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let first = fs::read_to_string(written(&dir)).unwrap();
+    assert!(first.starts_with("# mine\n[limits]\nworkers = 2 # few\n"), "{first}");
+    assert!(first.contains("allowed_users = [5]\ntoken_file = "), "{first}");
+    let output = setup(&dir, &telegram, &["--yes", "--owner", "6", "--model", "none"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let second = fs::read_to_string(written(&dir)).unwrap();
+    assert!(
+        second.contains("allowed_users = [6, 5]") && second.contains("provider = \"direct\""),
+        "{second}"
+    );
+    assert!(second.contains("token_file = ") && second.contains("workers = 2 # few"), "{second}");
+    let output = setup(&dir, &telegram, &["--yes"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(fs::read_to_string(written(&dir)).unwrap(), second, "nothing was named");
+}
+
+#[test]
+fn what_fails_its_test_is_not_written() {
+    let (telegram, dir) = (FakeTelegram::start(), TestDir::new());
+    let closed = "http://127.0.0.1:9/v1";
+    let wrong = file(&dir, "token", "123456:WRONG-token");
+    let (empty, odd) = (file(&dir, "empty", "\n"), file(&dir, "odd", "no token"));
+    for (arguments, says) in [
+        (vec!["--model", "m", "--model-url", closed], "nothing was written"),
+        (vec!["--telegram-token-file", &wrong], "Check AUTONOUS_TELEGRAM_TOKEN"),
+        (vec!["--telegram-token-file", &empty], "is empty"),
+        (vec!["--telegram-token-file", &odd], "expected a bot token from BotFather"),
+        (vec!["--telegram-token-file", "/nowhere/token"], "could not read /nowhere/token"),
+        (vec!["--model", "oracle"], "expected PROVIDER/NAME or PROVIDER (anthropic, gemini, openai"),
+        (vec!["--model-url", "gateway"], "expected an http or https URL"),
+        (vec!["--model-key-file", &wrong], "--model-key-file needs --model"),
+        (vec!["--root", "/nowhere"], "/nowhere: No such file"),
+        (vec!["--root", &wrong], "is no directory"),
+    ] {
+        let output = setup(&dir, &telegram, &[&["--yes"], &arguments[..]].concat()).output().unwrap();
+        assert!(!output.status.success(), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(says), "{arguments:?}: {}", said(&output));
+        assert!(!written(&dir).exists() && !dir.data().join("secrets").exists(), "{arguments:?}");
+    }
+    let arguments = ["--yes", "--untested", "--model", "m", "--model-url", closed];
+    let output = setup(&dir, &telegram, &arguments).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(fs::read_to_string(written(&dir)).unwrap().contains(closed));
+    let by_hand = Command::new(binaries::path_of("supervisor"))
+        .args(["setup"])
+        .env_clear()
+        .envs(dir.variables())
+        .current_dir(dir.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(said(&by_hand).contains("stdin has ended before all was answered"), "{}", said(&by_hand));
+}
+
+/// A set-up that is asked and answered line by line.
+struct Asked {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    seen: String,
+}
+
+impl Asked {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output, seen: String::new() }
+    }
+
+    /// Reads up to this text.
+    fn until(&mut self, text: &str) -> String {
+        let mut piece = Vec::new();
+        while !String::from_utf8_lossy(&piece).contains(text) {
+            let available = self.output.fill_buf().unwrap();
+            assert!(!available.is_empty(), "it ended before {text:?}: {}", self.seen);
+            piece.push(available[0]);
+            self.output.consume(1);
+        }
+        let piece = String::from_utf8(piece).unwrap();
+        self.seen.push_str(&piece);
+        piece
+    }
+
+    fn answer(&mut self, question: &str, answer: &str) {
+        self.until(question);
+        writeln!(self.child.stdin.as_ref().unwrap(), "{answer}").unwrap();
+    }
+}
+
+#[test]
+fn asked_it_tries_each_answer_and_pairs_the_owner_by_a_number() {
+    let (telegram, dir) = (FakeTelegram::start(), TestDir::new());
+    let root = dir.outside().join("project");
+    fs::create_dir(&root).unwrap();
+    let mut asked = Asked::start(&mut setup(&dir, &telegram, &[]));
+    asked.answer("Which model should answer? [1]: ", "9");
+    asked.until("Type a number from 1 to 5.");
+    asked.answer("Which model should answer? [1]: ", "5");
+    asked.until("ok    model: direct");
+    asked.answer("(empty: no Telegram) (not shown): ", "rubbish");
+    asked.until("Expected a bot token from BotFather");
+    asked.answer("(empty: no Telegram) (not shown): ", "123456:WRONG-token");
+    asked.until("FAIL  Telegram");
+    asked.answer("Keep it anyway? [y/N]: ", "n");
+    asked.answer("(empty: no Telegram) (not shown): ", TOKEN);
+    asked.until("ok    Telegram: reachable as @fake_bot");
+    asked.until("from the account that it should obey: ");
+    let code = asked.until(" (within");
+    let code = code.trim_end_matches(" (within");
+    assert!(code.len() == 6 && code.bytes().all(|byte| byte.is_ascii_digit()), "{code}");
+    telegram.push(Chat { id: 9 }.text("hello?"));
+    telegram.push(Chat { id: 8 }.text(code));
+    asked.until("ok    paired with");
+    asked.answer("comma separated [", "/nowhere");
+    asked.until("/nowhere: No such file");
+    asked.answer("comma separated [", root.to_str().unwrap());
+    asked.until("ok    sandbox");
+    asked.until("Wrote ");
+    assert!(asked.child.wait().unwrap().success());
+    let text = fs::read_to_string(written(&dir)).unwrap();
+    assert!(text.contains("allowed_users = [8]") && text.contains(root.to_str().unwrap()), "{text}");
+    assert_eq!(telegram.unconfirmed(), 0, "the number becomes no task");
+    let config = program::stdout_of(
+        &Command::new(binaries::path_of("supervisor"))
+            .args(["config", "--set"])
+            .env_clear()
+            .envs(dir.variables())
+            .current_dir(dir.path())
+            .output()
+            .unwrap(),
+    );
+    assert!(config.contains("token = ***"), "{config}");
+}
