@@ -23,7 +23,7 @@ use crate::startup_resources::StartupResources;
 use crate::terminal::{Paint, Screen};
 use crate::tokens::Tokens;
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
 use process::shutdown::Requests;
@@ -43,17 +43,30 @@ fn run_command() -> anyhow::Result<ExitCode> {
     process::hardening::harden()?;
     process::secrets::leave_environment(&secret_variables(&Source::without_secrets()))?;
     let arguments = Arguments::parse();
-    if matches!(arguments.command, Command::Launcher) {
-        return launcher::serve().map(|()| ExitCode::SUCCESS);
+    match arguments.command {
+        Command::Launcher => launcher::serve().map(|()| ExitCode::SUCCESS),
+        Command::Completions(completions) => {
+            cli::print_bytes(&manual::completions(Arguments::command(), &completions));
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man(man) => {
+            manual::write_man_pages(Arguments::command(), &man).context("cannot write the man pages")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        command => with_settings(command, arguments.data_dir.as_deref()),
     }
+}
+
+/// Carries out a command of a data directory.
+fn with_settings(command: Command, data_dir: Option<&Path>) -> anyhow::Result<ExitCode> {
     let source = Source::of_this_process()?;
-    let data = data_dir_from(&source, arguments.data_dir.as_deref())?;
-    carry_out(arguments.command, &source, &data)
+    let data = data_dir_from(&source, data_dir)?;
+    carry_out(command, &source, &data)
 }
 
 fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Launcher => Ok(ExitCode::FAILURE),
+        Command::Launcher | Command::Completions(_) | Command::Man(_) => Ok(ExitCode::FAILURE),
         Command::Run(run) => run_all(&run, source, data.path()),
         Command::Chat(arguments) => chat::run(&runtime()?, data, arguments, terminals(source)),
         Command::Follow(follow) => {
