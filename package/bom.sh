@@ -16,18 +16,17 @@ if ! command -v cargo-cyclonedx >/dev/null; then
 fi
 if ! command -v cargo-cyclonedx >/dev/null; then
     echo "Installing cargo-cyclonedx $release into target/tools."
-    cargo install --quiet --locked --root "$tools" --target-dir "$tools/build" --version "$release" cargo-cyclonedx || {
+    "${CARGO:-cargo}" install --quiet --locked --root "$tools" --target-dir "$tools/build" --version "$release" \
+        cargo-cyclonedx || {
         echo 'cargo-cyclonedx cannot be installed here. SBOM=no packages without the list.' >&2
         exit 1
     }
 fi
 
 # It writes beside each manifest, so it gets a copy of what the build reads.
-copy=$PWD/target/package/sources
-rm -rf "$copy"
-mkdir -p "$copy"
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT INT TERM
 git ls-files -z --cached --others --exclude-standard -- '*Cargo.toml' Cargo.lock '*.rs' | tar --null --files-from=- --create | tar -C "$copy" -x
-cargo cyclonedx --quiet --manifest-path "$copy/Cargo.toml" --format json --spec-version 1.5 --target "$triple" \
+"${CARGO:-cargo}" cyclonedx --quiet --manifest-path "$copy/Cargo.toml" --format json --spec-version 1.5 --target "$triple" \
     --no-build-deps --override-filename bom
 python3 package/bom.py "$version" "$copy" >"$file"
-rm -rf "$copy"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Packages the three programs into dist/: a Debian package, an archive for any Linux, the list of what is in the
+# Packages the three programs into dist/: a Debian package, an archive for any Linux, the list of the crates in the
 # programs (CycloneDX), and the hashes of all three.
 #
 #   package/build.sh
@@ -11,13 +11,15 @@
 #   NATIVE=DIR     programs that run on this machine, where those in BUILT are for another: they print the
 #                  completions and man pages
 #   VERSION=1.2.3  a version other than that of Cargo.toml, for trials
-#   SBOM=no        does without the list of what is in the programs
+#   SBOM=no        does without the list of crates
 #   DIST=DIR       writes there
 set -eu
 umask 022
 cd "$(dirname "$0")/.."
 root=$PWD
 target=$root/target/package
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
 dist=${DIST:-dist}
 fail() {
     echo "$1" >&2
@@ -66,8 +68,7 @@ machine=$(machine_of "$built/supervisor")
 architecture=${machine% *}
 triple=${machine#* }
 
-stage=$target/stage
-rm -rf "$stage"
+stage=$work/stage
 mkdir -p "$stage/bin" "$stage/man" "$stage/completions" "$dist"
 for program in supervisor agent-worker tool-server; do
     [ -f "$built/$program" ] || fail "$built has no $program."
@@ -75,11 +76,12 @@ for program in supervisor agent-worker tool-server; do
 done
 
 texts() {
-    "$native/$1" man --name "$2" "$stage/man" &&
-        "$native/$1" completions --name "$2" bash >"$stage/completions/$2.bash" &&
-        "$native/$1" completions --name "$2" zsh >"$stage/completions/_$2" &&
-        "$native/$1" completions --name "$2" fish >"$stage/completions/$2.fish" ||
-        fail "$native/$1 prints no completions or man pages here; NATIVE names a directory with programs that do."
+    if ! "$native/$1" man --name "$2" "$stage/man"; then
+        fail "$native/$1 writes no man pages here; NATIVE names a directory with programs that do."
+    fi
+    "$native/$1" completions --name "$2" bash >"$stage/completions/$2.bash"
+    "$native/$1" completions --name "$2" zsh >"$stage/completions/_$2"
+    "$native/$1" completions --name "$2" fish >"$stage/completions/$2.fish"
 }
 texts supervisor autonous
 texts tool-server tool-server
@@ -93,8 +95,7 @@ fi
 glibc=$(grep -aoh 'GLIBC_2\.[0-9]*' "$stage"/bin/* | sed 's/GLIBC_//' | sort -uV | tail -n 1)
 
 debian() {
-    tree=$target/tree
-    rm -rf "$tree"
+    tree=$work/tree
     share=$tree/usr/share
     document=$share/doc/autonous
     install -d "$tree/DEBIAN" "$tree/usr/bin" "$tree/usr/lib/autonous" "$tree/usr/lib/systemd/system" \
@@ -123,7 +124,9 @@ debian() {
     (cd "$tree" && find usr -type f | sort | xargs md5sum >DEBIAN/md5sums)
     find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
     # One thread: how many there are decides where xz begins a block.
-    dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$tree" "$dist/$1" >/dev/null
+    threads=
+    if dpkg-deb --help | grep -q threads-max; then threads=--threads-max=1; fi
+    dpkg-deb --root-owner-group -Zxz $threads --build "$tree" "$dist/$1" >/dev/null
 }
 
 archive() {
@@ -143,5 +146,7 @@ cd "$dist"
 [ "${SBOM:-yes}" != no ] || rm -f autonous.cdx.json
 # shellcheck disable=SC2046 # the list is there or not
 sha256sum $(ls autonous.cdx.json 2>/dev/null) "$package" "$tarball" | sort -k 2 >SHA256SUMS
-ls -l "$package" "$tarball" | awk '{ printf "%s: %.1f MB\n", $NF, $5 / 1000000 }'
+for file in "$package" "$tarball"; do
+    wc -c "$file" | awk '{ printf "%s: %.1f MB\n", $2, $1 / 1000000 }'
+done
 cat SHA256SUMS

@@ -200,7 +200,7 @@ def installation(machine, figures):
     expect("it is not started unasked", machine.property("ActiveState") == "inactive")
     unprivileged = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "autonous"]
     refused = subprocess.run([*machine.entry(), *unprivileged, "tasks"], capture_output=True, text=True)
-    expect("an ordinary user is told to use sudo", refused.returncode == 1 and "sudo" in refused.stderr, refused)
+    expect("an ordinary user reads to use sudo", refused.returncode == 1 and "sudo" in refused.stderr, refused)
     version = machine.run(*unprivileged, "--version")
     expect(f"anybody may ask the version: {version.strip()}", version.startswith("supervisor "))
     said = machine.run("tool-server", "--version")
@@ -294,7 +294,7 @@ def update(machine, figures):
 
     wait_for("the first ends", lambda: machine.task(running)["state"] not in ["queued", "in_progress"])
     ended = machine.task(running)
-    expect("the task that ran goes on and is done", ended["state"] == "done", ended)
+    expect("the task that ran continues and is done", ended["state"] == "done", ended)
     expect("its answer says what became of the call", machine.reply(running), ended)
     expect("the other still waits", machine.waits(waiting))
     asked = json.loads(machine.run("autonous", "approvals", "--json"))
@@ -307,6 +307,23 @@ def update(machine, figures):
     for task in [running, waiting]:
         events = machine.events(task)
         expect("its answer was sent once", events.count("reply.sent") == 1, events)
+
+
+def back(machine):
+    print("going back one version, by the lines of docs/packages.md")
+    machine.run("autonous", "backup", "/var/lib/autonous/before-0.2.0.db")
+    machine.run("autonous", "chat", "ls path=.")
+    blocks = (HERE.parent / "docs" / "packages.md").read_text().split("```")
+    lines = next(block for block in blocks if "--allow-downgrades" in block).splitlines()[1:]
+    for line in lines:
+        line = line.replace("sudo -u autonous", "runuser -u autonous --").replace("sudo ", "")
+        if "apt install" in line:
+            line = "dpkg --install /opt/autonous.deb"
+        if line.startswith("autonous check"):
+            wait_for("/readyz", machine.is_ready)
+        machine.run("sh", "-c", line)
+    version = machine.run("dpkg-query", "--show", "--showformat=${Version}", "autonous")
+    expect(f"version {version} runs on the copy", not version.endswith("+trial") and machine.is_ready())
 
 
 def removal(machine):
@@ -347,6 +364,7 @@ def main():
         start(machine, figures)
         tool_server_alone(machine)
         update(machine, figures)
+        back(machine)
         removal(machine)
     for name, figure in figures.items():
         print(f"{name:>16}  {figure}")

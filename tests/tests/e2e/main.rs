@@ -138,9 +138,11 @@ mod docs;
 mod fake_servers;
 mod image;
 mod leftovers;
+mod packages;
 mod readme;
 mod setup;
 mod shipped_skills;
+mod trust;
 
 use harness::{FakeModel, FakeTelegram, ModelReply, System};
 
