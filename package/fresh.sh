@@ -4,7 +4,7 @@
 #
 #   package/fresh.sh
 #
-# Needs root and debootstrap. It takes what is committed. Whatever `make` prints to be typed is typed. Where
+# Needs root and debootstrap. It takes what is committed. Lines that `make` prints for people to type are typed. Where
 # rustup cannot be reached, the Debian gets the compiler of this machine, and says so.
 #
 #   TESTS=yes   also runs `make test` there
@@ -57,7 +57,7 @@ echo "127.0.0.1 localhost $(hostname)" >>"$root/etc/hosts"
 git clone --quiet --bare --depth 1 "file://$PWD" "$root/home/$user/autonous.git"
 
 export TOOLCHAIN=
-if ! curl --silent --head --fail --max-time 15 https://static.rust-lang.org/rustup/release-stable.toml >/dev/null; then
+if ! curl --silent --fail --max-time 15 https://sh.rustup.rs >/dev/null; then
     echo 'rustup cannot be reached: the fresh Debian gets the compiler of this machine, read-only.'
     TOOLCHAIN=$(rustc --print sysroot)
     mkdir -p "$root/home/$user/.cargo"
@@ -89,7 +89,7 @@ for attempt in 1 2 3; do
     line=$(sed -n '/ Type:$/{n;s/^ *//p}' ../run.log)
     [ -n "$line" ] || { tail -n 30 ../run.log && exit 1; }
     say "typed: $line"
-    eval "$line" >>../typed.log 2>&1
+    eval "$line" >>../typed.log 2>&1 || { tail -n 20 ../typed.log && exit 1; }
 done
 say '"Autonous is ready"'
 target/debug/supervisor chat 'ls path=.'
