@@ -132,6 +132,22 @@ image: ## Build the images autonous, autonous:full and autonous:tool-server with
 image-test: ## Start the images as an engine does, and use them from outside (docker or podman; two minutes)
 	@ENGINE='$(ENGINE)' image/test.py
 
+.PHONY: package
+package: ## Make a Debian package, an archive and the list of their crates in dist/ (BUILT, SBOM=no: docs/packages.md)
+	@package/build.sh
+
+.PHONY: test-package
+test-package: ## Install, update and remove the package on a fresh Debian with its systemd (root; DEB; two minutes)
+	@package/test.py
+
+.PHONY: test-fresh
+test-fresh: ## Do on a fresh Debian what README.md says, and time it (root; TESTS=yes also `make test`; 15 minutes)
+	@package/fresh.sh
+
+.PHONY: deny
+deny: ## Check licences, sources and advisories of all crates, with cargo-deny from crates.io
+	@package/deny.sh
+
 .PHONY: openapi
 openapi: ## Regenerate openapi/tool-server.json
 	$(CARGO) run --quiet --locked -p tool-server -- openapi > $(TARGET)/openapi.json

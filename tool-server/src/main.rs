@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use cage::control_files::ControlFiles;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use fetcher::Fetcher;
 use files::change::Durability;
 use files::output_store::OutputStore;
 use files::roots::{DeniedPaths, Roots, Workspaces};
+use manual::{CompletionsArguments, ManArguments};
 use process::allocator::{self, Allocator};
 use process::confinement::{Powers, confine};
 use process::exit::BadSetting;
@@ -111,6 +112,11 @@ enum Command {
         #[command(subcommand)]
         command: JournalCommand,
     },
+    /// Print the script with which a shell completes this program's command line.
+    Completions(CompletionsArguments),
+    /// Write the man pages into a directory; packages do.
+    #[command(hide = true)]
+    Man(ManArguments),
 }
 
 #[derive(Subcommand)]
@@ -173,6 +179,10 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Mcp { roots } => serve(&Callers::OnStdin { roots }),
         Command::Check { json } => check(json),
         Command::Openapi => print_openapi(),
+        Command::Completions(arguments) => {
+            Ok(std::io::stdout().write_all(&manual::completions(Cli::command(), &arguments))?)
+        }
+        Command::Man(arguments) => Ok(manual::write_man_pages(Cli::command(), &arguments)?),
         Command::Policy { command } => policy(command),
         Command::Token { command: TokenCommand::New(token) } => {
             Ok(write!(std::io::stdout(), "{}", token.text()?)?)

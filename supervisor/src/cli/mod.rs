@@ -156,6 +156,11 @@ pub(crate) enum Command {
     SignOut,
     /// Print the tokens of the last start, all as NAME=value or one alone.
     Token(TokenArguments),
+    /// Print the script with which a shell completes this program's command line.
+    Completions(manual::CompletionsArguments),
+    /// Write the man pages into a directory; packages do.
+    #[command(hide = true)]
+    Man(manual::ManArguments),
 }
 
 #[derive(Debug, Args)]
@@ -183,6 +188,12 @@ pub(crate) enum WhichToken {
     Tool,
     /// For who decides at the tool server about the calls of others, which no caller may have.
     Approver,
+}
+
+/// Writes bytes to stdout; a closed pipe is not an error.
+fn print_bytes(bytes: &[u8]) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
 }
 
 /// Prints a line; a closed pipe is not an error.

@@ -26,7 +26,7 @@ use crate::startup_resources::StartupResources;
 use crate::terminal::{Paint, Screen};
 use crate::tokens::Tokens;
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
 use process::shutdown::{Hangup, Request, Requests};
@@ -47,12 +47,27 @@ pub fn main() -> ExitCode {
 fn run_command() -> anyhow::Result<ExitCode> {
     process::hardening::harden()?;
     let arguments = Arguments::parse();
-    let environment = Source::without_secrets();
-    if matches!(arguments.command, Command::Launcher) {
-        process::secrets::leave_environment(&secret_variables(&environment))?;
-        return launcher::serve().map(|()| ExitCode::SUCCESS);
+    match arguments.command {
+        Command::Launcher => {
+            process::secrets::leave_environment(&secret_variables(&Source::without_secrets()))?;
+            launcher::serve().map(|()| ExitCode::SUCCESS)
+        }
+        Command::Completions(completions) => {
+            cli::print_bytes(&manual::completions(Arguments::command(), &completions));
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man(man) => {
+            manual::write_man_pages(Arguments::command(), &man).context("cannot write the man pages")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        command => with_settings(command, arguments.data_dir),
     }
-    let search = arguments.data_dir.as_deref().map_or(Search::Default, Search::Named);
+}
+
+/// Carries out a command that needs settings. `named` is the data directory of the command line.
+fn with_settings(command: Command, named: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+    let environment = Source::without_secrets();
+    let search = named.as_deref().map_or(Search::Default, Search::Named);
     let file = settings::find(&environment, search);
     let with_file = |source: &Source| match &file {
         Ok(Some(file)) => source.clone().with_file(file),
@@ -61,10 +76,9 @@ fn run_command() -> anyhow::Result<ExitCode> {
     process::secrets::leave_environment(&secret_variables(&with_file(&environment)))?;
     let environment = Source::of_this_process()?;
     let source = with_file(&environment);
-    let data = data_dir_from(&source, arguments.data_dir.as_deref())?;
+    let data = data_dir_from(&source, named.as_deref())?;
     let file = file.map(drop);
-    let named = arguments.data_dir;
-    let done = match arguments.command {
+    let done = match command {
         Command::Run(run) => file
             .map_err(anyhow::Error::from)
             .and_then(|()| run_all(&run, &source, &data, SettingsOrigin::new(environment, named))),
@@ -82,9 +96,13 @@ fn run_command() -> anyhow::Result<ExitCode> {
 
 fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Launcher | Command::Run(_) | Command::Setup(_) | Command::Check(_) | Command::Config(_) => {
-            Ok(ExitCode::FAILURE)
-        }
+        Command::Launcher
+        | Command::Completions(_)
+        | Command::Man(_)
+        | Command::Run(_)
+        | Command::Setup(_)
+        | Command::Check(_)
+        | Command::Config(_) => Ok(ExitCode::FAILURE),
         Command::Chat(arguments) => chat::run(&runtime()?, data, arguments, terminals(source)),
         Command::Follow(follow) => {
             cli::follow::run(data, &follow, terminals(source).stdout)?;

@@ -12,11 +12,12 @@ mod functions;
 
 /// Which crates of this workspace each crate may import; the measurements may import any, and every crate's
 /// tests may import the harness.
-const ALLOWED: [(&str, &[&str]); 23] = [
+const ALLOWED: [(&str, &[&str]); 24] = [
     ("protocol", &[]),
     ("process", &["protocol"]),
     ("http-port", &["process"]),
     ("progress-line", &[]),
+    ("manual", &[]),
     ("redaction", &["protocol"]),
     ("sandbox", &["protocol", "process"]),
     ("settings", &["process"]),
@@ -35,6 +36,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
             "settings",
             "http-port",
             "progress-line",
+            "manual",
             "redaction",
             "toolkit",
             "mcp",
@@ -60,6 +62,7 @@ const ALLOWED: [(&str, &[&str]); 23] = [
             "models",
             "http-port",
             "progress-line",
+            "manual",
             "redaction",
             "toolkit",
             "texts",

@@ -22,6 +22,7 @@ const RULES: How = Test("every_rule_that_is_shown_can_be_loaded");
 const SETTINGS: How = Test("every_line_with_settings_starts_the_programs");
 const ENGINE: How = Not("needs a container engine: image/test.py starts the images");
 const CLIENT: How = Not("sets up a program of others: `make clients` gives it to that program");
+const SYSTEMD: How = Not("needs systemd: package/test.py boots one");
 const ELSEWHERE: How = Not("installs programs of others");
 const PRINTED: How = Not("shows what a program of others prints");
 const DRAWING: How = Not("is a drawing");
@@ -53,6 +54,12 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/models.md", "model = [", Test("every_example_of_the_documents_is_valid")),
     ("docs/models.md", "make run", SETTINGS),
     ("docs/models.md", "\"tool_calls\"", Test("a_model_without_function_calling_succeeds_with_sloppy_json")),
+    ("docs/packages.md", "enable --now", SYSTEMD),
+    ("docs/packages.md", "LoadCredential=", SYSTEMD),
+    ("docs/packages.md", "ReadWritePaths=", SYSTEMD),
+    ("docs/packages.md", "autonous backup", SYSTEMD),
+    ("docs/packages.md", "--allow-downgrades", SYSTEMD),
+    ("docs/threat-model.md", "agent-worker", DRAWING),
     ("docs/page.md", "supervisor open", Test("every_view_opens_without_an_error_or_a_request_elsewhere")),
     ("docs/page.md", "ssh -L", Not("needs a second machine")),
     ("docs/page.md", "AUTONOUS_CONTROL_ALLOWED_HOSTS", SETTINGS),

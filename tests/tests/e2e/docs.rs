@@ -34,9 +34,16 @@ fn files_below(directory: &str) -> Vec<PathBuf> {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let top =
-        ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "compose.yaml"]
-            .map(|name| workspace().join(name));
+    let top = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "Dockerfile",
+        "compose.yaml",
+    ]
+    .map(|name| workspace().join(name));
     let mut documents = files_below("docs");
     documents.retain(|path| path.extension().is_none_or(|kind| kind != "png"));
     documents.extend(top);

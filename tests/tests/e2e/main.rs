@@ -139,10 +139,12 @@ mod docs;
 mod fake_servers;
 mod image;
 mod leftovers;
+mod packages;
 mod readme;
 mod settings_file;
 mod setup;
 mod shipped_skills;
+mod trust;
 
 use harness::{FakeModel, FakeTelegram, ModelReply, System};
 
