@@ -61,7 +61,8 @@ model plan.updated
 model task.added
 approval task.parked
 approval approval.requested: delete
-model background_process.ended: bash";
+model background_process.ended: bash
+failed retry.scheduled: http://127.0.0.1:1/v1 cannot be reached (connection refused)";
 
 fn rows() -> Vec<Event> {
     ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect()

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use protocol::event::{PlanCreated, PlanUpdated, RetryScheduled};
+use protocol::event::{
+    AgentFailed, AgentFailure, PlanCreated, PlanUpdated, RetryScheduled, Unreachable,
+};
 use protocol::{Event, EventBody, EventId, Plan};
 use serde_json::{Map, Value};
 
@@ -22,6 +24,8 @@ pub(crate) struct Progress {
     is_claimed: bool,
     /// The calls that wait for a person, by their approvals.
     asked: Vec<EventId>,
+    /// The model's server, if the newest request could not reach it.
+    unreachable: Option<Unreachable>,
 }
 
 impl Progress {
@@ -32,6 +36,7 @@ impl Progress {
                     attempt: claimed.attempt,
                     tokens: self.tokens,
                     plan: self.plan.take(),
+                    unreachable: self.unreachable.take(),
                     is_claimed: true,
                     ..Self::default()
                 };
@@ -41,8 +46,18 @@ impl Progress {
                 self.running.clear();
             }
             EventBody::TurnStarted(started) => self.turn = started.turn,
-            EventBody::TurnCompleted(turn) => self.tokens += turn.input_tokens + turn.output_tokens,
+            EventBody::RetryScheduled(RetryScheduled::Request { failed, .. }) => {
+                self.unreachable.clone_from(&failed.unreachable);
+            }
+            EventBody::AgentFailed(AgentFailed { failure: AgentFailure::Error { unreachable, .. }, .. }) => {
+                self.unreachable.clone_from(unreachable);
+            }
+            EventBody::TurnCompleted(turn) => {
+                self.unreachable = None;
+                self.tokens += turn.input_tokens + turn.output_tokens;
+            }
             EventBody::ModelRequestCompleted(request) => {
+                self.unreachable = None;
                 self.tokens += request.input_tokens + request.output_tokens;
             }
             EventBody::PlanCreated(PlanCreated { plan })
@@ -77,6 +92,11 @@ impl Progress {
         self.asked.first()
     }
 
+    /// The model's server, if the newest request could not reach it.
+    pub(crate) fn unreachable(&self) -> Option<&Unreachable> {
+        self.unreachable.as_ref()
+    }
+
     /// The line, at most `columns` wide.
     pub(crate) fn line(&self, waited: Duration, columns: usize) -> String {
         let mut parts = vec![short(waited)];
@@ -97,6 +117,7 @@ impl Progress {
             return fitted(&parts.join(" · "), columns);
         }
         parts.push(match (self.is_claimed, self.running.as_slice()) {
+            (_, []) if self.unreachable.is_some() => "waiting for the model".to_owned(),
             (false, _) => "waiting".to_owned(),
             (true, []) => "thinking".to_owned(),
             (true, [(_, call)]) => call.clone(),

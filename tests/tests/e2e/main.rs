@@ -9,6 +9,7 @@ mod channel_tool_rules;
 mod channel_tools;
 mod columns;
 mod contacts;
+mod dead_model;
 mod floods;
 mod formatted;
 mod group_context;
