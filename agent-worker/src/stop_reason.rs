@@ -91,7 +91,7 @@ impl StopReason {
             }
             Self::Tools(error) => {
                 TaskEnd::failed(|_| error.to_string(), ("tool_server", None), None, progress)
-            },
+            }
             Self::Parked(parked) => TaskEnd {
                 last_event: LastEvent::Completed("parked"),
                 outcome: Outcome::Parked(parked.clone()),
@@ -112,7 +112,8 @@ impl TaskEnd {
         Self { last_event: LastEvent::Completed(end), outcome }
     }
 
-    /// `unreachable` is a model's server that could not be reached. `again` is when another attempt can help; none if it never can.
+    /// `unreachable` is a model's server that could not be reached. `again` is when another attempt can help;
+    /// none if it never can.
     fn failed(
         error: impl Fn(Language) -> String,
         (error_class, unreachable): (&str, Option<Unreachable>),

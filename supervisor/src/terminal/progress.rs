@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::event::{
-    AgentFailed, AgentFailure, PlanCreated, PlanUpdated, RetryScheduled, Unreachable,
-};
+use protocol::event::{AgentFailed, AgentFailure, PlanCreated, PlanUpdated, RetryScheduled, Unreachable};
 use protocol::{Event, EventBody, EventId, Plan};
 use serde_json::{Map, Value};
 
@@ -30,6 +28,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn take(&mut self, event: &Event) {
+        self.note_reach(&event.body);
         match &event.body {
             EventBody::TaskClaimed(claimed) => {
                 *self = Self {
@@ -46,18 +45,8 @@ impl Progress {
                 self.running.clear();
             }
             EventBody::TurnStarted(started) => self.turn = started.turn,
-            EventBody::RetryScheduled(RetryScheduled::Request { failed, .. }) => {
-                self.unreachable.clone_from(&failed.unreachable);
-            }
-            EventBody::AgentFailed(AgentFailed { failure: AgentFailure::Error { unreachable, .. }, .. }) => {
-                self.unreachable.clone_from(unreachable);
-            }
-            EventBody::TurnCompleted(turn) => {
-                self.unreachable = None;
-                self.tokens += turn.input_tokens + turn.output_tokens;
-            }
+            EventBody::TurnCompleted(turn) => self.tokens += turn.input_tokens + turn.output_tokens,
             EventBody::ModelRequestCompleted(request) => {
-                self.unreachable = None;
                 self.tokens += request.input_tokens + request.output_tokens;
             }
             EventBody::PlanCreated(PlanCreated { plan })
@@ -79,6 +68,22 @@ impl Progress {
             EventBody::ApprovalGranted(decided) => self.decided(&decided.approval_id),
             EventBody::ApprovalDenied(decided) => self.decided(&decided.approval_id),
             EventBody::ApprovalExpired(expired) => self.decided(&expired.approval_id),
+            _ => {}
+        }
+    }
+
+    /// Notes whether the model's server could be reached.
+    fn note_reach(&mut self, body: &EventBody) {
+        match body {
+            EventBody::RetryScheduled(RetryScheduled::Request { failed, .. }) => {
+                self.unreachable.clone_from(&failed.unreachable);
+            }
+            EventBody::AgentFailed(AgentFailed {
+                failure: AgentFailure::Error { unreachable, .. }, ..
+            }) => {
+                self.unreachable.clone_from(unreachable);
+            }
+            EventBody::TurnCompleted(_) | EventBody::ModelRequestCompleted(_) => self.unreachable = None,
             _ => {}
         }
     }

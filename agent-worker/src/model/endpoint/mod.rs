@@ -15,8 +15,8 @@ mod sse;
 
 use std::time::Duration;
 
-use ::settings::Provider;
 use ::protocol::event::Unreachable;
+use ::settings::Provider;
 use reqwest::{Client, Url};
 use serde_json::Value;
 use tokio::time::timeout;

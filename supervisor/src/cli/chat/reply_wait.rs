@@ -266,7 +266,17 @@ impl Shown {
         let watcher = Watcher::of_task(&data.database(), task.as_str())?;
         let progress = Progress::default();
         let (words, lines, refused) = (String::new(), Vec::new(), Vec::new());
-        Ok(Self { watcher, progress, screen, is_stopping: false, words, lines, waits: None, refused, said_unreachable: None })
+        Ok(Self {
+            watcher,
+            progress,
+            screen,
+            is_stopping: false,
+            words,
+            lines,
+            waits: None,
+            refused,
+            said_unreachable: None,
+        })
     }
 
     /// The model's server that cannot be reached; once for each reason.
