@@ -24,6 +24,7 @@ mod downloads;
 mod effects;
 mod file_copy;
 mod file_requests;
+mod given_tokens;
 mod health;
 mod housekeeping;
 mod journal;
@@ -47,7 +48,9 @@ mod tool_files;
 mod traces;
 mod transcribe;
 mod tree;
+mod tree_copy;
 mod undo;
+mod whole_backup;
 mod words;
 
 pub use cli::program::main;

@@ -27,7 +27,7 @@ use clap::Parser;
 use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
 use process::shutdown::Requests;
-use settings::table::{TOOL_APPROVER_TOKEN, TOOL_TOKEN};
+use settings::table::{CONFIG_DIR, TOOL_APPROVER_TOKEN};
 use settings::{Source, is_bad_setting};
 use tokio_util::sync::CancellationToken;
 
@@ -98,10 +98,8 @@ fn run_all(arguments: &RunArguments, source: &Source, data: &Path) -> anyhow::Re
     process::open_files::raise_limit().context("could not raise the limit of open files")?;
     let source = &source.with_secret_files(&secret_variables(source))?;
     let config = Config::read(source, Some(data))?;
-    for name in [TOOL_TOKEN.name(), TOOL_APPROVER_TOKEN.name()] {
-        if source.secret(name).is_none() {
-            continue;
-        }
+    if source.secret(TOOL_APPROVER_TOKEN.name()).is_some() {
+        let name = TOOL_APPROVER_TOKEN.name();
         tracing::warn!("{name} is ignored: the supervisor generates one at each start");
     }
     let prints_next_steps = arguments.print_next_steps || std::io::stdout().is_terminal();
@@ -196,7 +194,8 @@ fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> any
 fn make_backup(source: &Source, data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
     let file = std::path::absolute(&arguments.file).context("the backup's file has no absolute path")?;
     let roots: Vec<PathBuf> = roots(source, data)?.into_iter().map(PathBuf::from).collect();
-    print_output(cli::backup::run(data, arguments, &roots, &file))
+    let config_dir = CONFIG_DIR.read(source)?;
+    print_output(cli::backup::run(data, arguments, (&roots, config_dir), &file))
 }
 
 /// Prints a command's output; the exit code shows whether it succeeded.

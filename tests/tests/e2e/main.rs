@@ -42,6 +42,7 @@ mod providers;
 mod reasoning;
 mod small_model;
 
+mod port_tokens;
 mod todo;
 mod tokens;
 mod web;
