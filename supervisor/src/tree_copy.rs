@@ -19,11 +19,11 @@ const MAX_DEPTH: usize = 128;
 pub(crate) struct Copied {
     pub files: u64,
     pub bytes: u64,
-    /// What is neither a file, nor a directory, nor a link, or could not be read.
+    /// Entries that are neither files, nor directories, nor links, or could not be read.
     pub left_out: u64,
 }
 
-/// Copies what is in `from` into the new directory `to`, for its owner alone. Without `from`, it does
+/// Copies the entries of `from` into the new directory `to`, for its owner alone. Without `from`, it does
 /// nothing. What vanishes meanwhile is not copied, and what changes meanwhile is copied as it is read.
 pub(crate) fn copy_directory(from: &Path, to: &Path, copied: &mut Copied) -> io::Result<()> {
     let from = match openat(CWD, from, directory(), Mode::empty()) {

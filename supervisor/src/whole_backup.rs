@@ -19,13 +19,13 @@ use crate::backup::{Backup, BackupError, UNFINISHED, backup};
 use crate::data_dir::DataDir;
 use crate::tree_copy::{Copied, copy_directory};
 
-/// What is copied of the configuration directory: others may lie beside it, such as keys.
+/// The files that are copied of the configuration directory: others may lie beside it, such as keys.
 const CONFIG_FILES: [&str; 4] = ["AUTONOUS.md", "autonous.toml", "models.toml", "policy.toml"];
 
 /// The directory of the backup that has them.
 const CONFIG: &str = "config";
 
-/// What is to be backed up.
+/// The parts that a backup has.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     /// What tools reach by the settings of this shell.
@@ -50,7 +50,7 @@ pub(crate) struct WholeBackup {
     pub left_out: u64,
 }
 
-/// Copies everything to `directory`, which must not exist. `progress` shows what is copied.
+/// Copies everything to `directory`, which must not exist. `progress` shows the steps.
 pub(crate) fn back_up(
     data: &DataDir,
     wanted: &Wanted<'_>,

@@ -167,7 +167,7 @@ fn decided(asked: &AskedAbout) -> String {
         (Decision::Granted, Some(ApprovalScope::Chat)) => "granted for the chat",
         (Decision::Granted, _) => "granted",
         (Decision::Denied, _) => "denied",
-        (Decision::Expired, _) => "nobody decided in time",
+        (Decision::Expired, _) => "no decision came in time",
         (Decision::Waits, _) => "waits for a decision",
     };
     let by = asked.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
