@@ -8,9 +8,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use protocol::event::Unreachable;
+use texts::Language;
 use toolkit::breaker::{Breaker, Transition, Verdict};
 
-use crate::model::ModelErrorClass;
+use crate::model::{self, ModelError, ModelErrorClass};
 
 pub(crate) const FAILURES_TO_OPEN: u32 = 5;
 pub(crate) const OPEN_FOR: Duration = Duration::from_secs(30);
@@ -24,6 +26,16 @@ pub(crate) type Change = (ModelErrorClass, Transition);
 pub(crate) struct Paused {
     pub(crate) class: ModelErrorClass,
     pub(crate) wait: Duration,
+}
+
+impl Paused {
+    /// What the user reads of it: what failed, and where.
+    pub(crate) fn told(&self, unreachable: Option<&Unreachable>, language: Language) -> String {
+        match unreachable {
+            Some(server) => model::unreachable(server, language),
+            None => self.class.user_message().to(language),
+        }
+    }
 }
 
 impl Default for Circuits {
@@ -78,19 +90,31 @@ impl Circuits {
 
 /// The breaker of a provider, which all tasks share.
 #[derive(Debug, Default)]
-pub(crate) struct ModelBreaker(Mutex<Circuits>);
+pub(crate) struct ModelBreaker(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    circuits: Circuits,
+    /// The server, if the last request could not reach it.
+    unreachable: Option<Unreachable>,
+}
 
 impl ModelBreaker {
     pub(crate) fn admit(&self) -> Result<(Admission<'_>, Vec<Change>), Paused> {
-        let changes = self.lock().admit(Instant::now())?;
+        let changes = self.lock().circuits.admit(Instant::now())?;
         Ok((Admission { breaker: self, is_settled: false }, changes))
     }
 
     pub(crate) fn paused(&self) -> Option<Paused> {
-        self.lock().paused(Instant::now())
+        self.lock().circuits.paused(Instant::now())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Circuits> {
+    /// The server, if the last request could not reach it.
+    pub(crate) fn unreachable(&self) -> Option<Unreachable> {
+        self.lock().unreachable.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -103,16 +127,18 @@ pub(crate) struct Admission<'a> {
 }
 
 impl Admission<'_> {
-    pub(crate) fn settle(mut self, end: Result<(), ModelErrorClass>) -> Vec<Change> {
+    pub(crate) fn settle(mut self, end: Result<(), &ModelError>) -> Vec<Change> {
         self.is_settled = true;
-        self.breaker.lock().settle(end, Instant::now())
+        let mut state = self.breaker.lock();
+        state.unreachable = end.err().and_then(|error| error.unreachable.clone());
+        state.circuits.settle(end.map_err(|error| error.class), Instant::now())
     }
 }
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.breaker.lock().abandon(Instant::now());
+            self.breaker.lock().circuits.abandon(Instant::now());
         }
     }
 }

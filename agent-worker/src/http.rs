@@ -2,6 +2,7 @@
 //! bounded size. Only a model's server is asked through a proxy, and only over https, where the proxy sees
 //! neither the key nor the conversation.
 
+use std::io::{self, ErrorKind};
 use std::time::{Duration, SystemTime};
 
 use models::PROXY;
@@ -111,6 +112,20 @@ fn builder() -> ClientBuilder {
         .redirect(redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("autonous-agent-worker/", env!("CARGO_PKG_VERSION")))
+}
+
+/// Why no connection was made, in few words.
+pub(crate) fn cause(error: &reqwest::Error) -> String {
+    let causes: Vec<_> = anyhow::Chain::new(error).collect();
+    let kind = causes.iter().rev().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    let words = match kind {
+        Some(ErrorKind::ConnectionRefused) => "connection refused",
+        Some(ErrorKind::HostUnreachable) => "no route to the host",
+        Some(ErrorKind::NetworkUnreachable) => "no network leads there",
+        _ if error.is_timeout() => "no answer",
+        _ => return causes.last().map_or_else(String::new, ToString::to_string),
+    };
+    words.to_owned()
 }
 
 /// An error with its causes in one line; reqwest's own message stops at the first.

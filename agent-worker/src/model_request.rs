@@ -40,7 +40,7 @@ pub(crate) async fn send_to(
         };
         failed += 1;
         if let Some(paused) = agent.breaker.paused() {
-            return Err(StopReason::Paused(paused));
+            return Err(StopReason::Paused(paused, agent.breaker.unreachable()));
         }
         let remaining = agent.limits.wall_time.saturating_sub(run.clock.elapsed());
         let wait = retry::model_retry_delay(&error, failed, agent.max_retries, remaining, retry::jitter());
@@ -84,10 +84,13 @@ async fn send_once(
     parent: &EventId,
     request: Request<'_>,
 ) -> Result<Result<Reply, ModelError>, StopReason> {
-    let (admitted, changes) = agent.breaker.admit().map_err(StopReason::Paused)?;
+    let (admitted, changes) = match agent.breaker.admit() {
+        Ok(admitted) => admitted,
+        Err(paused) => return Err(StopReason::Paused(paused, agent.breaker.unreachable())),
+    };
     record(run, parent, &changes).await;
     let reply = agent.model.reply(request).await;
-    let changes = admitted.settle(reply.as_ref().map(|_| ()).map_err(|error| error.class));
+    let changes = admitted.settle(reply.as_ref().map(|_| ()));
     record(run, parent, &changes).await;
     Ok(reply)
 }
@@ -114,5 +117,6 @@ fn request_failed(agent: &Agent, error: &ModelError, failed_requests: u32) -> Re
         error_class: error.class.as_str().to_owned(),
         provider: Some(agent.model.provider().to_owned()),
         retry_after_ms: error.retry_after.map(millis),
+        unreachable: error.unreachable.clone(),
     }
 }

@@ -111,7 +111,7 @@ impl Question<'_> {
 fn unanswered(stop: &StopReason) -> ToolError {
     let (message, retryable) = match stop {
         StopReason::Model(error) => (error.to_string(), error.class.is_transient()),
-        StopReason::Paused(paused) => (paused.class.user_message().to(Language::English), true),
+        StopReason::Paused(paused, server) => (paused.told(server.as_ref(), Language::English), true),
         StopReason::Limit(_)
         | StopReason::Stalled(_)
         | StopReason::Cancelled

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use protocol::event::{AgentFailure, ControlLimitReached, ProgressStalled};
+use protocol::event::{AgentFailure, ControlLimitReached, ProgressStalled, Unreachable};
 use protocol::{EventBody, Outcome, Parked, ReplyFormat, millis};
 use texts::{Language, Text};
 
@@ -23,8 +23,8 @@ pub(crate) enum StopReason {
     Stalled(usize),
     Cancelled,
     Model(ModelError),
-    /// The model provider failed too often and is paused.
-    Paused(Paused),
+    /// The model provider failed too often and is paused; with its server if that could not be reached.
+    Paused(Paused, Option<Unreachable>),
     Tools(ToolServerError),
     /// Calls wait for a person.
     Parked(Box<Parked>),
@@ -54,7 +54,7 @@ impl StopReason {
                 let equal_turns = u32::try_from(cycle * EQUAL_ROUNDS).unwrap_or(u32::MAX);
                 Some(ProgressStalled { equal_turns }.into())
             }
-            Self::Cancelled | Self::Model(_) | Self::Paused(_) | Self::Tools(_) | Self::Parked(_) => None,
+            Self::Cancelled | Self::Model(_) | Self::Paused(..) | Self::Tools(_) | Self::Parked(_) => None,
         }
     }
 
@@ -77,17 +77,21 @@ impl StopReason {
                     Some(_) | None => error.told(language),
                 };
                 let again = retry::is_retryable(error).then(|| error.retry_after.unwrap_or_default());
-                TaskEnd::failed(text, error.class.as_str(), again, progress)
+                let class = (error.class.as_str(), error.unreachable.clone());
+                TaskEnd::failed(text, class, again, progress)
             }
-            Self::Paused(Paused { class, wait }) => {
+            Self::Paused(paused, server) => {
+                let Paused { class, wait } = paused;
                 let text = |language| {
                     let (failures, seconds) = (FAILURES_TO_OPEN.into(), seconds(*wait));
-                    let error = &class.user_message().to(language);
+                    let error = &paused.told(server.as_ref(), language);
                     Text::ModelPaused { error, failures, seconds }.to(language)
                 };
-                TaskEnd::failed(text, class.as_str(), Some(*wait), progress)
+                TaskEnd::failed(text, (class.as_str(), server.clone()), Some(*wait), progress)
             }
-            Self::Tools(error) => TaskEnd::failed(|_| error.to_string(), "tool_server", None, progress),
+            Self::Tools(error) => {
+                TaskEnd::failed(|_| error.to_string(), ("tool_server", None), None, progress)
+            }
             Self::Parked(parked) => TaskEnd {
                 last_event: LastEvent::Completed("parked"),
                 outcome: Outcome::Parked(parked.clone()),
@@ -108,10 +112,11 @@ impl TaskEnd {
         Self { last_event: LastEvent::Completed(end), outcome }
     }
 
-    /// `again` is when another attempt can help; none if it never can.
+    /// `unreachable` is a model's server that could not be reached. `again` is when another attempt can help;
+    /// none if it never can.
     fn failed(
         error: impl Fn(Language) -> String,
-        error_class: &str,
+        (error_class, unreachable): (&str, Option<Unreachable>),
         again: Option<Duration>,
         progress: &TaskProgress,
     ) -> Self {
@@ -122,8 +127,8 @@ impl TaskEnd {
             retryable: again.is_some(),
             retry_after_ms: again.filter(|wait| !wait.is_zero()).map(millis),
         };
-        let failure =
-            AgentFailure::Error { error: error(Language::English), error_class: error_class.to_owned() };
+        let (error, error_class) = (error(Language::English), error_class.to_owned());
+        let failure = AgentFailure::Error { error, error_class, unreachable };
         Self { last_event: LastEvent::Failed(failure), outcome }
     }
 }

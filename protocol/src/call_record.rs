@@ -177,4 +177,7 @@ pub struct CallFailure {
     pub error_code: String,
     /// Whether a secret was replaced in this record.
     pub redacted: bool,
+    /// The approval of a call that was not run because a person had to decide, or refused it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub approval_id: Option<EventId>,
 }

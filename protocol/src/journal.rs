@@ -165,6 +165,7 @@ mod tests {
             error_class: ErrorClass::ToolExec,
             error_code: "NOT_FOUND".into(),
             redacted: false,
+            approval_id: None,
         };
         let change = CallChange {
             operation: "update".into(),

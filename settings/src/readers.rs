@@ -16,7 +16,7 @@ pub(crate) const TOOLS_AND_ALL: Readers =
     read_by(&[ToolServer, Supervisor, Worker], FromSupervisor::PassedOn);
 pub(crate) const TOOLS_PLACE: Readers = read_by(&[ToolServer], FromSupervisor::Decided);
 pub(crate) const ROOTS: Readers = read_by(&[ToolServer, Supervisor], FromSupervisor::Decided);
-pub(crate) const TOOL_KEY: Readers = read_by(&[ToolServer, Worker], FromSupervisor::Decided);
+pub(crate) const TOOL_KEY: Readers = read_by(&[ToolServer, Worker, Supervisor], FromSupervisor::Decided);
 pub(crate) const WORKERS_OWN: Readers = read_by(&[Worker], FromSupervisor::PassedOn);
 pub(crate) const MODEL: Readers = read_by(&[Worker, Supervisor], FromSupervisor::PassedOn);
 pub(crate) const WORKER_PLACE: Readers = read_by(&[Worker], FromSupervisor::Decided);

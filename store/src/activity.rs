@@ -1,7 +1,8 @@
 //! What the running tasks of a channel are doing, read from their events.
 
 use channel::{ChannelName, Chat};
-use protocol::TaskId;
+use protocol::event::Unreachable;
+use protocol::{TaskId, now_ms};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::task_id;
@@ -10,7 +11,7 @@ use super::{StoreError, additions, kv, prior_context};
 /// More of a call's arguments is not read.
 const ARGUMENT_CHARS: u16 = 2000;
 
-/// A task that runs, and how far its attempt has come.
+/// A task that has begun, and how far its newest attempt has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activity {
     pub task: TaskId,
@@ -30,33 +31,66 @@ pub struct Activity {
     pub call: Option<(String, String)>,
     /// A call of it waits for a person.
     pub waits_for_person: bool,
+    /// The model's server that its newest request could not reach, and why.
+    pub unreachable: Option<Unreachable>,
     /// Somebody asked to cancel it.
     pub is_stopping: bool,
 }
 
-/// The running tasks of a channel, and those that wait for a person.
+/// The running tasks of a channel, those that wait for a person, and those that will be tried again because
+/// the model's server cannot be reached.
 pub fn of_channel(connection: &Connection, channel: &ChannelName) -> Result<Vec<Activity>, StoreError> {
-    let sql = "select id, chat_id, cancel_requested_by is not null, false from inbox
+    let roots = kv::get(connection, kv::ROOTS)?.unwrap_or_default();
+    let mut activities = Vec::new();
+    for begun in all_begun(connection, channel)? {
+        let Begun { task, chat_id, is_stopping, is_parked, is_tried_again } = begun;
+        let Some(activity) = of_task(connection, task, chat_id, is_stopping)? else { continue };
+        if is_tried_again && activity.unreachable.is_none() {
+            continue;
+        }
+        let parts = parts_of(&roots, &Chat::new(channel.clone(), &activity.chat_id));
+        let seen = |(tool, arguments)| (tool, seen_from(&parts, arguments));
+        let waits_for_person = activity.waits_for_person || is_parked;
+        activities.push(Activity { waits_for_person, call: activity.call.map(seen), ..activity });
+    }
+    Ok(activities)
+}
+
+/// What a row says of a task that has begun.
+struct Begun {
+    task: TaskId,
+    chat_id: String,
+    is_stopping: bool,
+    is_parked: bool,
+    /// Its next attempt is not due yet.
+    is_tried_again: bool,
+}
+
+fn all_begun(connection: &Connection, channel: &ChannelName) -> Result<Vec<Begun>, StoreError> {
+    let sql = "select id, chat_id, cancel_requested_by is not null, false, false from inbox
                where state = 'in_progress' and channel = ?1
                union all
                select id, chat_id, false, exists (
-                   select 1 from awaited where awaited.task_id = parked.task_id and ended is null)
-               from parked join inbox on id = parked.task_id where state = 'queued' and channel = ?1";
+                   select 1 from awaited where awaited.task_id = parked.task_id and ended is null), false
+               from parked join inbox on id = parked.task_id where state = 'queued' and channel = ?1
+               union all
+               select id, task.chat_id, false, false, true
+               from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
+               where turn.next_seq is not null and state = 'queued' and task.channel = ?1
+                   and attempt > 0 and available_at_ms > ?2
+                   and not exists (select 1 from parked where task_id = id)";
+    let begun = |row: &Row<'_>| {
+        Ok(Begun {
+            task: task_id(row, 0)?,
+            chat_id: row.get(1)?,
+            is_stopping: row.get(2)?,
+            is_parked: row.get(3)?,
+            is_tried_again: row.get(4)?,
+        })
+    };
     let mut query = connection.prepare_cached(sql)?;
-    let begun = |row: &Row<'_>| Ok((task_id(row, 0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-    let roots = kv::get(connection, kv::ROOTS)?.unwrap_or_default();
-    let rows = query.query_map([channel.as_str()], begun)?;
-    let begun = rows.collect::<Result<Vec<(TaskId, String, bool, bool)>, _>>()?;
-    let activities = begun.into_iter().filter_map(|(task, chat_id, is_stopping, is_parked)| {
-        let activity = of_task(connection, task, chat_id, is_stopping).transpose()?;
-        Some(activity.map(|activity| {
-            let parts = parts_of(&roots, &Chat::new(channel.clone(), &activity.chat_id));
-            let seen = |(tool, arguments)| (tool, seen_from(&parts, arguments));
-            let waits_for_person = activity.waits_for_person || is_parked;
-            Activity { waits_for_person, call: activity.call.map(seen), ..activity }
-        }))
-    });
-    activities.collect()
+    let rows = query.query_map(params![channel.as_str(), now_ms()], begun)?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// The directories that a chat's paths begin in: its own part of each root, which it may not have, and the
@@ -115,6 +149,7 @@ fn of_task(
     let call = running_call(connection, &task, since_seq)?;
     let waits_for_person = waits_for_person(connection, &task, since_seq)?;
     let additions = additions::count(connection, &task)?;
+    let unreachable = unreachable(connection, &task)?;
     Ok(Some(Activity {
         task,
         chat_id,
@@ -125,8 +160,22 @@ fn of_task(
         plan,
         call,
         waits_for_person,
+        unreachable,
         is_stopping,
     }))
+}
+
+/// The model's server, if the newest request of the task could not reach it.
+fn unreachable(connection: &Connection, task: &TaskId) -> Result<Option<Unreachable>, StoreError> {
+    let sql = "select payload ->> '$.unreachable.address', payload ->> '$.unreachable.cause'
+               from events indexed by events_task
+               where task_id = ?1 and (type in ('turn.completed', 'model_request.completed', 'agent.failed')
+                   or type = 'retry.scheduled' and payload -> 'failed_requests' is not null)
+               order by seq desc limit 1";
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let newest = connection.prepare_cached(sql)?.query_row([task.as_str()], read).optional()?;
+    let Some((Some(address), Some(cause))) = newest else { return Ok(None) };
+    Ok(Some(Unreachable { address, cause }))
 }
 
 fn waits_for_person(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<bool, StoreError> {

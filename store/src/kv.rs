@@ -20,6 +20,9 @@ pub const CLOCK_JUMP: &str = "clock.jump";
 /// What the tools of the last run reach: one directory a line.
 pub const ROOTS: &str = "tools.roots";
 
+/// The configuration directory of the last run, absolute; empty without one.
+pub const CONFIG_DIR: &str = "config.directory";
+
 /// When the supervisor last tried whether the database takes changes again.
 pub(crate) const LAST_PROBE: &str = "store.last_probe";
 

@@ -207,6 +207,7 @@ mod tests {
             error_class: ErrorClass::ToolExec,
             error_code: "EXIT_NONZERO".to_owned(),
             redacted: false,
+            approval_id: None,
         });
         database.append(ToolCallFailed { call, session_id }, Some(&bash), Some(&task));
         start(&database, &task, "write");

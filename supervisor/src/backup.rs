@@ -22,7 +22,7 @@ use store::{kv, open};
 use crate::data_dir::DataDir;
 
 /// How the name of an unfinished copy ends.
-const UNFINISHED: &str = ".autonous-partial";
+pub(crate) const UNFINISHED: &str = ".autonous-partial";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Backup {

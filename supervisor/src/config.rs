@@ -9,15 +9,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use process::Secret;
-use settings::choices::Division;
+use settings::choices::{Division, STATE_ROOT};
 use settings::language::Language;
 use settings::quotas::Limits;
 use settings::table::{
     CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN, CONTROL_MAX_WALL_TIME_SECONDS,
-    CONTROL_TOKEN, DATA_DIR, LANGUAGE, METRICS_PUBLIC, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
-    SCHEDULES_MIN_MINUTES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
-    TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, TOOL_TOKEN, WORKERS, WORKSPACES,
+    DATA_DIR, LANGUAGE, METRICS_PUBLIC, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT, SCHEDULES_MIN_MINUTES,
+    STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS, TOOL_ALLOWED_ROOTS,
+    TOOL_APPROVER_TOKEN, TOOL_LISTEN, WORKERS, WORKSPACES,
 };
 use settings::{Program, Row, SettingError, Source, selection};
 use telegram::TelegramSettings;
@@ -25,6 +24,7 @@ use telegram::TelegramSettings;
 use crate::children::environment::ChildSettings;
 use crate::children::fetch_secrets::fetch_secrets;
 use crate::data_dir::DataDir;
+use crate::given_tokens::GivenTokens;
 use crate::schedules::ScheduleLimits;
 use crate::terminal::age::Span;
 use crate::traces::TraceSettings;
@@ -33,8 +33,8 @@ use crate::transcribe::Transcription;
 /// The variables that hold secrets; they are removed from the environment first.
 pub(crate) fn secret_variables(source: &Source) -> Vec<String> {
     let own = selection::secrets_of(Program::Supervisor)
-        // The supervisor generates them; one in its environment must not stay there, either.
-        .chain([TOOL_TOKEN.name(), TOOL_APPROVER_TOKEN.name()])
+        // The supervisor generates it; one in its environment must not stay there, either.
+        .chain([TOOL_APPROVER_TOKEN.name()])
         .map(str::to_owned);
     own.chain(models::secret_variables(source)).chain(fetch_secrets(source, Path::new(""))).collect()
 }
@@ -59,7 +59,7 @@ pub(crate) struct Config {
     pub traces: Option<TraceSettings>,
     /// Whether `/metrics` needs no token.
     pub has_public_metrics: bool,
-    pub control_token: Option<Secret>,
+    pub tokens: GivenTokens,
     /// Where those settings come from that have no default, in words.
     pub origins: BTreeMap<String, String>,
     pub tool_listen: SocketAddr,
@@ -125,6 +125,8 @@ impl Config {
             (TASK_RETRY_SECONDS.name(), tasks.retry_for.as_secs().to_string()),
         ];
         let mut shown = selection::shown(source);
+        let absolute = config_dir.as_deref().map(std::path::absolute).transpose()?;
+        shown.extend(absolute.map(|dir| (CONFIG_DIR.name().to_owned(), dir.display().to_string())));
         shown.extend(derived.map(|(name, value)| (name.to_owned(), value)));
         Ok(Self {
             language: LANGUAGE.read(source)?,
@@ -132,7 +134,7 @@ impl Config {
             traces: TraceSettings::read(source)?,
             has_public_metrics: METRICS_PUBLIC.read(source)?,
             control_listen: CONTROL_LISTEN.read(source)?,
-            control_token: CONTROL_TOKEN.read(source)?,
+            tokens: GivenTokens::read(source)?,
             origins: selection::origins(source),
             tool_listen: TOOL_LISTEN.read(source)?,
             roots,
@@ -201,15 +203,19 @@ pub(crate) fn own_directory() -> anyhow::Result<PathBuf> {
     Ok(own_program.parent().context("this program is in no directory")?.to_owned())
 }
 
-/// What tools reach.
+/// What tools reach. The agent's own notes are among it, wherever people's directories are.
 pub(crate) fn roots(source: &Source, data: &DataDir) -> Result<Vec<String>, SettingError> {
     let Some(roots) = TOOL_ALLOWED_ROOTS.read(source)?.filter(|roots| !roots.is_empty()) else {
         return Ok([data.workspace(), data.state()].map(|root| root.display().to_string()).to_vec());
     };
-    match roots.iter().find(|root| !Path::new(root).is_absolute()) {
-        None => Ok(roots),
-        Some(relative) => Err(TOOL_ALLOWED_ROOTS.refuse(relative, TOOL_ALLOWED_ROOTS.expected())),
+    if let Some(relative) = roots.iter().find(|root| !Path::new(root).is_absolute()) {
+        let hint = if relative.starts_with('~') { "; `~` is not expanded" } else { "" };
+        let expected = format!("{}{hint}", TOOL_ALLOWED_ROOTS.expected());
+        return Err(TOOL_ALLOWED_ROOTS.refuse(relative, expected));
     }
+    let has_state = roots.iter().any(|root| Path::new(root).ends_with(STATE_ROOT));
+    let state = (!has_state).then(|| data.state().display().to_string());
+    Ok(roots.into_iter().chain(state).collect())
 }
 
 fn system_prompt(config_dir: Option<&Path>) -> anyhow::Result<Option<String>> {

@@ -25,6 +25,7 @@ mod downloads;
 mod effects;
 mod file_copy;
 mod file_requests;
+mod given_tokens;
 mod health;
 mod housekeeping;
 mod journal;
@@ -50,7 +51,9 @@ mod tool_files;
 mod traces;
 mod transcribe;
 mod tree;
+mod tree_copy;
 mod undo;
+mod whole_backup;
 mod words;
 
 pub use cli::program::main;

@@ -49,13 +49,9 @@ impl StartupResources {
         let control_port = Port::open("AUTONOUS_CONTROL_LISTEN", config.control_listen)?;
         let tool_port = Port::open("AUTONOUS_TOOL_LISTEN", config.tool_listen)?;
         let webhook = webhook(config)?;
-        let control_token = match &config.control_token {
-            Some(given) => given.expose().to_owned(),
-            None => random_token()?,
-        };
         let tokens = Tokens {
-            control_token,
-            tool_token: random_token()?,
+            control_token: given_or_made(config.tokens.control.as_ref())?,
+            tool_token: given_or_made(config.tokens.tool.as_ref())?,
             approver_token: random_token()?,
             control_url: control_port.url(),
             tool_url: tool_port.url(),
@@ -67,6 +63,10 @@ impl StartupResources {
         let launcher = Launcher::start(programs, config.data.path()).map_err(StartError::Launcher)?;
         Ok(Self { lock, control_port, tool_port, webhook, tokens, launcher: Arc::new(launcher) })
     }
+}
+
+fn given_or_made(given: Option<&Secret>) -> Result<String, getrandom::Error> {
+    given.map_or_else(random_token, |given| Ok(given.expose().to_owned()))
 }
 
 /// The port that Telegram delivers to, if it is to, with the secret of this start.

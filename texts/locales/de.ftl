@@ -259,6 +259,8 @@ FileTooLarge = Diese Datei ist zu groß: Telegram gibt einem Bot Dateien bis hö
 
 ProgressWorking = Arbeite · { $elapsed } · Runde { $turn }
 ProgressParked = Warte auf eine Entscheidung · { $elapsed } · Runde { $turn }
+ProgressWaitsForModel = Warte auf das Modell · { $elapsed }
+ProgressModelUnreachable = Das Modell unter { $address } ist nicht erreichbar ({ $cause }). Ich versuche es weiter.
 ProgressStopping = Halte an · { $elapsed }
 ProgressTokens = { $tokens } Tokens
 ProgressAdded =
@@ -440,6 +442,7 @@ ModelNoCredit = Das Guthaben des Modellkontos ist aufgebraucht; der Betreiber l�
 ModelRefusesRequest = Der Modellanbieter lehnt die Anfrage ab; AUTONOUS_MODEL_NAME und AUTONOUS_MODEL_BASE_URL prüfen, und für ein Modell ohne Funktionsaufrufe AUTONOUS_MODEL_TOOL_PROTOCOL=json setzen
 ModelContextTooLong = Das Gespräch ist für das Modell zu lang; einen kleineren Schritt verlangen oder ein Modell mit größerem Fenster wählen
 ModelUnreachable = Der Modellanbieter ist nicht erreichbar, oder die Verbindung brach ab; später noch einmal versuchen
+ModelServerUnreachable = Das Modell unter { $address } ist nicht erreichbar ({ $cause })
 ModelStalled = Der Modellanbieter antwortet nicht mehr; später noch einmal versuchen
 ModelInvalidReply = Der Modellanbieter hat etwas geschickt, das keine gültige Antwort ist
 ModelAsksToWait = { $error }; er bittet, { $seconds } Sekunden zu warten

@@ -259,6 +259,8 @@ FileTooLarge = That file is too large: Telegram gives a bot files of at most 20 
 
 ProgressWorking = Working · { $elapsed } · turn { $turn }
 ProgressParked = Waiting for a decision · { $elapsed } · turn { $turn }
+ProgressWaitsForModel = Waiting for the model · { $elapsed }
+ProgressModelUnreachable = The model at { $address } cannot be reached ({ $cause }). Trying again.
 ProgressStopping = Stopping · { $elapsed }
 ProgressTokens = { $tokens } tokens
 ProgressAdded =
@@ -434,6 +436,7 @@ ModelNoCredit = The model account has no credit left; the operator adds credit o
 ModelRefusesRequest = The model provider refuses the request; check AUTONOUS_MODEL_NAME and AUTONOUS_MODEL_BASE_URL, and set AUTONOUS_MODEL_TOOL_PROTOCOL=json for a model that cannot call functions
 ModelContextTooLong = The conversation is too long for the model; ask for a smaller step, or choose a model with a larger window
 ModelUnreachable = Cannot reach the model provider, or the connection broke; try again later
+ModelServerUnreachable = The model at { $address } cannot be reached ({ $cause })
 ModelStalled = The model provider stopped responding; try again later
 ModelInvalidReply = The model provider sent something that is not a valid reply
 ModelAsksToWait = { $error }; it asks to wait { $seconds } seconds

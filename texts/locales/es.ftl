@@ -258,6 +258,8 @@ FileTooLarge = Ese archivo es demasiado grande: Telegram da a un bot archivos de
 
 ProgressWorking = Trabajando · { $elapsed } · turno { $turn }
 ProgressParked = Esperando una decisión · { $elapsed } · turno { $turn }
+ProgressWaitsForModel = Esperando el modelo · { $elapsed }
+ProgressModelUnreachable = No se puede contactar con el modelo en { $address } ({ $cause }). Lo sigo intentando.
 ProgressStopping = Deteniendo · { $elapsed }
 ProgressTokens = { $tokens } tokens
 ProgressAdded =
@@ -439,6 +441,7 @@ ModelNoCredit = La cuenta del modelo no tiene saldo; el operador añade saldo o 
 ModelRefusesRequest = El proveedor del modelo rechaza la petición; revisa AUTONOUS_MODEL_NAME y AUTONOUS_MODEL_BASE_URL, y pon AUTONOUS_MODEL_TOOL_PROTOCOL=json para un modelo que no sabe llamar a funciones
 ModelContextTooLong = La conversación es demasiado larga para el modelo; pide un paso más pequeño o elige un modelo con una ventana mayor
 ModelUnreachable = No se puede contactar con el proveedor del modelo o se cortó la conexión; inténtalo más tarde
+ModelServerUnreachable = No se puede contactar con el modelo en { $address } ({ $cause })
 ModelStalled = El proveedor del modelo dejó de responder; inténtalo más tarde
 ModelInvalidReply = El proveedor del modelo envió algo que no es una respuesta válida
 ModelAsksToWait = { $error }; pide esperar { $seconds } segundos

@@ -278,6 +278,8 @@ FileTooLarge = Этот файл слишком большой: Telegram отд�
 
 ProgressWorking = Работаю · { $elapsed } · ход { $turn }
 ProgressParked = Жду решения · { $elapsed } · ход { $turn }
+ProgressWaitsForModel = Жду модель · { $elapsed }
+ProgressModelUnreachable = Модель по адресу { $address } недоступна ({ $cause }). Пробую снова.
 ProgressStopping = Останавливаю · { $elapsed }
 ProgressTokens = токены: { $tokens }
 ProgressAdded =
@@ -455,6 +457,7 @@ ModelNoCredit = На счёте модели закончились средст
 ModelRefusesRequest = Поставщик модели отклоняет запрос; проверьте AUTONOUS_MODEL_NAME и AUTONOUS_MODEL_BASE_URL, а для модели без вызова функций задайте AUTONOUS_MODEL_TOOL_PROTOCOL=json
 ModelContextTooLong = Разговор слишком длинный для модели; попросите меньший шаг или выберите модель с большим окном
 ModelUnreachable = Поставщик модели недоступен, или соединение прервалось; попробуйте позже
+ModelServerUnreachable = Модель по адресу { $address } недоступна ({ $cause })
 ModelStalled = Поставщик модели перестал отвечать; попробуйте позже
 ModelInvalidReply = Поставщик модели прислал недопустимый ответ
 ModelAsksToWait = { $error }; просит подождать { $seconds } с

@@ -207,6 +207,8 @@ FileTooLarge = 这个文件太大：Telegram 只给机器人最大 20 MiB 的文
 
 ProgressWorking = 处理中 · { $elapsed } · 第 { $turn } 轮
 ProgressParked = 等待决定 · { $elapsed } · 第 { $turn } 轮
+ProgressWaitsForModel = 等待模型 · { $elapsed }
+ProgressModelUnreachable = 无法连接 { $address } 上的模型（{ $cause }）。正在重试。
 ProgressStopping = 正在停止 · { $elapsed }
 ProgressTokens = { $tokens } 个 token
 ProgressAdded = 已补充 { $messages } 条消息
@@ -374,6 +376,7 @@ ModelNoCredit = 模型账户余额已用完；运营者可在服务商处充值�
 ModelRefusesRequest = 模型服务商拒绝了请求；请检查 AUTONOUS_MODEL_NAME 和 AUTONOUS_MODEL_BASE_URL；若模型不能调用函数，请设置 AUTONOUS_MODEL_TOOL_PROTOCOL=json
 ModelContextTooLong = 对话对模型来说太长；请缩小步骤，或选择窗口更大的模型
 ModelUnreachable = 无法连接模型服务商，或连接中断；请稍后再试
+ModelServerUnreachable = 无法连接 { $address } 上的模型（{ $cause }）
 ModelStalled = 模型服务商停止响应；请稍后再试
 ModelInvalidReply = 模型服务商发来的不是有效的回复
 ModelAsksToWait = { $error }；要求等待 { $seconds } 秒

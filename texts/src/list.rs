@@ -240,6 +240,8 @@ texts! {
     // Progress.
     ProgressWorking { elapsed: &'a str, turn: i64 },
     ProgressParked { elapsed: &'a str, turn: i64 },
+    ProgressWaitsForModel { elapsed: &'a str },
+    ProgressModelUnreachable { address: &'a str, cause: &'a str },
     ProgressStopping { elapsed: &'a str },
     ProgressTokens { tokens: &'a str },
     ProgressAdded { messages: i64 },
@@ -362,6 +364,7 @@ texts! {
     ModelRefusesRequest,
     ModelContextTooLong,
     ModelUnreachable,
+    ModelServerUnreachable { address: &'a str, cause: &'a str },
     ModelStalled,
     ModelInvalidReply,
     ModelAsksToWait { error: &'a str, seconds: i64 },

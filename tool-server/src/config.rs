@@ -431,7 +431,13 @@ fn named_roots(
 }
 
 fn allowed_roots(source: &Source) -> Result<Vec<PathBuf>, SettingError> {
-    Ok(TOOL_ALLOWED_ROOTS.read(source)?.unwrap_or_default().into_iter().map(PathBuf::from).collect())
+    let roots = TOOL_ALLOWED_ROOTS.read(source)?.unwrap_or_default();
+    if let Some(root) = roots.iter().find(|root| *root == "~" || root.starts_with("~/")) {
+        return Err(
+            TOOL_ALLOWED_ROOTS.refuse(root, "absolute directories, comma separated; `~` is not expanded")
+        );
+    }
+    Ok(roots.into_iter().map(PathBuf::from).collect())
 }
 
 impl Files {

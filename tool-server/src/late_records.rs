@@ -33,6 +33,7 @@ pub(crate) fn recorded(journal: Arc<Journal>) -> Recovered {
             error_class: ErrorCode::Interrupted.class(),
             error_code: ErrorCode::Interrupted.as_str().to_owned(),
             redacted: false,
+            approval_id: None,
         };
         let ended = CallEnded {
             tool_name: call.tool.clone(),

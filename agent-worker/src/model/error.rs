@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use protocol::event::Unreachable;
 use texts::{Language, Text};
 
 /// Why there is no reply.
@@ -17,18 +18,40 @@ pub struct ModelError {
     pub detail: String,
     /// How long the provider asks us to wait.
     pub retry_after: Option<Duration>,
+    /// The server to which no connection could be made; none if there was one.
+    pub unreachable: Option<Unreachable>,
 }
 
 impl ModelError {
     /// What the user reads, in a language.
     pub fn told(&self, language: Language) -> String {
-        format!("{} ({})", self.class.user_message().to(language), self.detail)
+        match &self.unreachable {
+            Some(server) if detail_of(server) == self.detail => unreachable(server, language),
+            Some(server) => format!("{} ({})", unreachable(server, language), self.detail),
+            None => format!("{} ({})", self.class.user_message().to(language), self.detail),
+        }
+    }
+
+    /// The error of a server to which no connection could be made.
+    pub fn unreachable(server: Unreachable) -> Self {
+        let error = Self::new(ModelErrorClass::Network, detail_of(&server));
+        Self { unreachable: Some(server), ..error }
     }
 
     /// An error for which the provider asks for no wait.
     pub fn new(class: ModelErrorClass, detail: impl Into<String>) -> Self {
-        Self { class, detail: detail.into(), retry_after: None }
+        Self { class, detail: detail.into(), retry_after: None, unreachable: None }
     }
+}
+
+/// That a model's server cannot be reached, for the user.
+pub(crate) fn unreachable(server: &Unreachable, language: Language) -> String {
+    let Unreachable { address, cause } = server;
+    Text::ModelServerUnreachable { address, cause }.to(language)
+}
+
+fn detail_of(server: &Unreachable) -> String {
+    format!("{} cannot be reached ({})", server.address, server.cause)
 }
 
 /// The kinds of failure.

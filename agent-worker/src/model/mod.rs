@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use endpoint::ModelServer;
+pub(crate) use error::unreachable;
 pub use error::{ModelError, ModelErrorClass};
 pub use image::{Image, Picture};
 pub(crate) use reasoning::Origin;

@@ -26,7 +26,7 @@ fn once_prints_the_reply_and_nothing_else_to_stdout() {
 #[test]
 fn once_fails_with_the_reason_on_stderr() {
     let tools = FakeToolServer::start([]);
-    let (code, stdout, stderr) = once("ls", &tools, &[("AUTONOUS_TOOL_TOKEN", "wrong")]);
+    let (code, stdout, stderr) = once("ls", &tools, &[("AUTONOUS_TOOL_TOKEN", "FAKE-wrong")]);
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
     assert!(
         stderr.contains("agent-worker: The tool server refuses to work: the token is wrong."),

@@ -46,7 +46,7 @@ fn a_tool_server_that_starts_late_is_waited_for() {
 #[test]
 fn a_wrong_token_fails_the_task_for_good_and_says_so() {
     let tools = FakeToolServer::start([]);
-    let ended = Worker::start(with(&tools, &[("AUTONOUS_TOOL_TOKEN", "wrong")])).run(&task("ls"));
+    let ended = Worker::start(with(&tools, &[("AUTONOUS_TOOL_TOKEN", "FAKE-wrong")])).run(&task("ls"));
     let (error, retryable) = ended.failure();
     assert!(error.contains("the token is wrong") && error.contains("Authorization"), "{error}");
     assert!(!retryable);

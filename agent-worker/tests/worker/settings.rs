@@ -142,7 +142,7 @@ fn an_https_server_is_asked_through_the_proxy_which_sees_neither_key_nor_convers
     let settings = https_settings("https://model.example/v1", &address, "localhost");
     let mut worker = Worker::start(with(&tools, &settings));
     let ended = worker.run(&task("hi"));
-    assert!(ended.failure().0.contains("(HTTPS_PROXY is set)"), "{:?}", ended.failure());
+    assert!(ended.failure().0.contains("HTTPS_PROXY is set)"), "{:?}", ended.failure());
     let request = &proxy.requests()[0];
     assert_eq!(request.head[0], "CONNECT model.example:443 HTTP/1.1");
     let password = request.head.iter().find(|line| line.to_lowercase().starts_with("proxy-authorization: "));
@@ -162,7 +162,7 @@ fn a_proxy_that_refuses_is_told_from_a_server_that_does() {
     let settings = https_settings("https://model.example/v1", &address, "");
     let ended = Worker::start(with(&tools, &settings)).run(&task("hi"));
     let (error, _) = ended.failure();
-    assert!(error.contains("proxy auth") && error.contains("(HTTPS_PROXY is set)"), "{error}");
+    assert!(error.contains("proxy auth") && error.contains("HTTPS_PROXY is set)"), "{error}");
     let check = command(settings).arg("check").output().unwrap();
     let said = String::from_utf8(check.stdout).unwrap();
     assert!(said.starts_with("fail: ") && said.contains("HTTPS_PROXY"), "{said}");

@@ -41,6 +41,9 @@ pub enum AgentFailure {
         error: String,
         /// A class of model errors, or `tool_server`.
         error_class: String,
+        /// The model's server, if it could not be reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unreachable: Option<Unreachable>,
     },
     Ended {
         /// Always `cancelled`.
@@ -191,6 +194,18 @@ pub struct RequestFailed {
     /// How long the provider asks to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// The server, if it could not be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<Unreachable>,
+}
+
+/// A server to which no connection could be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreachable {
+    /// Its address, without a secret in it.
+    pub address: String,
+    /// Why, such as `connection refused`.
+    pub cause: String,
 }
 
 /// A circuit breaker opened: the model is not asked for a while.

@@ -10,6 +10,7 @@ use rusqlite::{Connection, Row, params_from_iter};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::asked::{self, AskedAbout, Decision};
 use super::{QueryError, oldest_first, short_id};
 use crate::events;
 
@@ -23,6 +24,7 @@ pub enum Question {
         end: Option<String>,
     },
     Task(String),
+    /// Those that a rule, a limit or a person refused; not those that waited for a person's yes.
     Refused,
     All,
     /// The one with this ID.
@@ -38,6 +40,8 @@ pub struct Filter {
     pub tool: Option<String>,
     /// Those of this session, such as `telegram:4711`, or of the chat with this ID.
     pub chat: Option<String>,
+    /// Those that a person was asked about, with this end of the question.
+    pub decision: Option<Decision>,
     /// At most so many of the newest.
     pub limit: u32,
 }
@@ -67,6 +71,9 @@ pub struct Call {
     /// How it ended; none while it runs.
     #[serde(serialize_with = "payload")]
     pub end: Option<EventBody>,
+    /// What became of the question about it, if a person was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<AskedAbout>,
 }
 
 impl Call {
@@ -120,6 +127,9 @@ pub fn calls(connection: &Connection, question: &Question, filter: &Filter) -> R
             .push_str(&format!(" and ({session} = ? or substr({session}, instr({session}, ':') + 1) = ?)"));
         values.extend([chat, chat].map(|chat| Sql::from(chat.clone())));
     }
+    if let Some(decision) = filter.decision {
+        condition.push_str(&asked::condition(decision));
+    }
     // The plus sign keeps SQLite from using the index on types: it would walk all calls ever made.
     let sql = format!(
         "select started.id, started.task_id, started.time_ms,
@@ -137,12 +147,27 @@ pub fn calls(connection: &Connection, question: &Question, filter: &Filter) -> R
     );
     values.insert(0, Sql::from(filter.since_ms));
     values.push(Sql::from(filter.limit));
-    Ok(oldest_first(connection, &sql, params_from_iter(values), call)?)
+    let mut calls: Vec<Call> = oldest_first(connection, &sql, params_from_iter(values), call)?;
+    add_questions(connection, &mut calls)?;
+    Ok(calls)
+}
+
+/// Adds to each call that a person was asked about what became of that.
+fn add_questions(connection: &Connection, calls: &mut [Call]) -> rusqlite::Result<()> {
+    let Some(first_ms) = calls.iter().map(|call| call.started_at_ms).min() else { return Ok(()) };
+    let used = asked::used_since(connection, first_ms)?;
+    for call in calls {
+        let failure = call.ended().and_then(|end| end.failure.as_ref());
+        let awaited = failure.and_then(|failure| failure.approval_id.as_ref()).map(ToString::to_string);
+        let Some(approval) = awaited.or_else(|| used.get(&call.id).cloned()) else { continue };
+        call.approval = Some(asked::of_approval(connection, approval)?);
+    }
+    Ok(())
 }
 
 /// The call with this ID.
 pub fn one_call(connection: &Connection, id: &str) -> Result<Option<Call>, QueryError> {
-    let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, limit: 1 };
+    let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, decision: None, limit: 1 };
     Ok(calls(connection, &Question::Call(id.to_owned()), &filter)?.pop())
 }
 
@@ -162,10 +187,12 @@ fn condition(
             ("started.task_id = ?".to_owned(), vec![Sql::from(task)])
         }
         Question::Refused => (
-            "started.id in (select parent_id from events
-                 where type = 'tool_call.failed' and payload ->> 'error_class' = 'policy'
-                 order by seq desc limit ?)"
-                .to_owned(),
+            format!(
+                "started.id in (select parent_id from events
+                 where type = 'tool_call.failed' and payload ->> 'error_class' = 'policy' and {}
+                 order by seq desc limit ?)",
+                asked::IS_REFUSED
+            ),
             vec![Sql::from(limit)],
         ),
         Question::File { absolute, end } => of_file(absolute, end.as_deref()),
@@ -222,6 +249,7 @@ fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
         replayed_call_id: None,
         status,
         end: (status != "running").then(|| events::body(row, 6)).transpose()?,
+        approval: None,
     };
     call.describe(events::body(row, 4)?);
     Ok(call)
@@ -259,7 +287,7 @@ mod tests {
         let database = TestDatabase::new();
         events.iter().for_each(|event| events::append(&database, event).unwrap());
         let connection = queries::open(&database.path()).unwrap();
-        let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, limit: 50 };
+        let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, decision: None, limit: 50 };
         let calls = calls(&connection, question, &filter).unwrap();
         let path = |call: &Call| call.arguments["path"].as_str().unwrap_or_default().to_owned();
         calls.iter().map(|call| (path(call), call.status)).collect()

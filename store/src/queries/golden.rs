@@ -61,7 +61,8 @@ model plan.updated
 model task.added
 approval task.parked
 approval approval.requested: delete
-model background_process.ended: bash";
+model background_process.ended: bash
+failed retry.scheduled: http://127.0.0.1:1/v1 cannot be reached (connection refused)";
 
 fn rows() -> Vec<Event> {
     ROWS.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
@@ -125,7 +126,7 @@ fn the_audit_finds_changed_files_and_refused_calls() {
             ],
         ),
     ] {
-        let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, limit: 50 };
+        let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, decision: None, limit: 50 };
         let calls = calls(&connection, &question, &filter).unwrap();
         let told: Vec<_> = calls.iter().map(|call| (call.tool_name.as_str(), call.status)).collect();
         assert_eq!(told, expected, "{question:?}");

@@ -3,6 +3,7 @@
 //! Nothing here writes: the file is opened read-only. Where SQLite cannot create its index file beside the
 //! database (a read-only disk, a backup), the database is read as one that does not change.
 
+pub mod asked;
 pub mod audit;
 pub mod figures;
 #[cfg(test)]

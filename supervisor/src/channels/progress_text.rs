@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use channel::formatting::{Entity, FormattedText, Style, units};
 use channel::sign::Progress;
-use protocol::TaskId;
+use protocol::event::Unreachable;
+use protocol::{TaskId, visible};
 use serde_json::Value;
 use store::activity::Activity;
 use store::line::{InLine, WaitsFor};
@@ -64,7 +65,7 @@ fn waiting(waits_for: &WaitsFor, language: Language) -> String {
         WaitsFor::Worker { before } => Text::ProgressWaitsBehind { before: (*before).into() }.to(language),
         WaitsFor::Sender => Text::ProgressWaitsForSender.to(language),
         WaitsFor::File { name } => {
-            Text::ProgressFetching { name: &shortened(&protocol::visible::escaped(name)) }.to(language)
+            Text::ProgressFetching { name: &shortened(&visible::escaped(name)) }.to(language)
         }
     }
 }
@@ -72,10 +73,11 @@ fn waiting(waits_for: &WaitsFor, language: Language) -> String {
 /// What a message tells of a task that has begun.
 fn describe(activity: &Activity, elapsed: Duration, language: Language) -> Progress {
     let (elapsed, turn) = (&in_minutes(elapsed, language), activity.turn.into());
-    let head = match (activity.is_stopping, activity.waits_for_person) {
-        (true, _) => Text::ProgressStopping { elapsed },
-        (false, true) => Text::ProgressParked { elapsed, turn },
-        (false, false) => Text::ProgressWorking { elapsed, turn },
+    let head = match (activity.is_stopping, activity.waits_for_person, &activity.unreachable) {
+        (true, ..) => Text::ProgressStopping { elapsed },
+        (false, true, _) => Text::ProgressParked { elapsed, turn },
+        (false, false, Some(_)) => Text::ProgressWaitsForModel { elapsed },
+        (false, false, None) => Text::ProgressWorking { elapsed, turn },
     };
     let mut text = head.to(language);
     if activity.tokens > 0 {
@@ -86,9 +88,14 @@ fn describe(activity: &Activity, elapsed: Duration, language: Language) -> Progr
         let added = Text::ProgressAdded { messages: activity.additions.into() }.to(language);
         text.push_str(&format!(" · {added}"));
     }
+    if let Some(Unreachable { address, cause }) = &activity.unreachable {
+        let (address, cause) = (&visible::escaped(address), &visible::escaped(cause));
+        text.push('\n');
+        text.push_str(&Text::ProgressModelUnreachable { address, cause }.to(language));
+    }
     if let Some(plan) = &activity.plan {
         text.push('\n');
-        text.push_str(&shortened(&protocol::visible::escaped(plan)));
+        text.push_str(&shortened(&visible::escaped(plan)));
     }
     let mut entities = Vec::new();
     if let Some((tool, arguments)) = &activity.call {
@@ -133,7 +140,7 @@ fn in_short(arguments: &str) -> String {
         None => arguments.to_owned(),
     };
     let line: Vec<&str> = line.split_whitespace().collect();
-    let line = protocol::visible::escaped(&line.join(" ")).into_owned();
+    let line = visible::escaped(&line.join(" ")).into_owned();
     shortened(&line)
 }
 
@@ -167,6 +174,7 @@ mod tests {
             plan: None,
             call,
             waits_for_person: false,
+            unreachable: None,
             is_stopping: false,
         }
     }
@@ -187,6 +195,14 @@ mod tests {
         let lines: Vec<&str> = planned.text.lines().collect();
         assert_eq!(lines[1..], ["[2/6] in progress: build it; next: test it", "bash cargo test --workspace"]);
         assert_eq!(planned.entities[0].offset, units(&lines[..2].join("\n")) + 1);
+        let (address, cause) = ("http://127.0.0.1:1/v1".to_owned(), "connection refused".to_owned());
+        let unreachable = Some(Unreachable { address, cause });
+        let waiting = Activity { unreachable, call: None, tokens: 0, ..activity.clone() };
+        assert_eq!(
+            describe(&waiting, Duration::from_secs(9), Language::English).text.text,
+            "Waiting for the model · 9 s\nThe model at http://127.0.0.1:1/v1 cannot be reached \
+             (connection refused). Trying again."
+        );
         let stopping = Activity { is_stopping: true, call: None, tokens: 0, ..activity };
         let Progress { text, stop } = describe(&stopping, Duration::from_secs(9), Language::English);
         assert_eq!((text.text.as_str(), stop), ("Stopping · 9 s", None));

@@ -1,12 +1,13 @@
 //! `supervisor approvals`, `approve`, `deny` and `answer`: through the running supervisor.
 
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::now_ms;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use texts::Language;
-use toolkit::approvals::Approval;
+use toolkit::approvals::{Approval, ApprovalState, Decided};
 
 use super::control_client::ControlClient;
 use super::error::CommandError;
@@ -21,6 +22,9 @@ pub(crate) struct ApprovalsArguments {
     /// Also those that were decided or have expired.
     #[arg(long)]
     pub all: bool,
+    /// Only those that were decided or have expired, newest last: who decided, when and how.
+    #[arg(long, conflicts_with_all = ["all", "id"])]
+    pub decided: bool,
     /// One of them with its whole call, by the beginning or end of its ID.
     #[arg(value_name = "ID")]
     pub id: Option<String>,
@@ -86,7 +90,11 @@ pub(super) async fn show(
     screen: Screen,
 ) -> Result<CommandOutput, CommandError> {
     let client = ControlClient::new(data)?;
-    let path = if arguments.all || arguments.id.is_some() { "" } else { "?state=pending" };
+    let path = match arguments {
+        ApprovalsArguments { decided: true, .. } => "?state=decided",
+        ApprovalsArguments { all: true, .. } | ApprovalsArguments { id: Some(_), .. } => "",
+        _ => "?state=pending",
+    };
     let List { approvals } = client.send(client.get(&format!("/approvals{path}"))).await?;
     if let Some(id) = &arguments.id {
         let mut found = resolve(&approvals, id)?.clone();
@@ -106,7 +114,8 @@ pub(super) async fn show(
     }
     let approvals: Vec<Approval> = approvals.iter().filter_map(parsed).collect();
     if approvals.is_empty() {
-        let text = "Nothing waits for a decision.".to_owned();
+        let text = if arguments.decided { "Nothing was decided." } else { "Nothing waits for a decision." };
+        let text = text.to_owned();
         return Ok(CommandOutput { text, succeeded: true });
     }
     Ok(CommandOutput { text: table(&approvals, screen), succeeded: true })
@@ -132,12 +141,34 @@ fn table(approvals: &[Approval], screen: Screen) -> String {
             words::in_a_line(approval),
         ];
         table.row(row.map(|cell| (cell, None)));
+        if let Some(decided) = &approval.decision {
+            table.note(Colour::Faint, &in_words(decided));
+        }
+    }
+    if !approvals.iter().any(|approval| approval.state == ApprovalState::Pending) {
+        return table.lines(screen.columns, screen.paint).join("\n");
     }
     table.note(Colour::Faint, "Decide with `supervisor approve ID` or `supervisor deny ID --reason …`.");
     if approvals.iter().any(|approval| approval.question.is_some()) {
         table.note(Colour::Faint, "Answer a question with `supervisor answer ID ANSWER`.");
     }
     table.lines(screen.columns, screen.paint).join("\n")
+}
+
+/// Who decided, when and how.
+fn in_words(decided: &Decided) -> String {
+    let how = match (decided.decision, decided.scope) {
+        (ApprovalDecision::Grant, ApprovalScope::Task) => "granted for the task",
+        (ApprovalDecision::Grant, ApprovalScope::Chat) => "granted for the chat",
+        (ApprovalDecision::Grant, ApprovalScope::Call) => "granted",
+        (ApprovalDecision::Deny, _) => "denied",
+    };
+    let by = decided.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let at = Timestamp::from_millisecond(decided.decided_at_ms);
+    let at = at.map(|at| at.strftime(" at %Y-%m-%d %H:%M UTC").to_string()).unwrap_or_default();
+    let reason = decided.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let answer = decided.answer.as_ref().map(|answer| format!(", answered {answer:?}")).unwrap_or_default();
+    format!("{how}{by}{at}{answer}{reason}")
 }
 
 pub(super) async fn approve(

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use protocol::approval::ApprovalScope;
 use protocol::journal::ARGUMENTS_DIRECTORY;
-use protocol::{SessionId, now_ms};
+use protocol::{ErrorCode, SessionId, now_ms};
 use serde_json::json;
+use store::queries::asked::{AskedAbout, Decision};
 use store::queries::audit::{Call, Filter, Question, calls};
 use store::queries::short_id::shown;
 use store::queries::{self, QueryError};
@@ -34,6 +36,9 @@ pub(crate) struct AuditArguments {
     /// Show which calls were refused, and why.
     #[arg(long, conflicts_with_all = ["file", "task"])]
     pub refused: bool,
+    /// Only calls that a person was asked about, with this end of the question.
+    #[arg(long, value_enum, value_name = "DECISION")]
+    pub decision: Option<Asked>,
     /// Only calls of this tool.
     #[arg(long, value_name = "TOOL")]
     pub tool: Option<String>,
@@ -50,6 +55,30 @@ pub(crate) struct AuditArguments {
     /// Print JSON: an array of calls with arguments, status and results.
     #[arg(long)]
     pub json: bool,
+}
+
+/// How the question about a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Asked {
+    /// A person said yes.
+    Granted,
+    /// A person said no.
+    Denied,
+    /// No answer came in time.
+    Expired,
+    /// It has no answer yet.
+    Waits,
+}
+
+impl From<Asked> for Decision {
+    fn from(asked: Asked) -> Self {
+        match asked {
+            Asked::Granted => Self::Granted,
+            Asked::Denied => Self::Denied,
+            Asked::Expired => Self::Expired,
+            Asked::Waits => Self::Waits,
+        }
+    }
 }
 
 const CALL_COLUMNS: &[Column] = &[
@@ -72,6 +101,7 @@ pub(super) fn run(
         since_ms: arguments.since.map_or(i64::MIN, |span| span.before(now_ms())),
         tool: arguments.tool.clone(),
         chat: arguments.chat.clone(),
+        decision: arguments.decision.map(Decision::from),
         limit: arguments.limit,
     };
     let calls = calls(&connection, &question(arguments, file), &filter)?;
@@ -114,8 +144,14 @@ fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
         if let Some(name) = &call.arguments_file {
             table.note(Colour::Faint, &format!("all arguments: journal/{ARGUMENTS_DIRECTORY}/{name}"));
         }
-        if let Some(error) = call.error() {
-            table.note(colour, error);
+        match (&call.approval, call.error()) {
+            (Some(asked), _) if asked.decision == Decision::Granted => {
+                table.note(Colour::Faint, &decided(asked));
+            }
+            (asked, error) => {
+                error.iter().for_each(|error| table.note(colour, error));
+                asked.iter().for_each(|asked| table.note(Colour::Faint, &decided(asked)));
+            }
         }
         if is_about_a_file {
             add_change(&mut table, call);
@@ -124,8 +160,33 @@ fn report(calls: &[Call], is_about_a_file: bool, screen: Screen) -> String {
     table.lines(screen.columns, screen.paint).join("\n")
 }
 
+/// Who decided about a call, when and how.
+fn decided(asked: &AskedAbout) -> String {
+    let how = match (asked.decision, asked.scope) {
+        (Decision::Granted, Some(ApprovalScope::Task)) => "granted for the task",
+        (Decision::Granted, Some(ApprovalScope::Chat)) => "granted for the chat",
+        (Decision::Granted, _) => "granted",
+        (Decision::Denied, _) => "denied",
+        (Decision::Expired, _) => "no decision came in time",
+        (Decision::Waits, _) => "waits for a decision",
+    };
+    let by = asked.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let at = asked.decided_at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+    let reason = asked.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("{how}{by}{at}{reason}")
+}
+
 /// How the call ended, in a word.
 fn result(call: &Call) -> (String, Colour) {
+    let is_first = |code: &str| code == ErrorCode::ApprovalRequired.as_str();
+    let code = call.ended().and_then(|end| end.failure.as_ref()).map(|failure| failure.error_code.as_str());
+    match call.approval.as_ref().filter(|_| code.is_some_and(is_first)).map(|asked| asked.decision) {
+        Some(Decision::Granted) => return ("waited: granted".to_owned(), Colour::Good),
+        Some(Decision::Waits) => return ("waits".to_owned(), Colour::Doubtful),
+        Some(Decision::Denied) => return ("waited: denied".to_owned(), Colour::Bad),
+        Some(Decision::Expired) => return ("waited: expired".to_owned(), Colour::Bad),
+        None => {}
+    }
     let operation = call.ended().and_then(|end| end.change.as_ref()).map(|change| &change.operation);
     let code = call.ended().and_then(|end| end.failure.as_ref()).map(|failure| &failure.error_code);
     match call.status {
@@ -200,6 +261,7 @@ mod tests {
             replayed_call_id: None,
             status: "done",
             end: Some(completed.into()),
+            approval: None,
         };
         let text = report(&[call], true, Screen::PLAIN);
         assert!(text.lines().all(|line| width::of(line) <= Screen::PLAIN.columns), "{text}");

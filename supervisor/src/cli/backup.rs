@@ -1,4 +1,4 @@
-//! `supervisor backup`: a checked copy of the database in one file.
+//! `supervisor backup`: a checked copy of the database in one file, or of everything in a new directory.
 
 use std::path::{Path, PathBuf};
 
@@ -8,23 +8,38 @@ use serde_json::json;
 
 use crate::backup::{BackupError, backup};
 use crate::data_dir::DataDir;
+use crate::whole_backup::{Wanted, WholeBackup, back_up};
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
-    /// The file to write; it must not exist yet.
+    /// The file to write, or with --all the directory; it must not exist yet.
     pub file: PathBuf,
-    /// Print JSON: {"file": …, "bytes": …, "tasks": …, "events": …}.
+    /// Copy everything that another machine needs into a directory: database, journal, the agent's notes,
+    /// skills, and the files of the configuration.
+    #[arg(long)]
+    pub all: bool,
+    /// With --all: the workspace, too.
+    #[arg(long, requires = "all")]
+    pub workspace: bool,
+    /// Print JSON: {"file": …, "bytes": …, "tasks": …, "events": …}; with --all, that as `database` beside
+    /// `directory`, `files`, `bytes`, `config`, `without` and `left_out`.
     #[arg(long)]
     pub json: bool,
 }
 
-/// The text to print; `file` is where the copy goes, absolute, and `roots` what tools reach.
+/// The text to print; `file` is where the copy goes, absolute. What tools reach and the configuration
+/// directory are those of this shell's settings.
 pub(super) fn run(
     data: &DataDir,
     arguments: &BackupArguments,
-    roots: &[PathBuf],
+    (roots, config_dir): (&[PathBuf], Option<PathBuf>),
     file: &Path,
 ) -> Result<String, BackupError> {
+    if arguments.all {
+        let wanted = Wanted { roots, config_dir, has_workspace: arguments.workspace };
+        let made = back_up(data, &wanted, file, &ProgressLine::new())?;
+        return Ok(if arguments.json { super::pretty(&json!(made)) } else { told(&made) });
+    }
     let made = backup(data, roots, file, &ProgressLine::new())?;
     if arguments.json {
         return Ok(super::pretty(&json!(made)));
@@ -36,4 +51,24 @@ pub(super) fn run(
         made.tasks,
         made.events
     ))
+}
+
+fn told(made: &WholeBackup) -> String {
+    let WholeBackup { database, files, bytes, config, .. } = made;
+    let config = if config.is_empty() { "none".to_owned() } else { config.join(", ") };
+    let mut text = format!(
+        "{}: the database with {} tasks and {} events, checked, and {files} further files, {bytes} bytes\n\
+         Configuration: {config}. Tokens and keys of the environment are not in it.",
+        made.directory.display(),
+        database.tasks,
+        database.events,
+    );
+    if !made.without.is_empty() {
+        let without: Vec<String> = made.without.iter().map(|root| root.display().to_string()).collect();
+        text.push_str(&format!("\nNot in it: {}", without.join(", ")));
+    }
+    if made.left_out > 0 {
+        text.push_str(&format!("\nLeft out: {} that are no files, or could not be read", made.left_out));
+    }
+    text
 }

@@ -31,7 +31,7 @@ use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
 use process::shutdown::{Hangup, Request, Requests};
 use settings::config_file::ConfigFileError;
-use settings::table::{TOOL_APPROVER_TOKEN, TOOL_TOKEN};
+use settings::table::{CONFIG_DIR, TOOL_APPROVER_TOKEN};
 use settings::{Search, Source, is_bad_setting};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -152,10 +152,8 @@ fn run_all(
     let source = &source.with_secret_files(&secret_variables(source))?;
     let config = Config::read(source, Some(data))?;
     let origin = SettingsOrigin { at_start: source.clone(), ..origin };
-    for name in [TOOL_TOKEN.name(), TOOL_APPROVER_TOKEN.name()] {
-        if source.secret(name).is_none() {
-            continue;
-        }
+    if source.secret(TOOL_APPROVER_TOKEN.name()).is_some() {
+        let name = TOOL_APPROVER_TOKEN.name();
         tracing::warn!("{name} is ignored: the supervisor generates one at each start");
     }
     let announce = announcing(arguments, data);
@@ -289,7 +287,8 @@ fn show_audit(data: &DataDir, arguments: &AuditArguments, screen: Screen) -> any
 fn make_backup(source: &Source, data: &DataDir, arguments: &BackupArguments) -> anyhow::Result<ExitCode> {
     let file = std::path::absolute(&arguments.file).context("the backup's file has no absolute path")?;
     let roots: Vec<PathBuf> = roots(source, data)?.into_iter().map(PathBuf::from).collect();
-    print_output(cli::backup::run(data, arguments, &roots, &file))
+    let config_dir = CONFIG_DIR.read(source)?;
+    print_output(cli::backup::run(data, arguments, (&roots, config_dir), &file))
 }
 
 /// Prints a command's output; the exit code shows whether it succeeded.

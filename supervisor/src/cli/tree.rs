@@ -1,6 +1,7 @@
 //! `supervisor tree`: what was done, as a tree of events.
 
 use clap::Args;
+use protocol::now_ms;
 use serde_json::json;
 use store::queries::QueryError;
 
@@ -45,5 +46,9 @@ pub(super) fn run(data: &DataDir, arguments: &TreeArguments, screen: Screen) -> 
     if arguments.no_payload {
         trees = trees.into_iter().map(Node::without_payload).collect();
     }
-    Ok(if arguments.json { super::pretty(&json!(trees)) } else { render::render(&trees, screen.columns) })
+    Ok(if arguments.json {
+        super::pretty(&json!(trees))
+    } else {
+        render::render(&trees, screen.columns, now_ms())
+    })
 }

@@ -19,6 +19,8 @@ pub(super) const OUTBOX_HINT: &str = "Send {\"chat\": \"4711\", \"kind\": \"text
      content_base64, caption) and voice (content_base64, caption).";
 
 const TOKEN_HINT: &str = "Send `Authorization: Bearer <token>`; `supervisor token control` prints it.";
+const ONLY_READS_HINT: &str = "Send the control token, which `supervisor token control` prints; \
+     docs/operations.md lists what a token that only reads may ask.";
 const NAME_HINT: &str =
     "Use the loopback address and port, or add the name to AUTONOUS_CONTROL_ALLOWED_HOSTS.";
 const TASK_ENDED_HINT: &str = "An ended task cannot be cancelled; POST /tasks/{id}/requeue runs it again.";
@@ -33,6 +35,8 @@ const UNDO_HINT: &str = "A change by a file tool can be undone for a week (`supe
 pub(crate) enum ControlError {
     #[error(transparent)]
     Refused(#[from] Refused),
+    #[error("this token only reads, and this is not among what it reads")]
+    OnlyReads,
     #[error("too many open connections")]
     NoRoom,
     #[error(transparent)]
@@ -98,6 +102,7 @@ impl ControlError {
             Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => {
                 (StatusCode::FORBIDDEN, "ORIGIN_REFUSED")
             }
+            Self::OnlyReads => (StatusCode::FORBIDDEN, "READ_ONLY_TOKEN"),
             Self::NoRoom => (StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED"),
             Self::BodyTimeout(_) => (StatusCode::REQUEST_TIMEOUT, "TIMEOUT"),
             Self::NoSuchRoute
@@ -136,6 +141,7 @@ impl ControlError {
         match self {
             Self::Refused(Refused::TokenCount | Refused::Token) => TOKEN_HINT,
             Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => NAME_HINT,
+            Self::OnlyReads => ONLY_READS_HINT,
             Self::NoRoom => "Try again in a moment.",
             Self::BodyTimeout(_) => "Send the whole body at once.",
             Self::NoSuchRoute => "docs/operations.md lists the routes of the control port.",

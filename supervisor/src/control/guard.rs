@@ -10,15 +10,15 @@ use axum::middleware::Next;
 use axum::response::Response;
 use tower::ServiceExt as _;
 
-use super::Control;
 use super::error::ControlError;
+use super::{Control, reading};
 
 pub(crate) async fn require_token(
     State(control): State<Arc<Control>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ControlError> {
-    control.access.check_token(request.headers())?;
+    reading::admit(&control, &request)?;
     Ok(next.run(request).await)
 }
 
@@ -32,7 +32,7 @@ pub(crate) async fn require_token_or_browser(
     if let Some(browsers) = browsers.filter(|_| is_browser) {
         return Ok(browsers.oneshot(request).await.unwrap_or_else(|never| match never {}));
     }
-    control.access.check_token(request.headers())?;
+    reading::admit(&control, &request)?;
     Ok(next.run(request).await)
 }
 

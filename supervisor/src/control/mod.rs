@@ -1,7 +1,8 @@
 //! The control port: requests about tasks and messages, and the health of the supervisor.
 //!
-//! Every route except `/livez`, `/readyz` and those of the page needs the control token, and no route accepts
-//! a foreign Host or Origin, so that a web page cannot reach it by DNS rebinding.
+//! Every route except `/livez`, `/readyz` and those of the page needs the control token, or the one that only
+//! reads where `reading.rs` says that it suffices, and no route accepts a foreign Host or
+//! Origin, so that a web page cannot reach it by DNS rebinding.
 
 pub(crate) mod approvals;
 pub(crate) mod body;
@@ -12,6 +13,7 @@ pub(crate) mod health;
 pub(crate) mod journal;
 mod metrics;
 pub(crate) mod outbox;
+mod reading;
 pub(crate) mod retention;
 pub(crate) mod status;
 pub(crate) mod tasks;
@@ -29,6 +31,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use channel::Channels;
 use http_port::{Access, Bounds, Routes};
+use process::Secret;
 use protocol::EventId;
 use store::Store;
 use tokio::net::TcpListener;
@@ -56,6 +59,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Control {
     /// The token is required by all but the health routes.
     pub access: Access,
+    /// The token with which clients only read, if there is one.
+    pub read_token: Option<Secret>,
     pub store: Store,
     /// They read it past the writer.
     pub readers: Arc<Readers>,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use rusqlite::Transaction;
+use settings::table::CONFIG_DIR;
 use store::{Store, StoreError, events, kv, languages, outgoing_files, page_files};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
@@ -106,9 +107,11 @@ async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result
     let started = Event::now(started, None, None);
     let run = started.id.clone();
     let (roots, retention, language) = (config.roots.join("\n"), config.retention, config.language);
+    let config_dir = config.settings().remove(CONFIG_DIR.name()).unwrap_or_default();
     let record = move |tx: &Transaction<'_>| {
         housekeeping::note_jump_at_start(tx, retention)?;
         kv::set(tx, kv::ROOTS, &roots)?;
+        kv::set(tx, kv::CONFIG_DIR, &config_dir)?;
         languages::set_default(tx, language)?;
         outgoing_files::delete_abandoned(tx)?;
         page_files::delete_abandoned(tx)?;

@@ -333,6 +333,7 @@ impl System {
         let (listener, address) = port.into_async()?;
         let control = Control {
             access: Access::new(Some(self.tokens.control()), address, &self.config.control_hosts),
+            read_token: self.config.tokens.control_read.clone(),
             store: self.store.clone(),
             readers: Arc::new(Readers::of(self.config.data.database())),
             inbound: self.inbound.clone(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::event::{PlanCreated, PlanUpdated, RetryScheduled};
+use protocol::event::{AgentFailed, AgentFailure, PlanCreated, PlanUpdated, RetryScheduled, Unreachable};
 use protocol::{Event, EventBody, EventId, Plan};
 use serde_json::{Map, Value};
 
@@ -22,16 +22,20 @@ pub(crate) struct Progress {
     is_claimed: bool,
     /// The calls that wait for a person, by their approvals.
     asked: Vec<EventId>,
+    /// The model's server, if the newest request could not reach it.
+    unreachable: Option<Unreachable>,
 }
 
 impl Progress {
     pub(crate) fn take(&mut self, event: &Event) {
+        self.note_reach(&event.body);
         match &event.body {
             EventBody::TaskClaimed(claimed) => {
                 *self = Self {
                     attempt: claimed.attempt,
                     tokens: self.tokens,
                     plan: self.plan.take(),
+                    unreachable: self.unreachable.take(),
                     is_claimed: true,
                     ..Self::default()
                 };
@@ -68,6 +72,22 @@ impl Progress {
         }
     }
 
+    /// Notes whether the model's server could be reached.
+    fn note_reach(&mut self, body: &EventBody) {
+        match body {
+            EventBody::RetryScheduled(RetryScheduled::Request { failed, .. }) => {
+                self.unreachable.clone_from(&failed.unreachable);
+            }
+            EventBody::AgentFailed(AgentFailed {
+                failure: AgentFailure::Error { unreachable, .. }, ..
+            }) => {
+                self.unreachable.clone_from(unreachable);
+            }
+            EventBody::TurnCompleted(_) | EventBody::ModelRequestCompleted(_) => self.unreachable = None,
+            _ => {}
+        }
+    }
+
     fn decided(&mut self, approval: &EventId) {
         self.asked.retain(|asked| asked != approval);
     }
@@ -75,6 +95,11 @@ impl Progress {
     /// The first call that waits for a person, by its approval.
     pub(crate) fn asked(&self) -> Option<&EventId> {
         self.asked.first()
+    }
+
+    /// The model's server, if the newest request could not reach it.
+    pub(crate) fn unreachable(&self) -> Option<&Unreachable> {
+        self.unreachable.as_ref()
     }
 
     /// The line, at most `columns` wide.
@@ -97,6 +122,7 @@ impl Progress {
             return fitted(&parts.join(" · "), columns);
         }
         parts.push(match (self.is_claimed, self.running.as_slice()) {
+            (_, []) if self.unreachable.is_some() => "waiting for the model".to_owned(),
             (false, _) => "waiting".to_owned(),
             (true, []) => "thinking".to_owned(),
             (true, [(_, call)]) => call.clone(),

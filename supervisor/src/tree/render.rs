@@ -1,5 +1,6 @@
 //! The tree as text: one event per line, at most 80 columns.
 
+use jiff::Timestamp;
 use protocol::{Event, visible};
 use serde_json::Value;
 
@@ -21,12 +22,16 @@ const FIRST_FIELDS: &[&str] = &[
     "latency_ms",
 ];
 
-pub(crate) fn render(trees: &[Node], columns: usize) -> String {
-    let mut lines = Vec::new();
+const DAY_MS: i64 = 86_400_000;
+
+/// The trees as lines. A date (UTC) is above each event whose day is not that of the line before, for the
+/// first event not that of `now_ms`.
+pub(crate) fn render(trees: &[Node], columns: usize, now_ms: i64) -> String {
+    let mut shown = Shown { columns, day: now_ms.div_euclid(DAY_MS), lines: Vec::new() };
     for tree in trees {
-        add(tree, "", "", columns, &mut lines);
+        shown.add(tree, "", "");
     }
-    lines.join("\n")
+    shown.lines.join("\n")
 }
 
 /// An event in one line, without its place in the tree.
@@ -36,14 +41,32 @@ pub(crate) fn line(event: &Event) -> String {
     format!("{}{gap}{facts}", event.body.event_type())
 }
 
-fn add(node: &Node, own: &str, rest: &str, columns: usize, lines: &mut Vec<String>) {
-    let line = format!("{} {own}{}", clock(node.event.time_ms), line(&node.event));
-    lines.push(fitted(&visible::escaped(&line), columns));
-    let last = node.children.len().saturating_sub(1);
-    for (number, child) in node.children.iter().enumerate() {
-        let (branch, trunk) = if number == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-        add(child, &format!("{rest}{branch}"), &format!("{rest}{trunk}"), columns, lines);
+struct Shown {
+    columns: usize,
+    /// That of the line before, in days since the epoch.
+    day: i64,
+    lines: Vec<String>,
+}
+
+impl Shown {
+    fn add(&mut self, node: &Node, own: &str, rest: &str) {
+        let day = node.event.time_ms.div_euclid(DAY_MS);
+        if std::mem::replace(&mut self.day, day) != day {
+            self.lines.push(date(node.event.time_ms));
+        }
+        let line = format!("{} {own}{}", clock(node.event.time_ms), line(&node.event));
+        self.lines.push(fitted(&visible::escaped(&line), self.columns));
+        let last = node.children.len().saturating_sub(1);
+        for (number, child) in node.children.iter().enumerate() {
+            let (branch, trunk) = if number == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            self.add(child, &format!("{rest}{branch}"), &format!("{rest}{trunk}"));
+        }
     }
+}
+
+fn date(time_ms: i64) -> String {
+    Timestamp::from_millisecond(time_ms)
+        .map_or_else(|_| "?".to_owned(), |at| at.strftime("%Y-%m-%d").to_string())
 }
 
 pub(crate) fn clock(time_ms: i64) -> String {
@@ -122,7 +145,21 @@ mod tests {
 01:02:03.004    │  └─ tool_call.started  tool_name=ls arguments={\"path\":\".\"}
 01:02:03.004    │     └─ tool_call.completed  tool_name=ls output_text=\"a b\\n\"
 01:02:03.004    └─ agent.completed";
-        assert_eq!(render(&grow(events()), COLUMNS), expected);
+        assert_eq!(render(&grow(events()), COLUMNS, 0), expected);
+    }
+
+    #[test]
+    fn a_date_is_shown_where_the_day_is_another_than_that_of_the_line_before() {
+        let mut later = events();
+        later[2..].iter_mut().for_each(|event| event.time_ms += DAY_MS);
+        let shown = |now_ms| {
+            let text = render(&grow(later.clone()), COLUMNS, now_ms);
+            text.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let clock = "01:02:03.004";
+        assert_eq!(shown(0)[..4], [clock, clock, "1970-01-02", clock]);
+        assert_eq!(shown(0).len(), events().len() + 1);
+        assert_eq!(shown(9 * DAY_MS)[..5], ["1970-01-01", clock, clock, "1970-01-02", clock]);
     }
 
     #[test]
@@ -131,13 +168,13 @@ mod tests {
         backwards.reverse();
         let trees = grow(backwards);
         assert_eq!(trees.len(), 1);
-        assert_eq!(render(&trees, COLUMNS).lines().count(), events().len());
+        assert_eq!(render(&trees, COLUMNS, 0).lines().count(), events().len());
     }
 
     #[test]
     fn the_tree_can_be_cut_at_a_depth_and_shown_without_payloads() {
         let trees: Vec<Node> = grow(events()).into_iter().map(|tree| tree.cut(2).without_payload()).collect();
-        assert_eq!(render(&trees, COLUMNS), "01:02:03.004 process.started\n01:02:03.004 └─ agent.started");
+        assert_eq!(render(&trees, COLUMNS, 0), "01:02:03.004 process.started\n01:02:03.004 └─ agent.started");
     }
 
     #[test]

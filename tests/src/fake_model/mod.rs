@@ -9,6 +9,7 @@ mod chat;
 mod others;
 mod stream;
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use axum::Router;
@@ -24,6 +25,8 @@ use crate::facts;
 use crate::serving::Serving;
 
 use stream::Stream;
+
+const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub const KEY: &str = "sk-FAKE-key-of-a-fake-model";
 
@@ -160,16 +163,16 @@ impl FakeModel {
     /// A model that answers each request with what `script` returns for the request's body. The script may
     /// block while the model "thinks".
     pub fn start(script: impl FnMut(&Value) -> ModelReply + Send + 'static) -> Self {
-        Self::start_with(Box::new(script), None)
+        Self::start_with(Box::new(script), None, ANY_PORT)
     }
 
     /// A model that gives these replies in turn, and repeats the last one.
     pub fn answering(replies: Vec<ModelReply>) -> Self {
-        Self::start_with(in_turn(replies), None)
+        Self::start_with(in_turn(replies), None, ANY_PORT)
     }
 
     pub fn answering_for(usage: Usage, replies: Vec<ModelReply>) -> Self {
-        Self::start_with(in_turn(replies), Some(usage))
+        Self::start_with(in_turn(replies), Some(usage), ANY_PORT)
     }
 
     /// A model that makes one call, and then says what it was told.
@@ -180,7 +183,12 @@ impl FakeModel {
         })
     }
 
-    fn start_with(script: Script, usage: Option<Usage>) -> Self {
+    /// A model that starts late, at an address where others expect it.
+    pub fn answering_at(address: SocketAddr, replies: Vec<ModelReply>) -> Self {
+        Self::start_with(in_turn(replies), None, address)
+    }
+
+    fn start_with(script: Script, usage: Option<Usage>, address: SocketAddr) -> Self {
         let (script, requests, parameters) = (Mutex::new(script), Mutex::default(), OnceLock::new());
         let released = Arc::new(Semaphore::new(0));
         let shared = Arc::new(Shared { script, requests, usage, parameters, released });
@@ -194,7 +202,7 @@ impl FakeModel {
             .route("/openai/models", get(azure::models))
             .route("/openai/deployments/{deployment}/chat/completions", post(azure::reply))
             .with_state(Arc::clone(&shared));
-        Self { shared, serving: Serving::start(router) }
+        Self { shared, serving: Serving::start_at(address, router) }
     }
 
     /// Says in its list of models how many parameters it has, as llama.cpp does.
@@ -221,10 +229,15 @@ impl FakeModel {
     }
 
     pub fn variables(&self) -> [(&'static str, String); 4] {
+        Self::variables_for(self.serving.address)
+    }
+
+    /// The variables for a model at an address, whether it has started or not.
+    pub fn variables_for(address: SocketAddr) -> [(&'static str, String); 4] {
         [
             ("AUTONOUS_MODEL_PROVIDER", "openai".to_owned()),
             ("AUTONOUS_MODEL_NAME", NAME.to_owned()),
-            ("AUTONOUS_MODEL_BASE_URL", self.base_url()),
+            ("AUTONOUS_MODEL_BASE_URL", format!("http://{address}/v1")),
             ("AUTONOUS_MODEL_API_KEY", KEY.to_owned()),
         ]
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use harness::System;
+use harness::{System, wait};
 use serde_json::Value;
 
 use crate::{assert_says, short};
@@ -94,4 +94,53 @@ fn a_task_is_told_by_all_that_it_ran() {
     let calls = json(&system, &["--task", short(&changed)]);
     assert_eq!(calls.len(), 1, "{calls:?}");
     assert_eq!((&calls[0]["status"], &calls[0]["arguments"]["find"]), (&"done".into(), &"two".into()));
+}
+
+/// Waits until a call waits for a person; returns the end of its approval's ID.
+fn asked(system: &System) -> String {
+    let id = wait::until("a person is asked", || {
+        let listed = system.shown_json(&["approvals", "--json"]);
+        listed["approvals"][0]["id"].as_str().map(str::to_owned)
+    });
+    short(&id).to_owned()
+}
+
+#[test]
+fn a_call_that_waited_for_a_yes_is_told_with_who_decided_and_is_not_refused() {
+    let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
+    let system = System::builder().policy(rules).start();
+    let write = |path: &str| system.say(&format!(r#"/write {{"path": "{path}", "content": "x"}}"#));
+    let granted = write("a.txt");
+    let id = asked(&system);
+    assert_says(&system.shown(&["audit", "--decision", "waits"]), &["a.txt", "waits"]);
+    system.shown(&["approve", &id]);
+    system.reply(&granted);
+    let denied = write("b.txt");
+    system.shown(&["deny", &asked(&system), "--reason", "we need it"]);
+    system.reply(&denied);
+
+    let codes = |arguments: &[&str]| -> Vec<(Value, Value)> {
+        let calls = json(&system, arguments);
+        calls.iter().map(|call| (call["task_id"].clone(), call["approval"]["decision"].clone())).collect()
+    };
+    let of = |task: &str, decision: &str| (Value::from(task), Value::from(decision));
+    // What waited, and what ran then.
+    let yes = [of(&granted, "granted"), of(&granted, "granted")];
+    assert_eq!(codes(&["--decision", "granted"]), yes);
+    assert!(codes(&["--decision", "denied"]).iter().all(|call| *call == of(&denied, "denied")));
+    assert!(!codes(&["--decision", "denied"]).is_empty() && codes(&["--decision", "waits"]).is_empty());
+    let refused = codes(&["--refused"]);
+    assert!(!refused.is_empty() && refused.iter().all(|call| *call == of(&denied, "denied")), "{refused:?}");
+    assert_says(
+        &system.shown(&["audit"]),
+        &["waited: granted", "granted by the command line at 20", "denied by the command line at 20"],
+    );
+    let decided = system.shown(&["approvals", "--decided"]);
+    let told = ["write", "granted by the command line at 20", " UTC: we need it", "denied by"];
+    assert_says(&decided, &told);
+    assert!(!decided.contains("Decide with"), "{decided}");
+    write("c.txt");
+    let waiting = asked(&system);
+    assert!(!system.shown(&["approvals", "--decided"]).contains(&waiting));
+    assert_says(&system.shown(&["approvals", "--all"]), &[&waiting, "granted by the command line"]);
 }

@@ -22,6 +22,11 @@ fn a_setting_that_a_child_refuses_stops_the_supervisor() {
     check("AUTONOUS_MODEL_TOOL_PROTOCOL", "xml", &["AUTONOUS_MODEL_TOOL_PROTOCOL", "xml", worker]);
     check("AUTONOUS_TOOL_TIMEOUT_SECONDS", "soon", &["AUTONOUS_TOOL_TIMEOUT_SECONDS", tools]);
     check("AUTONOUS_TOOL_ALLOWED_ROOTS", "/nowhere/at/all", &["/nowhere/at/all", tools]);
+    check(
+        "AUTONOUS_TOOL_ALLOWED_ROOTS",
+        "~/project",
+        &["AUTONOUS_TOOL_ALLOWED_ROOTS", "`~` is not expanded"],
+    );
     check("AUTONOUS_TOOL_READONLY_ROOTS", "/nowhere", &["AUTONOUS_TOOL_READONLY_ROOTS", "/nowhere", tools]);
     check("AUTONOUS_TOOL_DISABLED", "delete,bsh", &["AUTONOUS_TOOL_DISABLED", "bsh", "run_script", tools]);
     check("AUTONOUS_TOOL_ALLOWED_HOSTS", "http://x", &["AUTONOUS_TOOL_ALLOWED_HOSTS", "host names", tools]);

@@ -201,6 +201,22 @@ fn a_data_directory_that_cannot_be_written_fails_the_check() {
 }
 
 #[test]
+fn the_agents_lists_and_notes_stay_beside_a_directory_of_ones_own() {
+    let own = System::builder();
+    let root = own.dir().path().join("project");
+    fs::create_dir(&root).unwrap();
+    let system = own.variable("AUTONOUS_TOOL_ALLOWED_ROOTS", &root.display().to_string()).start();
+    let todo = r#"/todo_update {"action": "add", "content": "Water the plants", "people": []}"#;
+    assert_says(&system.reply(&system.say(todo)), &["exit 0"]);
+    let note = r#"/write {"path": "file_state_dir/notes.md", "content": "a note"}"#;
+    assert_says(&system.reply(&system.say(note)), &["exit 0"]);
+    assert!(system.dir().data().join("state/notes.md").exists());
+    let own = r#"/write {"path": "mine.txt", "content": "in the project"}"#;
+    assert_says(&system.reply(&system.say(own)), &["exit 0"]);
+    assert!(root.join("mine.txt").exists(), "relative paths begin in the directory of one's own");
+}
+
+#[test]
 fn a_backup_goes_nowhere_that_tools_reach() {
     let own = System::builder();
     let (root, link) = (own.dir().path().join("project"), own.dir().path().join("link"));

@@ -73,6 +73,11 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/setup.md", "[limits]", Test("the_file_of_the_document_is_valid")),
     ("docs/setup.md", "config --set", Test("a_variable_wins_over_the_file_and_the_file_over_a_default")),
     ("docs/small-models.md", "make run", SETTINGS),
+    (
+        "docs/operations.md",
+        "cp -a /backup",
+        Test("a_backup_of_everything_is_a_data_directory_that_becomes_ready_elsewhere"),
+    ),
     ("docs/operations.md", "/outbox", Test("a_file_is_sent_to_a_chat_as_shown")),
     ("docs/operations.md", "/files", Test("files_are_stored_fetched_and_reverted_as_shown")),
     ("docs/operations.md", "/undo", Test("files_are_stored_fetched_and_reverted_as_shown")),
@@ -283,14 +288,9 @@ fn files_are_stored_fetched_and_reverted_as_shown() {
     assert_eq!(fs::read_to_string(dir.path().join("fetched.pdf")).unwrap(), "the report");
     assert_eq!(fs::read_to_string(system.workspace().join("in/report.pdf")).unwrap(), "the report");
 
-    let written = system.tool("write", &serde_json::json!({"path": "a.txt", "content": "new"}));
     let [undo] = &shown("docs/operations.md", "/undo\"")[..] else { panic!("one block") };
-    let prelude = format!(
-        "tools=http://{address} call_id={} session=default token=$(target/debug/supervisor token tool)",
-        written.meta.call_id
-    );
-    let said = run(dir, &prelude, &typed(undo));
-    assert!(said.contains("\"ok\":true"), "{said}");
+    let said = run(dir, "", &typed(undo).replace("127.0.0.1:8701", &address));
+    assert!(said.contains("\"ok\":true") && said.contains("\"tool\":\"undo\""), "{said}");
     assert!(!system.workspace().join("a.txt").exists());
 }
 

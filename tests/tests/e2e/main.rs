@@ -9,6 +9,7 @@ mod channel_tool_rules;
 mod channel_tools;
 mod columns;
 mod contacts;
+mod dead_model;
 mod floods;
 mod formatted;
 mod group_context;
@@ -41,6 +42,7 @@ mod providers;
 mod reasoning;
 mod small_model;
 
+mod port_tokens;
 mod todo;
 mod tokens;
 mod web;

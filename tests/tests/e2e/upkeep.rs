@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use harness::{Database, System, wait};
 
@@ -41,6 +42,51 @@ fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
     let ends = "type in ('tool_call.completed', 'tool_call.failed')";
     let ended = format!("select count(*) from events where {ends} and task_id = '{after}'");
     assert_eq!(system.database().count(&ended), 1);
+}
+
+/// Restored as docs/operations.md says: the copy is the data directory, with the configuration in it.
+#[test]
+fn a_backup_of_everything_is_a_data_directory_that_becomes_ready_elsewhere() {
+    let rules = "[[rule]]\ntools = [\"edit\"]\ndecision = \"deny\"\nreason = \"kept by the backup\"\n";
+    let mut system = System::builder().policy(rules).config("AUTONOUS.md", "Be brief.").start();
+    let task = system.run_task(r#"/write {"path": "file_state_dir/notes.txt", "content": "a note"}"#);
+    system.run_task(r#"/write {"path": "work.txt", "content": "work"}"#);
+    let reply = system.reply(&task);
+    fs::create_dir(system.dir().data().join("skills/own")).unwrap();
+    fs::write(system.dir().data().join("skills/own/SKILL.md"), "---\nname: own\n---\n").unwrap();
+    let within =
+        system.run_command(&["backup", "--all", &system.workspace().join("b").display().to_string()]);
+    assert!(!within.status.success() && fs::read_dir(system.workspace()).unwrap().count() == 1);
+    let copy = system.dir().path().join("copy");
+    let path = copy.display().to_string();
+    let made = system.shown_json(&["backup", "--all", "--workspace", "--json", &path]);
+    assert_eq!((&made["database"]["tasks"], &made["left_out"]), (&2.into(), &0.into()), "{made}");
+    assert_eq!(made["config"], serde_json::json!(["AUTONOUS.md", "policy.toml"]));
+    assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(!copy.join("tokens").exists());
+    let again = system.run_command(&["backup", "--all", &path]);
+    assert!(String::from_utf8_lossy(&again.stderr).contains("already exists"));
+    let less = system.dir().path().join("less");
+    let told = system.shown(&["backup", "--all", &less.display().to_string()]);
+    assert!(told.contains("Not in it: ") && told.contains("workspace"), "{told}");
+    assert!(!less.join("workspace").exists());
+    system.stop();
+
+    let builder = System::builder();
+    let data = builder.dir().data();
+    let _ = fs::remove_dir(&data);
+    assert!(Command::new("cp").args(["-a", &path]).arg(&data).status().unwrap().success());
+    let config = data.join("config").display().to_string();
+    let restored = builder.variable("AUTONOUS_CONFIG_DIR", &config).start();
+    assert_eq!(restored.reply(&task), reply);
+    assert_eq!(fs::read_to_string(data.join("state/notes.txt")).unwrap(), "a note");
+    assert_eq!(fs::read_to_string(data.join("workspace/work.txt")).unwrap(), "work");
+    assert!(data.join("skills/own/SKILL.md").exists());
+    let edit = r#"/edit {"path": "work.txt", "find": "work", "replace": "play"}"#;
+    assert!(restored.reply(&restored.say(edit)).contains("kept by the backup"));
+    let checked = String::from_utf8_lossy(&restored.run_command(&["check"]).stdout).into_owned();
+    assert!(checked.contains("journal"), "{checked}");
+    assert_eq!(restored.part("journal")["state"], "ok");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
 use protocol::text_form::stderr_of;
-use protocol::{Context, Data, Envelope, EventId, Meta, Risk, Stats, Status, ToolError, visible};
+use protocol::{Context, Data, Envelope, ErrorCode, EventId, Meta, Risk, Stats, Status, ToolError, visible};
 use redaction::Redactor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize as _, Serialize};
@@ -130,8 +130,15 @@ pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) ->
             error_class: error.class,
             error_code: error.code.as_str().to_owned(),
             redacted: envelope.meta.redacted,
+            approval_id: awaited(error.code, &envelope.meta.data),
         }),
     }
+}
+
+/// The approval that a call waits for, or that refused it.
+fn awaited(code: ErrorCode, data: &Data) -> Option<EventId> {
+    let is_asked = matches!(code, ErrorCode::ApprovalRequired | ErrorCode::ApprovalDenied);
+    is_asked.then(|| data.get("approval_id")?.as_str()?.parse().ok()).flatten()
 }
 
 /// A list in a call's data; only commands have one.

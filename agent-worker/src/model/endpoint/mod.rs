@@ -15,6 +15,7 @@ mod sse;
 
 use std::time::Duration;
 
+use ::protocol::event::Unreachable;
 use ::settings::Provider;
 use reqwest::{Client, Url};
 use serde_json::Value;
@@ -270,12 +271,21 @@ impl ModelServer {
     }
 
     fn transport(&self, error: reqwest::Error) -> ModelError {
+        if error.is_connect() {
+            return self.unreachable(&error);
+        }
         // A request that cannot be built has a wrong address or key.
         let class = if error.is_builder() { ModelErrorClass::BadRequest } else { ModelErrorClass::Network };
-        let through_proxy =
-            error.is_connect() && self.settings.proxy.is_some() && self.url.scheme() == "https";
-        let hint = if through_proxy { " (HTTPS_PROXY is set)" } else { "" };
-        self.error(class, &format!("{}{hint}", HttpError::Transport(error)))
+        self.error(class, &HttpError::Transport(error).to_string())
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ModelError {
+        let through_proxy = self.settings.proxy.is_some() && self.url.scheme() == "https";
+        let hint = if through_proxy { ", and HTTPS_PROXY is set" } else { "" };
+        let cause = self.settings.without_secrets(&http::cause(error));
+        let cause = format!("{}{hint}", cause.chars().take(MAX_DETAIL_CHARS).collect::<String>());
+        let address = self.settings.without_secrets(&self.settings.shown_address());
+        ModelError::unreachable(Unreachable { address, cause })
     }
 
     fn reply_error(&self, error: ReplyError) -> ModelError {

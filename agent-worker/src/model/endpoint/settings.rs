@@ -89,6 +89,15 @@ impl Settings {
         url
     }
 
+    /// The base address as people may see it, without a query, a user or a password.
+    pub(super) fn shown_address(&self) -> String {
+        let mut url = self.base_url.clone();
+        url.set_query(None);
+        // An address without a host has neither.
+        let _ = url.set_username("").and_then(|()| url.set_password(None));
+        url.as_str().trim_end_matches('/').to_owned()
+    }
+
     /// A body with the extra fields in it.
     pub(super) fn completed(&self, body: &Value) -> Value {
         let mut body = body.clone();

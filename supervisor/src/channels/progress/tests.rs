@@ -16,6 +16,7 @@ fn seen() -> Seen {
         plan: None,
         call: None,
         waits_for_person: false,
+        unreachable: None,
         is_stopping: false,
     })
 }

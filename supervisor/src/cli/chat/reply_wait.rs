@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use protocol::{ErrorCode, EventBody, EventId, TaskId};
+use protocol::event::Unreachable;
+use protocol::{ErrorCode, EventBody, EventId, TaskId, visible};
 use store::inbox::MessageStatus;
 use store::queries::watch::Watcher;
+use texts::{Language, Text};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -165,6 +167,10 @@ impl<'a> ReplyWait<'a> {
             self.draw(&[]);
             print_error(&question::refused(&refused));
         }
+        if let Some(server) = shown.unreachable() {
+            self.draw(&[]);
+            print_error(&unreachable(&server));
+        }
         match &self.asked {
             Some(known) => Ok(shown.progress.asked().filter(|approval| !known.contains(*approval)).cloned()),
             None => {
@@ -225,6 +231,12 @@ async fn words_after(client: &ControlClient, task: TaskId, number: u64) -> Growi
     }
 }
 
+/// What somebody reads who waits for a model that cannot be reached.
+fn unreachable(server: &Unreachable) -> String {
+    let (address, cause) = (&visible::escaped(&server.address), &visible::escaped(&server.cause));
+    Text::ProgressModelUnreachable { address, cause }.to(Language::English)
+}
+
 /// How many seconds are left.
 fn left(since: Instant, patience: Option<Duration>) -> u64 {
     patience.map_or(u64::MAX, |patience| patience.saturating_sub(since.elapsed()).as_secs())
@@ -245,6 +257,8 @@ struct Shown {
     waits: Option<(EventId, Instant, bool)>,
     /// Why calls were refused because no person could be asked.
     refused: Vec<String>,
+    /// The model's server of which we have said that it cannot be reached.
+    said_unreachable: Option<Unreachable>,
 }
 
 impl Shown {
@@ -252,7 +266,27 @@ impl Shown {
         let watcher = Watcher::of_task(&data.database(), task.as_str())?;
         let progress = Progress::default();
         let (words, lines, refused) = (String::new(), Vec::new(), Vec::new());
-        Ok(Self { watcher, progress, screen, is_stopping: false, words, lines, waits: None, refused })
+        Ok(Self {
+            watcher,
+            progress,
+            screen,
+            is_stopping: false,
+            words,
+            lines,
+            waits: None,
+            refused,
+            said_unreachable: None,
+        })
+    }
+
+    /// The model's server that cannot be reached; once for each reason.
+    fn unreachable(&mut self) -> Option<Unreachable> {
+        let server = self.progress.unreachable()?;
+        if self.said_unreachable.as_ref() == Some(server) {
+            return None;
+        }
+        self.said_unreachable = Some(server.clone());
+        Some(server.clone())
     }
 
     /// A call that waits for a person, and whether others were asked about it; each call once.

@@ -1,0 +1,146 @@
+//! Backs up all that another machine needs, into a new directory that can be a data directory itself: the
+//! database, the journal, the agent's own notes, the skills, the files of the configuration, and the
+//! workspace if that is wanted.
+//!
+//! The database is copied before the journal, so that the journal has at least what the database knows of it.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use progress_line::ProgressLine;
+use rustix::fs::{CWD, RenameFlags, renameat_with, syncfs};
+use serde::Serialize;
+use store::kv;
+use store::queries::{self, QueryError};
+
+use crate::backup::{Backup, BackupError, UNFINISHED, backup};
+use crate::data_dir::DataDir;
+use crate::tree_copy::{Copied, copy_directory};
+
+/// The files that are copied of the configuration directory: others may lie beside it, such as keys.
+const CONFIG_FILES: [&str; 4] = ["AUTONOUS.md", "autonous.toml", "models.toml", "policy.toml"];
+
+/// The directory of the backup that has them.
+const CONFIG: &str = "config";
+
+/// The parts that a backup has.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    /// What tools reach by the settings of this shell.
+    pub roots: &'a [PathBuf],
+    /// The configuration directory by the settings of this shell; else that of the last run counts.
+    pub config_dir: Option<PathBuf>,
+    pub has_workspace: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct WholeBackup {
+    pub directory: PathBuf,
+    pub database: Backup,
+    /// The other files, and their bytes.
+    pub files: u64,
+    pub bytes: u64,
+    /// The files of the configuration that are in it.
+    pub config: Vec<&'static str>,
+    /// Directories that tools reach and that are not in it.
+    pub without: Vec<PathBuf>,
+    /// Pipes, sockets, and what could not be read.
+    pub left_out: u64,
+}
+
+/// Copies everything to `directory`, which must not exist. `progress` shows the steps.
+pub(crate) fn back_up(
+    data: &DataDir,
+    wanted: &Wanted<'_>,
+    directory: &Path,
+    progress: &ProgressLine,
+) -> Result<WholeBackup, BackupError> {
+    if directory.symlink_metadata().is_ok() {
+        return Err(BackupError::Exists(directory.to_owned()));
+    }
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let partial = directory.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()));
+    let copied = copy_all(data, wanted, (&partial, directory), progress);
+    if copied.is_err() {
+        // Only this backup can have this name.
+        let _ = fs::remove_dir_all(&partial);
+    }
+    copied
+}
+
+fn copy_all(
+    data: &DataDir,
+    wanted: &Wanted<'_>,
+    (partial, directory): (&Path, &Path),
+    progress: &ProgressLine,
+) -> Result<WholeBackup, BackupError> {
+    let written = |error| BackupError::Write(directory.to_owned(), error);
+    let new = |path: &Path| DirBuilder::new().mode(0o700).create(path).map_err(written);
+    new(partial)?;
+    new(&partial.join("db"))?;
+    let database = backup(data, wanted.roots, &partial.join("db/autonous.db"), progress)?;
+    let (mut copied, mut parts) = (Copied::default(), vec!["journal", "state", "skills"]);
+    parts.extend(wanted.has_workspace.then_some("workspace"));
+    for part in &parts {
+        progress.step("Copying files");
+        copy_directory(&data.path().join(part), &partial.join(part), &mut copied).map_err(written)?;
+    }
+    let config = match config_dir(data, wanted)? {
+        Some(from) => {
+            new(&partial.join(CONFIG))?;
+            copy_config(&from, &partial.join(CONFIG), &mut copied).map_err(written)?
+        }
+        None => Vec::new(),
+    };
+    progress.step("Writing to the disk");
+    let opened = File::open(partial).map_err(written)?;
+    syncfs(&opened).map_err(|errno| written(errno.into()))?;
+    renameat_with(CWD, partial, CWD, directory, RenameFlags::NOREPLACE).map_err(|errno| match errno {
+        rustix::io::Errno::EXIST => BackupError::Exists(directory.to_owned()),
+        other => written(other.into()),
+    })?;
+    let kept = |root: &&PathBuf| !parts.iter().any(|part| root.starts_with(data.path().join(part)));
+    Ok(WholeBackup {
+        directory: directory.to_owned(),
+        database: Backup { file: directory.join("db/autonous.db"), ..database },
+        files: copied.files,
+        bytes: copied.bytes,
+        config,
+        without: roots(data, wanted)?.iter().filter(kept).cloned().collect(),
+        left_out: copied.left_out,
+    })
+}
+
+fn config_dir(data: &DataDir, wanted: &Wanted<'_>) -> Result<Option<PathBuf>, QueryError> {
+    if wanted.config_dir.is_some() {
+        return Ok(wanted.config_dir.clone());
+    }
+    let of_last_run = kv::get(&queries::open(&data.database())?, kv::CONFIG_DIR)?;
+    Ok(of_last_run.filter(|directory| !directory.is_empty()).map(PathBuf::from))
+}
+
+/// What tools reach: by the last run, else by the settings of this shell.
+fn roots(data: &DataDir, wanted: &Wanted<'_>) -> Result<Vec<PathBuf>, QueryError> {
+    let of_last_run = kv::get(&queries::open(&data.database())?, kv::ROOTS)?.unwrap_or_default();
+    let of_last_run: Vec<PathBuf> = of_last_run.lines().map(PathBuf::from).collect();
+    Ok(if of_last_run.is_empty() { wanted.roots.to_vec() } else { of_last_run })
+}
+
+/// Copies the files of the configuration that are there, and returns their names.
+fn copy_config(from: &Path, to: &Path, copied: &mut Copied) -> io::Result<Vec<&'static str>> {
+    let mut names = Vec::new();
+    for name in CONFIG_FILES {
+        match fs::copy(from.join(name), to.join(name)) {
+            Ok(bytes) => {
+                names.push(name);
+                copied.files += 1;
+                copied.bytes += bytes;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(names)
+}

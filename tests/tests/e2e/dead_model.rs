@@ -1,0 +1,90 @@
+//! A model's server at whose address nothing listens: who waits reads that soon, and the answer comes once it
+//! has started.
+
+use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
+
+use harness::fake_telegram::update::ADA;
+use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
+
+use crate::assert_says;
+
+/// How long somebody who waits may read nothing of it.
+const SOON: Duration = Duration::from_secs(5);
+
+/// An address at which nothing listens.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn unreachable(address: SocketAddr) -> String {
+    format!("The model at http://{address}/v1 cannot be reached (connection refused)")
+}
+
+fn builder(address: SocketAddr) -> harness::SystemBuilder {
+    let variables = FakeModel::variables_for(address);
+    variables.iter().fold(System::builder(), |builder, (name, value)| builder.variable(name, value))
+}
+
+#[test]
+fn a_chat_reads_address_and_cause_within_seconds_and_the_answer_once_the_model_has_started() {
+    let (telegram, address) = (FakeTelegram::start(), free_address());
+    let _system = builder(address).telegram(&telegram, "4711").start();
+    let asked = Instant::now();
+    telegram.push(ADA.text("hello"));
+    let expected = format!("{}. Trying again.", unreachable(address));
+    let is_told = || telegram.progress().into_iter().find(|sent| sent.text.contains(&expected));
+    let told = wait::until("the chat reads what is wrong", is_told);
+    assert!(told.at - asked < SOON, "after {:?}", told.at - asked);
+    assert!(told.text.starts_with("Waiting for the model · "), "{}", told.text);
+    let _model = FakeModel::answering_at(address, vec![ModelReply::Text("Hello Ada.".to_owned())]);
+    assert_eq!(telegram.wait_for_sent(1)[0].text, "Hello Ada.");
+    wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+}
+
+/// The supervisor's own pause between two attempts begins where the worker leaves the model alone.
+#[test]
+fn a_chat_reads_it_between_two_attempts_too() {
+    let (telegram, address) = (FakeTelegram::start(), free_address());
+    let system = builder(address)
+        .telegram(&telegram, "4711")
+        .variable("AUTONOUS_CONTROL_MAX_RETRIES", "0")
+        .variable("AUTONOUS_TASK_RETRY_BASE_MS", "60000")
+        .start();
+    telegram.push(ADA.text("hello"));
+    let expected = unreachable(address);
+    let is_told = || telegram.progress().into_iter().find(|sent| sent.text.contains(&expected));
+    let told = wait::until("the chat reads what is wrong", is_told);
+    assert_eq!(system.database().task_states()[0], "queued");
+    let stop = told.buttons().into_iter().next().unwrap().1;
+    telegram.press(ADA, ADA.id, told.number, &stop);
+    wait::until_true("it is cancelled", || system.database().task_states()[0] == "cancelled");
+    wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+}
+
+#[test]
+fn a_message_from_a_shell_reads_it_while_it_waits() {
+    let address = free_address();
+    let system = builder(address).start();
+    let waited = system.run_command(&["chat", "hello", "--wait", "4"]);
+    let stderr = String::from_utf8_lossy(&waited.stderr).into_owned();
+    let told = format!("{}. Trying again.", unreachable(address));
+    assert_eq!(stderr.matches(&told).count(), 1, "{stderr}");
+}
+
+#[test]
+fn the_last_reply_names_address_and_cause_and_so_does_one_during_a_pause() {
+    let address = free_address();
+    let system = builder(address)
+        .variable("AUTONOUS_CONTROL_MAX_RETRIES", "2")
+        .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1")
+        .variable("AUTONOUS_TASK_RETRY_SECONDS", "0")
+        .workers(1)
+        .start();
+    let reply = system.reply(&system.say("hello"));
+    assert_says(&reply, &[&unreachable(address)]);
+    let failed = system.run_command(&["chat", "again"]);
+    let stdout = String::from_utf8_lossy(&failed.stdout).into_owned();
+    assert_says(&stdout, &[&unreachable(address), "5 times in a row"]);
+    assert!(!failed.status.success());
+}
