@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 use process::confinement::{Confinement, Powers, confine};
 use process::{hardening, log_queue, logs, secrets};
 use settings::table::TOOL_TOKEN;
-use settings::{Source, is_bad_setting};
+use settings::{Search, Source, is_bad_setting};
 
 /// Asks a language model what to do, calls the tools, and answers.
 ///
@@ -52,11 +52,18 @@ fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<ExitCode> {
     hardening::harden()?;
-    let mut secret_variables = models::secret_variables(&Source::without_secrets());
+    let arguments = Arguments::parse();
+    let environment = Source::without_secrets();
+    // The supervisor passes on what its own file says.
+    let file = match arguments.command {
+        Some(_) => settings::find(&environment, Search::OnlyGiven)?,
+        None => None,
+    };
+    let with_file = |source: Source| file.iter().fold(source, Source::with_file);
+    let mut secret_variables = models::secret_variables(&with_file(environment));
     secret_variables.push(TOOL_TOKEN.name().to_owned());
     secrets::leave_environment(&secret_variables)?;
-    let arguments = Arguments::parse();
-    let source = Source::of_this_process()?.with_secret_files(&secret_variables)?;
+    let source = with_file(Source::of_this_process()?).with_secret_files(&secret_variables)?;
     logs::start(&settings::logs(&source)?);
     let config = Config::read(&source)?;
     confine_to_connections()?;

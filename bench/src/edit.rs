@@ -92,7 +92,7 @@ impl InProcess {
             timeout: config.limits.timeout,
             bounds: config.limits.bounds,
             cwd: WorkingDirectory::Shared(config.files.roots[0].display().to_string()),
-            policy: Arc::default(),
+            policy: Default::default(),
             approvals: None,
             token_variable: "AUTONOUS_TOOL_TOKEN",
             url: String::new(),

@@ -31,11 +31,12 @@ pub struct AccessRules {
 #[derive(Debug, Clone)]
 pub struct Access {
     lists: Arc<RwLock<Lists>>,
-    rules: Arc<AccessRules>,
+    is_group: fn(&str) -> bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lists {
+    rules: Arc<AccessRules>,
     /// Those of the settings, and the groups that they became.
     chats: BTreeSet<String>,
     /// People and groups.
@@ -55,8 +56,18 @@ pub enum Audience {
 
 impl Access {
     pub fn new(rules: AccessRules) -> Self {
-        let lists = Lists { chats: rules.chats.clone(), ..Lists::default() };
-        Self { lists: Arc::new(RwLock::new(lists)), rules: Arc::new(rules) }
+        let (chats, is_group) = (rules.chats.clone(), rules.is_group);
+        let lists = Lists { rules: Arc::new(rules), chats, paired: BTreeSet::new(), first_paired: None };
+        Self { lists: Arc::new(RwLock::new(lists)), is_group }
+    }
+
+    /// From now on these settings hold. What was paired stays paired, and a group that has another ID since
+    /// keeps it.
+    pub fn replace(&self, rules: AccessRules) {
+        let mut lists = self.lists.write().unwrap_or_else(PoisonError::into_inner);
+        let moved: Vec<String> = lists.chats.difference(&lists.rules.chats).cloned().collect();
+        lists.chats = rules.chats.iter().cloned().chain(moved).collect();
+        lists.rules = Arc::new(rules);
     }
 
     /// Access without any person or chat, as to a channel that is off; if it `is_open`, for all.
@@ -73,16 +84,16 @@ impl Access {
         })
     }
 
-    pub fn rules(&self) -> &AccessRules {
-        &self.rules
+    pub fn rules(&self) -> Arc<AccessRules> {
+        Arc::clone(&self.read().rules)
     }
 
     /// Whether the bot works in a chat.
     pub fn allows(&self, chat_id: &str) -> bool {
         let (lists, id) = (self.read(), whole(chat_id));
-        self.rules.is_open
+        lists.rules.is_open
             || lists.chats.contains(id)
-            || self.rules.users.contains(id)
+            || lists.rules.users.contains(id)
             || lists.paired.contains(id)
     }
 
@@ -92,7 +103,7 @@ impl Access {
     }
 
     pub fn is_group(&self, chat_id: &str) -> bool {
-        (self.rules.is_group)(whole(chat_id))
+        (self.is_group)(whole(chat_id))
     }
 
     pub fn audience(&self, chat_id: &str) -> Audience {
@@ -106,8 +117,8 @@ impl Access {
     /// The people who decide about calls that wait for a person.
     pub fn approvers(&self) -> Vec<PersonId> {
         let lists = self.read();
-        let all = || lists.chats.iter().chain(&self.rules.users).chain(&lists.paired).cloned().collect();
-        let people: BTreeSet<String> = self.rules.approvers.clone().unwrap_or_else(all);
+        let all = || lists.chats.iter().chain(&lists.rules.users).chain(&lists.paired).cloned().collect();
+        let people: BTreeSet<String> = lists.rules.approvers.clone().unwrap_or_else(all);
         people.into_iter().filter(|id| !self.is_group(id)).map(PersonId::from).collect()
     }
 
@@ -117,17 +128,19 @@ impl Access {
 
     /// Who is asked about strangers, in private; without one in the settings, the first person paired.
     pub fn owner(&self) -> Option<String> {
-        self.rules.owner.clone().or_else(|| self.read().first_paired.clone())
+        let lists = self.read();
+        lists.rules.owner.clone().or_else(|| lists.first_paired.clone())
     }
 
     /// Each chat and user of the settings.
     pub fn configured(&self) -> Vec<String> {
-        self.read().chats.union(&self.rules.users).cloned().collect()
+        let lists = self.read();
+        lists.chats.union(&lists.rules.users).cloned().collect()
     }
 
     pub fn count(&self) -> usize {
         let lists = self.read();
-        lists.chats.len() + self.rules.users.len() + lists.paired.len()
+        lists.chats.len() + lists.rules.users.len() + lists.paired.len()
     }
 
     /// From now on a chat is allowed by pairing, or no longer.

@@ -19,8 +19,8 @@ pub struct Held {
 pub fn settings(held: &[Held], version: &str) -> Markup {
     html! {
         p {
-            "Autonous " (version) ". Settings are read at the start and cannot be changed here; secrets are "
-            "left out."
+            "Autonous " (version) ". Settings are read at the start, some of them again at SIGHUP, and cannot be "
+            "changed here; secrets are left out."
         }
         div.scroll tabindex="0" {
             table.cards {

@@ -8,11 +8,14 @@
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal, Write};
 use std::panic::{self, PanicHookInfo};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use protocol::visible;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, reload};
 
 use crate::log_queue::{self, LogSink};
 
@@ -40,6 +43,10 @@ impl Filter {
     pub fn new(text: &str) -> Option<Self> {
         text.parse::<EnvFilter>().ok().map(|_| Self(text.to_owned()))
     }
+
+    fn of_records(&self) -> EnvFilter {
+        EnvFilter::new(format!("{LIBRARIES},{}", self.0))
+    }
 }
 
 /// How records look.
@@ -49,6 +56,18 @@ pub enum Format {
     Human,
     /// A JSON object each.
     Json,
+}
+
+/// Sets the filter of the running log.
+type SetFilter = Box<dyn Fn(&Filter) + Send + Sync>;
+
+static SET_FILTER: OnceLock<SetFilter> = OnceLock::new();
+
+/// From now on, what this filter names is written.
+pub fn set_filter(filter: &Filter) {
+    if let Some(set) = SET_FILTER.get() {
+        set(filter);
+    }
 }
 
 /// Starts logging to the queue. Call it once, before the first thread that logs.
@@ -61,18 +80,24 @@ pub fn start_to<W>(settings: &LogSettings, writer: W)
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::new(format!("{LIBRARIES},{}", settings.filter.0));
+    let (filter, handle) = reload::Layer::new(settings.filter.of_records());
+    let _ = SET_FILTER.set(Box::new(move |filter| drop(handle.reload(filter.of_records()))));
     // Otherwise a record that cannot be written is reported to stderr, and a panic follows if that fails.
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
+    let lines = tracing_subscriber::fmt::layer().log_internal_errors(false);
     let has_colours = io::stderr().is_terminal();
+    let registry = tracing_subscriber::registry().with(filter);
     match settings.format {
         Format::Human if has_colours => {
-            lines.with_writer(Visible { inner: writer, shown: with_colours }).with_ansi(true).init();
+            let writer = Visible { inner: writer, shown: with_colours };
+            registry.with(lines.with_writer(writer).with_ansi(true)).init();
         }
         Format::Human => {
-            lines.with_writer(Visible { inner: writer, shown: in_lines }).with_ansi(false).init()
+            let writer = Visible { inner: writer, shown: in_lines };
+            registry.with(lines.with_writer(writer).with_ansi(false)).init();
         }
-        Format::Json => lines.with_writer(Visible { inner: writer, shown: as_json }).json().init(),
+        Format::Json => {
+            registry.with(lines.with_writer(Visible { inner: writer, shown: as_json }).json()).init();
+        }
     }
     panic::set_hook(Box::new(log_panic));
 }

@@ -9,6 +9,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::DeTable;
 
 /// More than any list of settings needs.
 const MAX_BYTES: u64 = 1 << 20;
@@ -20,6 +22,18 @@ pub struct ConfigFileError {
     /// From 1.
     line: Option<usize>,
     what: String,
+}
+
+impl ConfigFileError {
+    /// An error about a line, from 1.
+    pub(crate) fn at(path: &Path, line: usize, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line: Some(line), what: what.into() }
+    }
+
+    /// An error about the whole file.
+    pub(crate) fn whole(path: &Path, what: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line: None, what: what.into() }
+    }
 }
 
 impl fmt::Display for ConfigFileError {
@@ -60,6 +74,11 @@ impl ConfigFile {
     /// The file's content as `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigFileError> {
         toml::from_str(&self.text).map_err(|error| self.error(error.span(), error.message()))
+    }
+
+    /// The file's content with the places of its keys and values.
+    pub(crate) fn table(&self) -> Result<Spanned<DeTable<'_>>, ConfigFileError> {
+        DeTable::parse(&self.text).map_err(|error| self.error(error.span(), error.message()))
     }
 
     /// An error about a part of the file, or about all of it.

@@ -43,6 +43,36 @@ pub enum WhenUnset {
     Words(&'static str),
 }
 
+/// How a value is written in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A whole number.
+    Number,
+    /// `true` or `false`.
+    Flag,
+    /// A text in quotes; a number or a table stands for itself.
+    Text,
+    /// A list.
+    List,
+    /// Not at all: the path of a file with the value.
+    Secret,
+}
+
+impl Form {
+    /// A value as a file has it, from the text that its variable would have.
+    pub fn literal(self, value: &str) -> String {
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        match self {
+            Self::Number | Self::Flag => value.trim().to_owned(),
+            Self::Text | Self::Secret => quoted(value),
+            Self::List => {
+                let items: Vec<String> = Source::items(value).iter().map(|item| quoted(item)).collect();
+                format!("[{}]", items.join(", "))
+            }
+        }
+    }
+}
+
 /// A row of the table.
 pub trait Row: fmt::Debug {
     /// The variable.
@@ -51,6 +81,8 @@ pub trait Row: fmt::Debug {
     fn default(&self) -> WhenUnset;
     /// In words, what a value must be.
     fn expected(&self) -> String;
+    /// How a value is written in a file.
+    fn form(&self) -> Form;
     /// Whether its value is never shown.
     fn is_secret(&self) -> bool;
     /// Which programs read it.

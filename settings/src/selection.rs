@@ -1,7 +1,8 @@
 //! Which rows of the table a program has, passes on or shows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use crate::origin::Origin;
 use crate::row::{FromSupervisor, Program, Row};
 use crate::source::Source;
 use crate::table::{ALL, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_NETWORK};
@@ -24,10 +25,15 @@ pub fn shown(source: &Source) -> BTreeMap<String, String> {
     rows.filter_map(|row| Some((row.name().to_owned(), row.shown(source)?))).collect()
 }
 
-/// The variables of [`shown`] that this source gives; the others have their defaults.
-pub fn given(source: &Source) -> BTreeSet<String> {
-    let given = shown(source).into_keys().filter(|name| source.text(name).is_some());
-    given.collect()
+/// Where the settings of [`shown`] come from that have no default, in words.
+pub fn origins(source: &Source) -> BTreeMap<String, String> {
+    let words = |name: &str| match source.origin(name) {
+        Origin::Default => None,
+        Origin::Variable(_) => Some("the environment".to_owned()),
+        Origin::File(path, line) => Some(format!("{}, line {line}", path.display())),
+        Origin::Credential => Some("a credential".to_owned()),
+    };
+    shown(source).into_keys().filter_map(|name| words(&name).map(|words| (name, words))).collect()
 }
 
 /// The variables that the supervisor passes on to this child, but for secrets.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::SettingError;
-use crate::row::{Readers, Row, WhenUnset};
+use crate::row::{Form, Readers, Row, WhenUnset};
 use crate::source::Source;
 use crate::values::Values;
 
@@ -134,6 +134,10 @@ impl<T: Clone + 'static> Row for Optional<T> {
         self.values.expected()
     }
 
+    fn form(&self) -> Form {
+        self.values.form()
+    }
+
     fn is_secret(&self) -> bool {
         self.values.is_secret()
     }
@@ -169,6 +173,10 @@ impl<T: Clone + 'static> Row for Setting<T> {
 
     fn expected(&self) -> String {
         self.given.expected()
+    }
+
+    fn form(&self) -> Form {
+        self.given.form()
     }
 
     fn is_secret(&self) -> bool {

@@ -1,12 +1,15 @@
-//! Where the values of settings come from: the environment, and for secrets a descriptor and files.
+//! Where the values of settings come from: the environment, `autonous.toml`, and for secrets a descriptor and
+//! files.
 //!
 //! It knows names and texts; the rows of [`crate::table`] know the valid values. An empty value counts as
-//! unset. A secret comes from the descriptor of [`process::secrets`], else from a variable, else from the
-//! file that a variable names.
+//! unset. A variable wins over the file. A secret comes from the descriptor of [`process::secrets`], else from
+//! a variable, else from the file that a variable or `autonous.toml` names, else from a credential of systemd.
+//! What a source has of `autonous.toml` is in `origin.rs`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 use process::Secret;
 use process::secrets::{self, SecretsError};
@@ -16,14 +19,21 @@ use crate::error::SettingError;
 /// What the name of a secret ends in when it names the secret's file.
 pub const FILE_ENDING: &str = "_FILE";
 
+/// The variable that names systemd's directory of a service's credentials.
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
+
 /// The longest file with a secret.
 const MAX_SECRET_BYTES: u64 = 16 * 1024;
 
-/// The settings of this process: its environment, and its secrets.
+/// The settings of this process: its environment, its file, and its secrets.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    plain: HashMap<String, String>,
-    secret: HashMap<String, Secret>,
+    pub(crate) plain: HashMap<String, String>,
+    pub(crate) secret: HashMap<String, Secret>,
+    /// The file that was read.
+    pub(crate) file: Option<PathBuf>,
+    /// The lines of the variables whose values are those of the file.
+    pub(crate) lines: BTreeMap<String, usize>,
 }
 
 impl Source {
@@ -41,7 +51,13 @@ impl Source {
                 Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
             })
             .collect();
-        Self { plain, secret: HashMap::new() }
+        Self { plain, ..Self::default() }
+    }
+
+    /// The file of a credential that systemd has for this secret.
+    pub(crate) fn credential(&self, name: &str) -> Option<String> {
+        let path = Path::new(self.text(CREDENTIALS)?).join(name);
+        path.is_file().then(|| path.display().to_string())
     }
 
     /// Adds the secrets.
@@ -62,13 +78,30 @@ impl Source {
         let mut more = self.clone();
         for name in names.iter().map(AsRef::as_ref) {
             let variable = format!("{name}{FILE_ENDING}");
-            let Some(path) = self.text(&variable) else { continue };
-            if self.secret(name).is_some() {
-                return Err(SettingError::new(&variable, path, format!("nothing, because {name} is set")));
+            let (is_set, is_from_file) = (self.secret(name).is_some(), self.lines.contains_key(&variable));
+            match (self.text(&variable).map(str::to_owned), self.credential(name)) {
+                (Some(_), _) if is_set && is_from_file => {}
+                (Some(path), _) if is_set => {
+                    return Err(SettingError::new(
+                        &variable,
+                        path,
+                        format!("nothing, because {name} is set"),
+                    ));
+                }
+                (None, _) if is_set => {}
+                (Some(path), _) | (None, Some(path)) => {
+                    more.secret.insert(name.to_owned(), secret_in(&variable, &path)?);
+                }
+                (None, None) => {}
             }
-            more.secret.insert(name.to_owned(), secret_in(&variable, path)?);
         }
         Ok(more)
+    }
+
+    /// The same with the secrets of another source, which come from files that are out of reach now.
+    #[must_use]
+    pub fn with_secrets_of(self, other: &Self) -> Self {
+        Self { secret: other.secret.clone(), ..self }
     }
 
     /// The names of all variables.
@@ -79,7 +112,12 @@ impl Source {
     /// Settings from pairs, for tests and for programs that start others.
     pub fn from_pairs<const N: usize>(pairs: [(&str, &str); N]) -> Self {
         let plain = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Self { plain, secret: HashMap::new() }
+        Self { plain, ..Self::default() }
+    }
+
+    /// The settings of one variable alone.
+    pub(crate) fn of_pair(name: &str, value: &str) -> Self {
+        Self { plain: HashMap::from([(name.to_owned(), value.to_owned())]), ..Self::default() }
     }
 
     /// The value of a variable; none if it is unset or empty.

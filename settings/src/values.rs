@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use process::Secret;
 
+use crate::row::Form;
 use crate::source::Source;
 
 /// The values of a setting.
@@ -104,6 +105,17 @@ impl<T: Clone + 'static> Values<T> {
             Self::Text { expected, .. } | Self::List { expected, .. } | Self::Secret { expected, .. } => {
                 (*expected).to_owned()
             }
+        }
+    }
+
+    /// How a value is written in a file.
+    pub(crate) fn form(&self) -> Form {
+        match self {
+            Self::Number { .. } => Form::Number,
+            Self::Choice(all) if all.iter().any(|(word, _)| *word == "true") => Form::Flag,
+            Self::Choice(_) | Self::Text { .. } => Form::Text,
+            Self::List { .. } => Form::List,
+            Self::Secret { .. } => Form::Secret,
         }
     }
 

@@ -26,6 +26,14 @@ pub(crate) fn channels(
     ]))
 }
 
+/// From now on these settings say who may use the channels.
+pub(crate) fn set_access(channels: &Channels, settings: &ChannelSettings) {
+    let telegram = channels.iter().find(|channel| channel.name() == telegram::NAME);
+    if let (Some(channel), Some(settings)) = (telegram, &settings.telegram) {
+        channel.access().replace(telegram::access_rules(Some(settings)));
+    }
+}
+
 /// Notes how the channels are before they are asked for the first time.
 pub(crate) fn note_unasked(settings: &ChannelSettings, board: &Board) {
     let reading = match settings.telegram {

@@ -3,7 +3,7 @@
 //! An invalid value stops the start and names its variable. Only this module reads the environment or the
 //! current directory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,6 +48,8 @@ pub(crate) type Settings = BTreeMap<String, String>;
 #[derive(Debug)]
 pub(crate) struct Config {
     pub data: DataDir,
+    /// `AUTONOUS_CONFIG_DIR`, absolute.
+    pub config_dir: Option<PathBuf>,
     /// The language of the bot's own words where neither a chat nor a client names one.
     pub language: Language,
     pub control_listen: SocketAddr,
@@ -58,8 +60,8 @@ pub(crate) struct Config {
     /// Whether `/metrics` needs no token.
     pub has_public_metrics: bool,
     pub control_token: Option<Secret>,
-    /// The variables that were given.
-    pub given: BTreeSet<String>,
+    /// Where those settings come from that have no default, in words.
+    pub origins: BTreeMap<String, String>,
     pub tool_listen: SocketAddr,
     pub roots: Vec<String>,
     /// Whether each chat has its own directory in each root.
@@ -131,7 +133,7 @@ impl Config {
             has_public_metrics: METRICS_PUBLIC.read(source)?,
             control_listen: CONTROL_LISTEN.read(source)?,
             control_token: CONTROL_TOKEN.read(source)?,
-            given: selection::given(source),
+            origins: selection::origins(source),
             tool_listen: TOOL_LISTEN.read(source)?,
             roots,
             division: WORKSPACES.read(source)?,
@@ -154,6 +156,7 @@ impl Config {
                 has_page: PAGE.read(source)?,
             },
             children: ChildSettings::read(source, own_directory()?)?,
+            config_dir: config_dir.map(std::path::absolute).transpose()?,
             data,
         })
     }

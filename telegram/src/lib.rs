@@ -104,7 +104,7 @@ impl Telegram {
 }
 
 /// Access by the settings; none without them. Groups have negative numbers.
-fn access_rules(settings: Option<&TelegramSettings>) -> AccessRules {
+pub fn access_rules(settings: Option<&TelegramSettings>) -> AccessRules {
     let texts = |ids: &HashSet<i64>| ids.iter().map(i64::to_string).collect::<BTreeSet<_>>();
     AccessRules {
         chats: settings.map(|settings| texts(&settings.allowed_chats)).unwrap_or_default(),

@@ -22,6 +22,7 @@ mod output_text;
 pub mod own_token;
 mod private_key_lines;
 mod raw_files;
+mod rules_reload;
 pub mod search;
 pub mod self_check;
 pub mod server;

@@ -21,13 +21,14 @@ use process::exit::BadSetting;
 use process::lifeline::{self, Parting};
 use process::log_queue::{self, LogSink};
 use process::secrets::Divided;
-use process::{Secret, hardening, logs, secrets, shutdown};
+use process::shutdown::{self, Hangup, Request};
+use process::{Secret, hardening, logs, secrets};
 use progress_line::ProgressLine;
 use protocol::SessionId;
 use redaction::{RedactingWriter, Redactor};
 use sandbox::Depth;
 use settings::table::{DATA_DIR, TOOL_APPROVER_TOKEN, TOOL_JOURNAL, TOOL_LISTEN, TOOL_MCP_USERS_DECIDE};
-use settings::{FILE_ENDING, Source, is_bad_setting};
+use settings::{FILE_ENDING, Search, Source, is_bad_setting};
 use tool_server::call_rules;
 use tool_server::client_data::ClientData;
 use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
@@ -234,20 +235,35 @@ impl Callers {
         }
     }
 
+    /// A server below the supervisor is asked by a line.
+    fn on_hangup(&self) -> Hangup {
+        if self.have_lifeline() { Hangup::Ends } else { Hangup::of_a_service() }
+    }
+
     /// Whether the parent holds stdin open as long as it lives, and says nothing else there.
     fn have_lifeline(&self) -> bool {
         matches!(self, Self::OnPort { lifeline: true })
     }
 }
 
+/// The environment and the settings file of a server that its user starts. The default data directory, where
+/// commands could write, is not looked into.
+fn own_settings() -> anyhow::Result<Source> {
+    let environment = Source::without_secrets();
+    let file = settings::find(&environment, Search::OnlyGiven)?;
+    Ok(file.iter().fold(environment, Source::with_file))
+}
+
 fn serve(callers: &Callers) -> anyhow::Result<()> {
     let current_dir = std::env::current_dir()?;
-    let of_fetcher = fetcher::secret_variables(&Source::without_secrets(), &current_dir);
+    // The supervisor passes on what its own file says.
+    let source = if callers.have_lifeline() { Source::without_secrets() } else { own_settings()? };
+    let of_fetcher = fetcher::secret_variables(&source, &current_dir);
     let own = SECRET_VARIABLES.iter().map(|name| (*name).to_owned());
     secrets::leave_environment(&own.chain(of_fetcher.iter().cloned()).collect::<Vec<_>>())?;
     process::open_files::raise_limit()?;
-    let source = Source::without_secrets();
-    let (config, _held) = callers.config(&source, &current_dir)?;
+    let config = callers.config(&source, &current_dir);
+    let (config, _held) = config.map_err(|error| source.located_any(error))?;
     // Its secrets are taken out of the pipe before this process reads the others.
     let divided = secrets::divide(&of_fetcher)?;
     let has_approver = is_set(TOOL_APPROVER_TOKEN.name(), &source, divided.as_ref());
@@ -278,13 +294,14 @@ fn serve(callers: &Callers) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     let served = runtime.block_on(async {
         // Before the server announces that it listens: a request to end could follow at once.
-        let requests = shutdown::Requests::catch().context("could not catch signals")?;
+        let requests = shutdown::Requests::catch(callers.on_hangup()).context("could not catch signals")?;
         if let (Some(token), Some(address)) = (token, server.address()?) {
             let mut stdout = std::io::stdout();
             write!(stdout, "{}", token.greeting(address, &config)).context("cannot print")?;
             stdout.flush().context("cannot print")?;
         }
-        server.serve(end(requests, callers.have_lifeline())).await
+        let reload = server.reload();
+        server.serve(end(requests, callers.have_lifeline(), reload)).await
     });
     runtime.shutdown_background();
     served
@@ -298,7 +315,8 @@ fn is_set(secret: &str, source: &Source, divided: Option<&Divided>) -> bool {
 
 /// Starts as a server would, runs the whole self-check, and prints what it found.
 fn check(json: bool) -> anyhow::Result<()> {
-    let read_config = || Config::for_check(&Source::without_secrets(), &std::env::current_dir()?);
+    let source = own_settings()?;
+    let read_config = || Config::for_check(&source, &std::env::current_dir()?);
     let mut config = read_config()?;
     let scratch = tempfile::tempdir()?;
     if config.files.roots.is_empty() {
@@ -338,17 +356,28 @@ fn check(json: bool) -> anyhow::Result<()> {
 }
 
 /// Resolves when the server should exit, with how long running calls may take.
-async fn end(mut requests: shutdown::Requests, lifeline: bool) -> Duration {
+async fn end(
+    mut requests: shutdown::Requests,
+    lifeline: bool,
+    reload: impl Fn() + Send + Clone + 'static,
+) -> Duration {
+    let reload_by_line = reload.clone();
     let asked = async {
-        let signal = requests.next().await;
-        tracing::info!(signal, "exiting");
-        LAST_CALLS
+        loop {
+            match requests.next().await {
+                Request::Reload => reload(),
+                Request::End(signal) => {
+                    tracing::info!(signal, "exiting");
+                    return LAST_CALLS;
+                }
+            }
+        }
     };
     let parted = async {
         if !lifeline {
             std::future::pending::<()>().await;
         }
-        match lifeline::parting().await {
+        match lifeline::parting(reload_by_line).await {
             Parting::Finish => {
                 tracing::info!("finishing the running calls");
                 Duration::MAX
@@ -387,7 +416,7 @@ fn openapi_registry(directory: &Path) -> anyhow::Result<Registry> {
 
 /// Reads the settings as a server would, and asks the rules.
 fn policy(command: PolicyCommand) -> anyhow::Result<()> {
-    let config = Config::for_check(&Source::without_secrets(), &std::env::current_dir()?)?;
+    let config = Config::for_check(&own_settings()?, &std::env::current_dir()?)?;
     let scratch = tempfile::tempdir()?;
     let config = if config.files.roots.is_empty() { config.with_scratch(scratch.path())? } else { config };
     let files = &config.files;
@@ -419,7 +448,7 @@ fn policy(command: PolicyCommand) -> anyhow::Result<()> {
 }
 
 fn verify_journal(path: Option<PathBuf>, expected: Option<&str>, json: bool) -> anyhow::Result<()> {
-    let source = Source::of_this_process()?;
+    let source = own_settings()?;
     let data_dir = DATA_DIR.read(&source)?;
     let path = path.or(TOOL_JOURNAL.read(&source)?).unwrap_or_else(|| data_dir.join(DEFAULT_JOURNAL));
     let chain = verify(&path, &ProgressLine::new()).context("the journal is not intact")?;

@@ -36,6 +36,7 @@ use settings::quotas::Limits;
 use settings::table::TOOL_DISABLED;
 use tokio::sync::oneshot;
 use toolkit::approvals::Approvals;
+use toolkit::policy::CurrentPolicy;
 use toolkit::runner::WorkingDirectory;
 use toolkit::{Recorder, Registry, Runner, RunnerSettings, WORKER_FUNCTIONS};
 
@@ -46,6 +47,7 @@ use crate::http::{AppState, Catalogues, LiveCalls, api_document};
 use crate::journal::Journal;
 use crate::late_records::{recorded, recorded_end};
 use crate::metrics::{Figures, Meters};
+use crate::rules_reload::RulesReload;
 use crate::search::SearchLimits;
 use crate::self_check;
 use crate::service_report::ServiceReport;
@@ -96,6 +98,7 @@ pub struct Server {
     spawner: Option<Arc<Spawner>>,
     fetcher: Option<Arc<Fetcher>>,
     division: Division,
+    rules: Arc<RulesReload>,
 }
 
 impl Server {
@@ -117,7 +120,8 @@ impl Server {
         context.supervisor = supervisor(&mut inherited)?;
         let registry = tools::registry(&context)?;
         refuse_unknown_tools(config, &registry)?;
-        let policy = call_rules::of(config, &registry)?;
+        let policy = CurrentPolicy::new(call_rules::of(config, &registry)?);
+        let rules = rules_reload(config, &registry, &policy, &context);
         let report = confine_and_report(config, &context, capabilities)?;
         let Stores { journal, output, meters } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
@@ -147,12 +151,30 @@ impl Server {
             }
         };
         let (spawner, division) = (spawner.ok(), config.files.division);
-        Ok(Self { entry, runner, approvals, vitals, journal, output, context, spawner, fetcher, division })
+        Ok(Self {
+            entry,
+            runner,
+            approvals,
+            vitals,
+            journal,
+            output,
+            context,
+            spawner,
+            fetcher,
+            division,
+            rules,
+        })
     }
 
     /// The address that it listens on; none for a client on stdin.
     pub fn address(&self) -> io::Result<Option<SocketAddr>> {
         self.entry.address()
+    }
+
+    /// Reads the rules again when it is called, from any thread.
+    pub fn reload(&self) -> impl Fn() + Send + Sync + Clone + 'static {
+        let rules = Arc::clone(&self.rules);
+        move || rules.reload()
     }
 
     /// Serves until `end` resolves, then waits for running calls as long as it says.
@@ -304,9 +326,10 @@ fn powers(config: &Config, roots: &Roots) -> Powers {
     read_write.extend(config.files.journal.parent().map(Path::to_owned));
     // The index of denied names looks into what commands may read.
     let readonly = if config.commands.disable_exec { &[][..] } else { &config.commands.readonly_roots };
-    // An editor may put another file in the place of that of the tokens.
+    // An editor may put another file in the place of that of the tokens, or of the rules.
     let tokens = config.files.tokens_file.iter().filter_map(|file| file.parent().map(Path::to_owned));
-    let read_only = readonly.iter().chain([&config.files.skills_dir]).cloned().chain(tokens).collect();
+    let read_again = tokens.chain(config.files.config_dir.clone());
+    let read_only = readonly.iter().chain([&config.files.skills_dir]).cloned().chain(read_again).collect();
     Powers { read_write, read_only, ..Powers::default() }
 }
 
@@ -417,10 +440,24 @@ fn web(
     Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.can_ask()))
 }
 
+fn rules_reload(
+    config: &Config,
+    registry: &Registry,
+    policy: &CurrentPolicy,
+    context: &ToolContext,
+) -> Arc<RulesReload> {
+    Arc::new(RulesReload {
+        config_dir: config.files.config_dir.clone(),
+        tools: registry.names().chain(registry.transfer_names()).map(str::to_owned).collect(),
+        policy: policy.clone(),
+        commands: Arc::clone(&context.commands),
+    })
+}
+
 fn runner_settings(
     config: &Config,
     workspaces: &Workspaces,
-    policy: toolkit::policy::Policy,
+    policy: CurrentPolicy,
     approvals: Option<Arc<Approvals>>,
     url: String,
 ) -> RunnerSettings {
@@ -430,7 +467,7 @@ fn runner_settings(
         timeout: config.limits.timeout,
         bounds: config.limits.bounds,
         cwd: working_directory(workspaces),
-        policy: Arc::new(policy),
+        policy,
         approvals,
         url,
         token_variable: "AUTONOUS_TOOL_TOKEN",

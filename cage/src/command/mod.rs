@@ -152,6 +152,11 @@ impl Commands {
         Self { quota, ..self }
     }
 
+    /// From now on these limits of the day hold.
+    pub fn set_limits(&self, limits: &settings::quotas::Limits) {
+        self.quota.set_limits(limits);
+    }
+
     /// The same, noting how many seconds each command took to start in its sandbox.
     pub fn with_start_times(self, start_times: Histogram) -> Self {
         Self { start_times: Some(start_times), ..self }

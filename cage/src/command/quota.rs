@@ -28,10 +28,26 @@ const RETRY_AFTER_SECONDS: u64 = 5;
 /// The seconds of commands that each session has used today.
 #[derive(Debug, Default)]
 pub struct CommandQuota {
-    of_session: Option<Duration>,
-    of_callers: Option<Duration>,
+    limits: Mutex<Most>,
     path: PathBuf,
     today: Mutex<Today>,
+}
+
+/// The most in a day.
+#[derive(Debug, Clone, Copy, Default)]
+struct Most {
+    of_session: Option<Duration>,
+    of_callers: Option<Duration>,
+}
+
+impl Most {
+    fn of(limits: &Limits) -> Self {
+        let seconds = |limit: Option<u64>| limit.map(Duration::from_secs);
+        Self {
+            of_session: seconds(limits.chat.command_seconds_per_day),
+            of_callers: seconds(limits.token.command_seconds_per_day),
+        }
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -68,13 +84,12 @@ impl CommandQuota {
             // A damaged file would lift the limit in silence.
             read => serde_json::from_slice(&read?).map_err(io::Error::other)?,
         };
-        let seconds = |limit: Option<u64>| limit.map(Duration::from_secs);
-        Ok(Self {
-            of_session: seconds(limits.chat.command_seconds_per_day),
-            of_callers: seconds(limits.token.command_seconds_per_day),
-            path,
-            today: Mutex::new(today),
-        })
+        Ok(Self { limits: Mutex::new(Most::of(limits)), path, today: Mutex::new(today) })
+    }
+
+    /// From now on these limits hold. What was used today stays used.
+    pub fn set_limits(&self, limits: &Limits) {
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Most::of(limits);
     }
 
     /// Reserves at most `wanted`.
@@ -86,6 +101,7 @@ impl CommandQuota {
         scope: &'a Scope,
         wanted: Duration,
     ) -> Result<Reservation<'a>, ToolError> {
+        let most = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let mut today = self.today();
         let used = |of: &HashMap<String, u64>, name| Duration::from_millis(*of.get(name).unwrap_or(&0));
         let reserved = |of: &HashMap<String, Duration>, name| *of.get(name).unwrap_or(&Duration::ZERO);
@@ -96,9 +112,9 @@ impl CommandQuota {
         let tokens = (used(&today.tokens_ms, token), reserved(&today.tokens_reserved, token));
         let mut time = wanted;
         for (limit, (used, reserved), whom) in [
-            (self.of_session, own, "this chat"),
+            (most.of_session, own, "this chat"),
             (of_token, tokens, "this token"),
-            (self.of_callers, (all, today.all_reserved), "all callers"),
+            (most.of_callers, (all, today.all_reserved), "all callers"),
         ] {
             let Some(limit) = limit else { continue };
             let left = limit.saturating_sub(used);
@@ -138,7 +154,8 @@ impl CommandQuota {
         free(&mut today.sessions_reserved, session, reserved);
         free(&mut today.tokens_reserved, token, reserved);
         let is_limited = scope.grant().is_some_and(|grant| grant.command_time_per_day().is_some());
-        if self.of_session.is_none() && self.of_callers.is_none() && !is_limited {
+        let most = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        if most.of_session.is_none() && most.of_callers.is_none() && !is_limited {
             return;
         }
         today.all_ms += millis(used);

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use process::Secret;
-use process::lifeline::FINISH;
+use process::lifeline::{FINISH, RELOAD};
 use serde::Deserialize;
 use store::{Store, tool_calls};
-use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::child::Child;
@@ -73,7 +73,9 @@ pub(crate) struct ToolServer {
     /// How long its next start may take.
     pub start_patience: Duration,
     /// Its stdin, while it runs: when it closes, as when this process exits, the server exits.
-    pub lifeline: Option<pipe::Sender>,
+    pub lifeline: Option<Arc<pipe::Sender>>,
+    /// Notified when it should read its rules again.
+    pub reload: Arc<Notify>,
 }
 
 /// The part of the server's `/readyz` that is used here.
@@ -108,7 +110,7 @@ impl ManagedChild for ToolServer {
     }
 
     async fn serve(&mut self, child: &mut Child, state: &watch::Sender<ChildState>) {
-        self.lifeline = child.stdin.take();
+        self.lifeline = child.stdin.take().map(Arc::new);
         tokio::select! {
             _ = child.wait() => return,
             () = self.until_ready() => {}
@@ -125,19 +127,21 @@ impl ManagedChild for ToolServer {
         self.report_commands().await;
         state.send_replace(ChildState::ready());
         self.settle("the tool server exited during the call").await;
+        let reloads = pass_on_reloads(self.lifeline.clone(), Arc::clone(&self.reload));
         tokio::select! {
             _ = child.wait() => {}
             () = self.until_silent(state) => {
                 tracing::error!("the tool server gave no answer for {} s; killing it", SILENCE.as_secs());
                 let _ = child.kill();
             }
+            () = reloads => {}
         }
     }
 
     async fn finish(&mut self, child: &mut Child) {
-        if let (Some(lifeline), Some(stop_by)) = (&mut self.lifeline, self.stop_by.get()) {
+        if let (Some(lifeline), Some(stop_by)) = (&self.lifeline, self.stop_by.get()) {
             // A server that has exited already gets no message.
-            let _ = lifeline.write_all(FINISH).await;
+            let _ = lifeline.try_write(FINISH);
             let _ = timeout_at(stop_by, child.wait()).await;
         }
         self.lifeline = None;
@@ -151,6 +155,18 @@ impl ManagedChild for ToolServer {
             self.settled_until = newest;
         }
         self.settle(&format!("the tool server exited during the call ({status})")).await;
+    }
+}
+
+/// Writes a line to the server whenever it should read its rules again. Does not end.
+async fn pass_on_reloads(lifeline: Option<Arc<pipe::Sender>>, asked: Arc<Notify>) {
+    loop {
+        asked.notified().await;
+        if let Some(lifeline) = &lifeline
+            && let Err(error) = lifeline.try_write(RELOAD)
+        {
+            tracing::error!(%error, "the tool server was not asked to read its rules again");
+        }
     }
 }
 

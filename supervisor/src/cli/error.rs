@@ -1,5 +1,7 @@
 //! Why a command that changes something, or asks the running supervisor, failed.
 
+use std::path::PathBuf;
+
 use store::StoreError;
 use store::queries::QueryError;
 
@@ -39,6 +41,12 @@ pub(super) enum CommandError {
     Signals(#[source] std::io::Error),
     #[error("could not read from the terminal")]
     Keys(#[source] rustyline::error::ReadlineError),
+    #[error("{} exists; delete it first, or name another place", .0.display())]
+    SettingsFileExists(PathBuf),
+    #[error("could not write {}", .0.display())]
+    SettingsFile(PathBuf, #[source] std::io::Error),
+    #[error("there is no file {}", .0.display())]
+    NoSettingsFile(PathBuf),
     #[error("deleted the old tasks, but could not shrink the database file")]
     Vacuum(#[source] StoreError),
 }

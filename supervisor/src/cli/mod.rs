@@ -6,6 +6,7 @@ mod backup;
 mod chat;
 mod chats;
 mod check;
+pub(crate) mod config;
 mod control_client;
 mod database_access;
 mod error;
@@ -34,7 +35,7 @@ use crate::children::launcher::COMMAND;
 /// Starts Autonous and talks to it.
 ///
 /// The supervisor receives messages, gives them to the worker, records everything in a database, and sends
-/// the replies. Settings come from AUTONOUS_… variables; all have defaults.
+/// the replies. Settings come from AUTONOUS_… variables and from autonous.toml; all have defaults.
 #[derive(Debug, Parser)]
 #[command(name = "supervisor", version)]
 pub(crate) struct Arguments {
@@ -135,6 +136,11 @@ pub(crate) enum Command {
     ///
     /// Changes nothing and costs nothing. Exits with 1 if a check fails.
     Check(check::CheckArguments),
+    /// Print the settings that hold and where each comes from; write or judge a file of them.
+    ///
+    /// Works whether or not the supervisor is running. It shows what a start would use now, with secrets as
+    /// ***.
+    Config(config::ConfigArguments),
     /// Open the page in a browser: a link signs you in, once and within five minutes.
     ///
     /// Needs a running supervisor. Prints the link, too; without a desktop it only does that.

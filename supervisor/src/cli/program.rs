@@ -4,8 +4,9 @@
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 
 use crate::children::launcher;
@@ -13,11 +14,13 @@ use crate::cli::audit::AuditArguments;
 use crate::cli::backup::BackupArguments;
 use crate::cli::chat::{self, Terminals};
 use crate::cli::check::CheckArguments;
+use crate::cli::config::{ConfigArguments, ConfigCommand};
 use crate::cli::next_steps::next_steps;
 use crate::cli::queue::CommandOutput;
 use crate::cli::{self, Arguments, Command, RunArguments, TokenArguments, WhichToken, print};
 use crate::config::{Config, data_dir_from, roots, secret_variables};
 use crate::data_dir::DataDir;
+use crate::reload::SettingsOrigin;
 use crate::run::RunError;
 use crate::startup_resources::StartupResources;
 use crate::terminal::{Paint, Screen};
@@ -26,9 +29,11 @@ use anyhow::Context;
 use clap::{CommandFactory as _, Parser as _};
 use process::confinement::{Confinement, Powers, confine};
 use process::exit::BadSetting;
-use process::shutdown::Requests;
+use process::shutdown::{Hangup, Request, Requests};
+use settings::config_file::ConfigFileError;
 use settings::table::{TOOL_APPROVER_TOKEN, TOOL_TOKEN};
-use settings::{Source, is_bad_setting};
+use settings::{Search, Source, is_bad_setting};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Enough for one task at a time and a few clients.
@@ -41,33 +46,56 @@ pub fn main() -> ExitCode {
 
 fn run_command() -> anyhow::Result<ExitCode> {
     process::hardening::harden()?;
-    process::secrets::leave_environment(&secret_variables(&Source::without_secrets()))?;
     let arguments = Arguments::parse();
-    match arguments.command {
-        Command::Launcher => launcher::serve().map(|()| ExitCode::SUCCESS),
-        Command::Completions(completions) => {
-            cli::print_bytes(&manual::completions(Arguments::command(), &completions));
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Man(man) => {
-            manual::write_man_pages(Arguments::command(), &man).context("cannot write the man pages")?;
-            Ok(ExitCode::SUCCESS)
-        }
-        command => with_settings(command, arguments.data_dir.as_deref()),
+    if write_manual(&arguments.command)? {
+        return Ok(ExitCode::SUCCESS);
     }
+    let environment = Source::without_secrets();
+    if matches!(arguments.command, Command::Launcher) {
+        process::secrets::leave_environment(&secret_variables(&environment))?;
+        return launcher::serve().map(|()| ExitCode::SUCCESS);
+    }
+    let search = arguments.data_dir.as_deref().map_or(Search::Default, Search::Named);
+    let file = settings::find(&environment, search);
+    let with_file = |source: &Source| match &file {
+        Ok(Some(file)) => source.clone().with_file(file),
+        Ok(None) | Err(_) => source.clone(),
+    };
+    process::secrets::leave_environment(&secret_variables(&with_file(&environment)))?;
+    let environment = Source::of_this_process()?;
+    let source = with_file(&environment);
+    let data = data_dir_from(&source, arguments.data_dir.as_deref())?;
+    let file = file.map(drop);
+    let named = arguments.data_dir;
+    let done = match arguments.command {
+        Command::Run(run) => file
+            .map_err(anyhow::Error::from)
+            .and_then(|()| run_all(&run, &source, &data, SettingsOrigin::new(environment, named))),
+        Command::Check(check) => run_checks(&source, file, &data, &check),
+        Command::Config(config) => configure(&source, file, &data, &config),
+        command => file.map_err(anyhow::Error::from).and_then(|()| carry_out(command, &source, &data)),
+    };
+    done.map_err(|error| source.located_any(error))
 }
 
-/// Carries out a command of a data directory.
-fn with_settings(command: Command, data_dir: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let source = Source::of_this_process()?;
-    let data = data_dir_from(&source, data_dir)?;
-    carry_out(command, &source, &data)
+/// Prints completions or writes man pages if the command asks for them; neither needs a setting.
+fn write_manual(command: &Command) -> anyhow::Result<bool> {
+    match command {
+        Command::Completions(completions) => {
+            cli::print_bytes(&manual::completions(Arguments::command(), completions));
+        }
+        Command::Man(man) => {
+            manual::write_man_pages(Arguments::command(), man).context("cannot write the man pages")?;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Launcher | Command::Completions(_) | Command::Man(_) => Ok(ExitCode::FAILURE),
-        Command::Run(run) => run_all(&run, source, data.path()),
+        Command::Launcher | Command::Run(_) | Command::Check(_) | Command::Config(_) => Ok(ExitCode::FAILURE),
+        Command::Completions(_) | Command::Man(_) => Ok(ExitCode::FAILURE),
         Command::Chat(arguments) => chat::run(&runtime()?, data, arguments, terminals(source)),
         Command::Follow(follow) => {
             cli::follow::run(data, &follow, terminals(source).stdout)?;
@@ -80,7 +108,6 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(data, &resend))?),
         Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(data, &undo))?),
         Command::Usage(usage) => print_output(cli::usage::run(data, &usage, screen(source))),
-        Command::Check(check) => run_checks(source, data, &check),
         Command::Chats(chats) => {
             exit_with(runtime()?.block_on(cli::chats::show(data, &chats, screen(source)))?)
         }
@@ -106,11 +133,18 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
     }
 }
 
-fn run_all(arguments: &RunArguments, source: &Source, data: &Path) -> anyhow::Result<ExitCode> {
+fn run_all(
+    arguments: &RunArguments,
+    source: &Source,
+    data: &DataDir,
+    origin: SettingsOrigin,
+) -> anyhow::Result<ExitCode> {
+    let data = data.path();
     process::logs::start(&settings::logs(source)?);
     process::open_files::raise_limit().context("could not raise the limit of open files")?;
     let source = &source.with_secret_files(&secret_variables(source))?;
     let config = Config::read(source, Some(data))?;
+    let origin = SettingsOrigin { at_start: source.clone(), ..origin };
     for name in [TOOL_TOKEN.name(), TOOL_APPROVER_TOKEN.name()] {
         if source.secret(name).is_none() {
             continue;
@@ -132,15 +166,15 @@ fn run_all(arguments: &RunArguments, source: &Source, data: &Path) -> anyhow::Re
         }
     };
     let resources = StartupResources::acquire(&config)?;
-    confine_self(&config.data)?;
+    confine_self(&config)?;
     process::log_queue::begin_writing().context("could not start the thread of the log")?;
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let stop = CancellationToken::new();
         // Before it announces that it is ready: a request to stop could follow at once.
-        let requests = Requests::catch().context("could not catch signals")?;
-        tokio::spawn(cancel_on_request(requests, stop.clone()));
-        match crate::run::run(config, resources, stop, announce).await {
+        let requests = Requests::catch(Hangup::of_a_service()).context("could not catch signals")?;
+        tokio::spawn(follow_requests(requests, stop.clone(), Arc::clone(&origin.asked)));
+        match crate::run::run(config, resources, origin, stop, announce).await {
             Err(error @ RunError::BadSettings(_)) => {
                 Err(error).context(BadSetting("cannot run with these settings"))
             }
@@ -155,12 +189,12 @@ fn run_all(arguments: &RunArguments, source: &Source, data: &Path) -> anyhow::Re
 }
 
 /// From here on this process starts no program, signals no other process, listens on no further port, and
-/// reaches no file but those of the data directory and what resolving names needs. All of `/etc` is readable,
+/// reaches no file but those of the data and configuration directories and what resolving names needs. All of `/etc` is readable,
 /// because a rule belongs to a file and not to its name, and `/etc/resolv.conf` is replaced while we run.
-fn confine_self(data: &DataDir) -> anyhow::Result<()> {
+fn confine_self(config: &Config) -> anyhow::Result<()> {
     let powers = Powers {
-        read_write: data.own_directories(),
-        read_only: vec!["/etc".into()],
+        read_write: config.data.own_directories(),
+        read_only: [PathBuf::from("/etc")].into_iter().chain(config.config_dir.clone()).collect(),
         connections: true,
         forks: false,
     };
@@ -176,10 +210,17 @@ fn confine_self(data: &DataDir) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn cancel_on_request(mut requests: Requests, stop: CancellationToken) {
-    let signal = requests.next().await;
-    stop.cancel();
-    tracing::info!(signal, "stopping");
+async fn follow_requests(mut requests: Requests, stop: CancellationToken, reload: Arc<Notify>) {
+    loop {
+        match requests.next().await {
+            Request::Reload => reload.notify_one(),
+            Request::End(signal) => {
+                stop.cancel();
+                tracing::info!(signal, "stopping");
+                return;
+            }
+        }
+    }
 }
 
 fn print_output<E: std::error::Error + Send + Sync + 'static>(
@@ -190,10 +231,36 @@ fn print_output<E: std::error::Error + Send + Sync + 'static>(
 }
 
 /// Settings that are invalid are a finding, too.
-fn run_checks(source: &Source, data: &DataDir, arguments: &CheckArguments) -> anyhow::Result<ExitCode> {
-    let config = source.with_secret_files(&secret_variables(source)).map_err(anyhow::Error::from);
+fn run_checks(
+    source: &Source,
+    file: Result<(), ConfigFileError>,
+    data: &DataDir,
+    arguments: &CheckArguments,
+) -> anyhow::Result<ExitCode> {
+    let config = file.map_err(anyhow::Error::from);
+    let config = config.and_then(|()| Ok(source.with_secret_files(&secret_variables(source))?));
     let config = config.and_then(|source| Config::read(&source, Some(data.path())));
+    let config = config.map_err(|error| source.located_any(error));
     exit_with(runtime()?.block_on(cli::check::run(data, config, arguments, screen(source))))
+}
+
+/// A file that cannot be used keeps neither a new one nor a judgement from being made.
+fn configure(
+    source: &Source,
+    file: Result<(), ConfigFileError>,
+    data: &DataDir,
+    arguments: &ConfigArguments,
+) -> anyhow::Result<ExitCode> {
+    let text = match &arguments.command {
+        Some(ConfigCommand::Init { file }) => cli::config::init(source, data, file.as_deref())?,
+        Some(ConfigCommand::Check { file }) => cli::config::check(file, data)?,
+        None => {
+            file?;
+            cli::config::show(source, data, arguments)
+        }
+    };
+    print(&text);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The path may be a symlink: both it and its target are looked up.

@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
-use crate::config::Settings;
+use crate::current_settings::CurrentSettings;
 use crate::journal::Journal;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
@@ -71,7 +71,7 @@ pub(crate) struct Control {
     pub run: EventId,
     pub monitor: Arc<Monitor>,
     /// What holds, without secrets.
-    pub settings: Settings,
+    pub current: CurrentSettings,
     /// Sent when a task is cancelled.
     pub cancel_signal: CancelSignal,
     /// They format replies and send what comes to `POST /outbox`.

@@ -33,7 +33,7 @@ pub(crate) struct Counts {
 pub(crate) async fn get_status(State(control): State<Arc<Control>>) -> Json<Status> {
     let (report, waiting) = tokio::join!(control.monitor.report(), waiting(&control.monitor));
     let counts = waiting.as_ref().map(Counts::of).unwrap_or_default();
-    Json(Status { report, settings: control.settings.clone(), counts })
+    Json(Status { report, settings: control.current.settings(), counts })
 }
 
 impl Counts {

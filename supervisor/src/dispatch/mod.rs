@@ -20,7 +20,6 @@ use channel::Channels;
 use protocol::{EventId, SessionId, Task, ToWorker, now_ms};
 use settings::choices::Division;
 use settings::choices::Words as _;
-use settings::quotas::Limits;
 use store::claim::{self, Claim, Claimed};
 use store::conversation::PriorContext;
 use store::{Store, StoreError, cancel, held};
@@ -35,6 +34,7 @@ use crate::children::ChildState;
 use crate::children::link::{LineError, Messages, WorkerLink};
 use crate::commands::models::Models;
 use crate::config::TaskSettings;
+use crate::current_settings::CurrentSettings;
 use crate::health::Board;
 use crate::journal::Journal;
 use crate::metrics::Meters;
@@ -68,7 +68,7 @@ pub(crate) struct Dispatcher {
     pub channels: Channels,
     pub settings: TaskSettings,
     /// What chats and users may use in a day.
-    pub limits: Limits,
+    pub current: CurrentSettings,
     pub task_template: Arc<TaskTemplate>,
     pub queue: Queue,
     /// What a chat can choose from.
@@ -234,7 +234,7 @@ impl Dispatcher {
     }
 
     async fn claim(&self) -> Result<Work, StoreError> {
-        let (run, channels, limits) = (self.run.clone(), self.channels.clone(), self.limits);
+        let (run, channels, limits) = (self.run.clone(), self.channels.clone(), self.current.limits());
         let claim = self.store.write(move |tx| {
             loop {
                 match claim::claim_within(tx, &limits, LEASE, &run)? {

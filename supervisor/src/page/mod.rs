@@ -25,16 +25,15 @@ mod tasks;
 mod tools;
 mod upload;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use settings::quotas::Limits;
 
 use crate::control::Control;
+use crate::current_settings::CurrentSettings;
 use live::Live;
 use sessions::Sessions;
 
@@ -43,10 +42,8 @@ use sessions::Sessions;
 pub(crate) struct Page {
     pub sessions: Sessions,
     pub live: Live,
-    /// What a day may cost.
-    pub limits: Limits,
-    /// The variables that were given; the others have their defaults.
-    pub given: BTreeSet<String>,
+    /// What a day may cost, and where settings come from.
+    pub current: CurrentSettings,
 }
 
 /// The routes for programs with the control token; they say so where the page is switched off.

@@ -45,7 +45,7 @@ pub(super) async fn get_usage(
     let since_ms = midnight - (days - 1) * DAY_MS;
     let used = read(&control, move |connection| Ok(used(connection, since_ms, None)?)).await?;
     let names: Vec<String> = (0..days).map(|day| day_of(since_ms + day * DAY_MS)).collect();
-    let view = usage(&used, &names, &page.limits, &day_of(now));
+    let view = usage(&used, &names, &page.current.limits(), &day_of(now));
     let frame = Frame { title: "Usage", place: Place::Usage, live: None, notice: None };
     Ok(Html(document(&frame, &view).into_string()))
 }
@@ -74,25 +74,16 @@ pub(super) async fn get_settings(
     State(control): State<Arc<Control>>,
     Extension(page): Extension<Arc<Page>>,
 ) -> Html<String> {
-    let given = |name: &str| page.given.contains(name);
     let held: Vec<Held> = control
-        .settings
-        .iter()
+        .current
+        .settings()
+        .into_iter()
         .map(|(name, value)| {
             let row = ALL.iter().find(|row| row.name() == name);
-            let from = if given(name) {
-                "the environment"
-            } else if row.is_some() {
-                "the default"
-            } else {
-                "derived"
-            };
-            Held {
-                name: name.clone(),
-                value: value.clone(),
-                from: from.to_owned(),
-                meaning: row.map_or_else(String::new, |row| row.meaning().to_owned()),
-            }
+            let derived = if row.is_some() { "the default" } else { "derived" };
+            let from = page.current.origin(&name).unwrap_or_else(|| derived.to_owned());
+            let meaning = row.map_or_else(String::new, |row| row.meaning().to_owned());
+            Held { name, value, from, meaning }
         })
         .collect();
     let frame = Frame { title: "Settings", place: Place::Settings, live: None, notice: None };

@@ -233,7 +233,7 @@ impl Batch {
         incoming: &Incoming,
         verdict: &Verdict,
     ) -> Result<Option<String>, StoreError> {
-        let Inbound { models, file_requests, limits, board, run, overheard, .. } = &self.inbound;
+        let Inbound { models, file_requests, current, board, run, overheard, .. } = &self.inbound;
         let language = languages::of(tx, chat)?;
         Ok(match verdict {
             Verdict::Command(command) => {
@@ -245,7 +245,7 @@ impl Batch {
                     task,
                     origin,
                     models,
-                    limits,
+                    limits: &current.limits(),
                     file_requests,
                     run,
                     delivery,

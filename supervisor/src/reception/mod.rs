@@ -23,7 +23,6 @@ use channel::update_sink::{NotStored, ServiceState, UpdateSink};
 use channel::{BacklogLimits, BoxFuture, Channel, Chat, Content, Outgoing};
 use futures_util::future::join_all;
 use protocol::{EventId, PersonId, TaskId, now_ms};
-use settings::quotas::Limits;
 use store::{Store, StoreError, chats, kv, languages, pairing};
 use texts::Text;
 use tokio::sync::Notify;
@@ -31,6 +30,7 @@ use tokio::sync::Notify;
 use crate::approvals::client::Approvals;
 use crate::cancel_signal::CancelSignal;
 use crate::commands::models::Models;
+use crate::current_settings::CurrentSettings;
 use crate::health::{Board, PartName, Reading};
 use crate::overheard::Overheard;
 use crate::tool_files::ToolFiles;
@@ -50,7 +50,7 @@ pub(crate) struct Inbound {
     /// What a chat can choose from.
     pub models: Models,
     /// What chats and users may use in a day.
-    pub limits: Limits,
+    pub current: CurrentSettings,
     /// Where the channel reports how it is.
     pub board: Board,
     /// Where decisions go; none where nothing is received.

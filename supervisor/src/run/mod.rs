@@ -17,6 +17,7 @@ use crate::children::launcher::Loss;
 use crate::config::Config;
 use crate::housekeeping;
 use crate::ports::PortError;
+use crate::reload::SettingsOrigin;
 use crate::startup_resources::StartupResources;
 use crate::tokens::{Tokens, TokensError};
 use system::{Foundation, System};
@@ -64,6 +65,7 @@ pub(crate) enum RunError {
 pub(crate) async fn run(
     config: Config,
     resources: StartupResources,
+    origin: SettingsOrigin,
     stop: CancellationToken,
     announce: impl FnOnce(&Tokens, bool) + Send + 'static,
 ) -> Result<(), RunError> {
@@ -83,6 +85,7 @@ pub(crate) async fn run(
         children = system.start_children(tool_port) => children?,
     };
     system.start(children, control_port, announce)?;
+    system.start_reload(origin);
     let cause = system.until_stopped(&stop).await;
     system.stop.cancel();
     // Until then, calls of others may end.

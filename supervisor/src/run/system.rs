@@ -9,7 +9,7 @@ use protocol::EventId;
 use settings::choices::Reactions;
 use store::{Store, held, tool_calls};
 use telegram::Webhook;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,7 @@ use crate::config::Config;
 use crate::contacts::book::Book;
 use crate::contacts::{self, Contacts};
 use crate::control::{self, Control, Others};
+use crate::current_settings::CurrentSettings;
 use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue, TaskTemplate};
 use crate::downloads::Downloads;
@@ -49,6 +50,7 @@ use crate::page::{self, Page};
 use crate::ports::Port;
 use crate::readers::Readers;
 use crate::reception::{Inbound, Reception};
+use crate::reload::{Reload, SettingsOrigin};
 use crate::schedules::{self, Schedules};
 use crate::tokens::Tokens;
 use crate::tool_files::ToolFiles;
@@ -90,7 +92,7 @@ impl Foundation {
             cancel_signal: CancelSignal::default(),
             file_requests: Arc::default(),
             models: Models::new(config.models.clone()),
-            limits: config.limits,
+            current: CurrentSettings::of(config),
             board: self.board.clone(),
             approvals: Some(approvals.clone()),
             files: Some(files.clone()),
@@ -129,6 +131,8 @@ pub(super) struct System {
     pub(super) board: Board,
     pub(super) stop_by: StopBy,
     pub(super) rejection: SettingsRejection,
+    /// Notified when the tool server should read its rules again.
+    rules_changed: Arc<Notify>,
     /// Ends everything; cancelled when the running tasks have ended or their time is over.
     pub(super) stop: CancellationToken,
     pub(super) tasks: LongTasks,
@@ -171,6 +175,7 @@ impl System {
             board,
             stop_by: StopBy::default(),
             rejection: SettingsRejection::default(),
+            rules_changed: Arc::default(),
             stop,
             tasks,
         })
@@ -222,11 +227,23 @@ impl System {
             commands_hang: false,
             start_patience: FIRST_START,
             lifeline: None,
+            reload: Arc::clone(&self.rules_changed),
         };
         let (tool_supervisor, tool_state) = self.child_supervisor();
         self.tasks.spawn("tool server", tool_supervisor.supervise(tool_server, self.stop.clone()));
         let workers = (0..self.config.workers).map(|_| self.start_worker(dispatcher.clone()));
         Ok(ChildrenStates { tool_server: tool_state, journal_trouble, workers: workers.collect() })
+    }
+
+    /// Reads the settings again whenever it is asked for.
+    pub(super) fn start_reload(&self, origin: SettingsOrigin) {
+        let reload = Reload {
+            origin,
+            channels: self.channels.clone(),
+            current: self.inbound.current.clone(),
+            tool_server: Arc::clone(&self.rules_changed),
+        };
+        self.tasks.spawn("reload", reload.serve(self.stop.clone()));
     }
 
     fn start_worker(&self, dispatcher: Dispatcher) -> watch::Receiver<ChildState> {
@@ -250,7 +267,7 @@ impl System {
             run: self.run.clone(),
             channels: self.channels.clone(),
             settings: self.config.tasks,
-            limits: self.config.limits,
+            current: self.inbound.current.clone(),
             cancel_signal: self.inbound.cancel_signal.clone(),
             approvals_changed: Arc::clone(&self.approvals.changed),
             queue: self.queue.clone(),
@@ -324,7 +341,7 @@ impl System {
             undoer: self.undoer()?,
             run: self.run.clone(),
             monitor,
-            settings: self.config.settings(),
+            current: self.inbound.current.clone(),
             cancel_signal: self.inbound.cancel_signal.clone(),
             channels: self.channels.clone(),
             tool_server: self.files.clone(),
@@ -349,8 +366,7 @@ impl System {
         Page {
             sessions: Sessions::new(self.store.clone()),
             live: Live::default(),
-            limits: self.config.limits,
-            given: self.config.given.clone(),
+            current: self.inbound.current.clone(),
         }
     }
 

@@ -140,6 +140,7 @@ mod image;
 mod leftovers;
 mod packages;
 mod readme;
+mod settings_file;
 mod setup;
 mod shipped_skills;
 mod trust;

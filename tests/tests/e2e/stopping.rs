@@ -19,7 +19,7 @@ fn wait_until_begun(system: &System, count: usize) {
 
 #[test]
 fn running_tasks_and_calls_may_end_after_a_signal() {
-    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT] {
         let mut system = System::builder().variable("AUTONOUS_STOP_SECONDS", "20").start();
         let task = system.say(&format!("/bash {}", command(2)));
         let by_hand = thread::scope(|scope| {

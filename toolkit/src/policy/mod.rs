@@ -6,6 +6,7 @@
 //! only if it certainly is.
 
 mod below;
+mod current;
 pub mod file;
 mod globs;
 mod host;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use below::Below;
+pub use current::CurrentPolicy;
 use globs::Globs;
 pub use rule::{ANNOTATIONS, AskingRule, CHANNELS, Condition, ConditionKind, Rule, RuleSpec, TOKENS};
 pub use touches::{Circumstance, CommandLine, SimpleCommand, TouchedPath, Touches};

@@ -310,7 +310,7 @@ impl Question {
             bounds: settings.bounds,
             locks: Arc::clone(&self.asking.locks),
             cancelled: Arc::default(),
-            policy: Arc::clone(&settings.policy),
+            policy: settings.policy.get(),
             below: None,
             attachment: None,
             answer: None,
@@ -339,7 +339,7 @@ pub(super) fn take_permit(
     let Some(approvals) = &settings.approvals else {
         return Err(ToolError::new(ErrorCode::Internal, "There are no approvals."));
     };
-    let verdict = tool.verdict(&settings.policy, arguments, &call.info.scope, call.caller());
+    let verdict = tool.verdict(&settings.policy.get(), arguments, &call.info.scope, call.caller());
     if verdict.decision == Decision::Deny {
         return Err(denied_by_rule(&call.info.tool, &verdict));
     }

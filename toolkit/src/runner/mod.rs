@@ -258,7 +258,7 @@ impl Runner {
             ..
         } = call;
         let (tool, arguments) = (tool?, arguments?);
-        let policy = Arc::clone(&self.settings.policy);
+        let policy = self.settings.policy.get();
         let caller = Caller::of(token_sha256.as_deref());
         let context = Call {
             id: info.ids.call.clone(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approvals::Approvals;
-use crate::policy::Policy;
+use crate::policy::CurrentPolicy;
 use crate::{Bounds, Scope};
 
 /// The settings of a runner.
@@ -23,7 +23,7 @@ pub struct RunnerSettings {
     /// Where relative paths start.
     pub cwd: WorkingDirectory,
     /// The operator's rules.
-    pub policy: Arc<Policy>,
+    pub policy: CurrentPolicy,
     /// Where a person is asked; none if there is no approver.
     pub approvals: Option<Arc<Approvals>>,
     /// The address under which a call can be sent again, such as `http://127.0.0.1:8701`.

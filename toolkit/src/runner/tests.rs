@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::policy::Touches;
+use crate::policy::{CurrentPolicy, Touches};
 use crate::{Bounds, NamedFiles, Scope, Slot, Tool};
 
 /// Keeps a weak reference to what each call shares with its caller.
@@ -58,7 +58,7 @@ impl RunnerSettings {
         let cwd = WorkingDirectory::Shared(String::new());
         let (timeout, max_commands) =
             (Duration::from_secs(30), ::settings::table::TOOL_MAX_COMMANDS.default_value());
-        let (policy, url, token_variable) = (Arc::default(), String::new(), "TOKEN");
+        let (policy, url, token_variable) = (CurrentPolicy::default(), String::new(), "TOKEN");
         Self {
             disabled,
             timeout,

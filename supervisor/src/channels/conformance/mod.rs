@@ -80,7 +80,7 @@ impl<S: Service> Day<S> {
             cancel_signal: Default::default(),
             file_requests: Default::default(),
             models: Default::default(),
-            limits: Default::default(),
+            current: Default::default(),
             board: Default::default(),
             approvals: None,
             files: None,

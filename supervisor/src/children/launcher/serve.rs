@@ -46,7 +46,7 @@ fn programs(mut socket: &UnixStream) -> io::Result<Vec<Arc<Program>>> {
 async fn work(programs: &[Arc<Program>], socket: UnixStream) -> io::Result<()> {
     let socket = tokio::net::UnixStream::from_std(socket)?;
     // A signal to the whole group of processes reaches the supervisor, too, which ends its children in order.
-    let mut requests = shutdown::Requests::catch()?;
+    let mut requests = shutdown::Requests::catch(shutdown::Hangup::Ends)?;
     let outlasts = tokio::spawn(async move {
         loop {
             requests.next().await;

@@ -178,7 +178,7 @@ fn runner_settings(settings: &Settings, root: &Path, directory: &Path) -> Runner
         timeout: settings.timeout,
         bounds: settings.bounds,
         cwd: WorkingDirectory::Shared(root.display().to_string()),
-        policy: Arc::default(),
+        policy: Default::default(),
         approvals: None,
         token_variable: "AUTONOUS_TOOL_TOKEN",
         url: String::new(),

@@ -49,7 +49,7 @@ pub(super) fn guards(
         Box::new(circuit::Circuits::default()),
         Box::new(valid_arguments::ValidArguments),
         Box::new(idempotency::Idempotency::open(state("idempotency").as_deref())?),
-        Box::new(policy::Rules { policy: Arc::clone(&settings.policy), asking, quick: Arc::clone(quick) }),
+        Box::new(policy::Rules { policy: settings.policy.clone(), asking, quick: Arc::clone(quick) }),
         Box::new(Arc::clone(slots)),
     ])
 }

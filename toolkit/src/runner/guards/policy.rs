@@ -5,7 +5,7 @@ use std::sync::Arc;
 use protocol::{ErrorCode, ToolError};
 
 use super::{Check, Guard};
-use crate::policy::{Decision, Policy, Verdict};
+use crate::policy::{CurrentPolicy, Decision, Verdict};
 use crate::runner::asking::{Asking, denied_by_rule};
 use crate::runner::call::PendingCall;
 use crate::runner::quick::{self, SharedQuickCalls};
@@ -13,7 +13,7 @@ use crate::runner::stop::Stop;
 
 /// With the rules, and what asks a person.
 pub(super) struct Rules {
-    pub(super) policy: Arc<Policy>,
+    pub(super) policy: CurrentPolicy,
     pub(super) asking: Asking,
     pub(super) quick: SharedQuickCalls,
 }
@@ -28,16 +28,16 @@ impl Guard for Rules {
             Ok(parts) => parts,
             Err(error) => return Err(error).into(),
         };
-        let (scope, caller) = (&call.info.scope, call.caller());
-        if !self.policy.looks_at_touches(&call.info.tool) {
-            let verdict = tool.verdict(&self.policy, arguments, scope, caller);
+        let (scope, caller, policy) = (&call.info.scope, call.caller(), self.policy.get());
+        if !policy.looks_at_touches(&call.info.tool) {
+            let verdict = tool.verdict(&policy, arguments, scope, caller);
             return match what_follows(&verdict, call) {
                 Decision::Allow => Ok(()).into(),
                 Decision::Deny => Err(denied_by_rule(&call.info.tool, &verdict)).into(),
                 Decision::Ask => Check::Wait(Box::pin(self.asking.ask(call, verdict))),
             };
         }
-        let (policy, tool, arguments) = (Arc::clone(&self.policy), Arc::clone(tool), arguments.clone());
+        let (tool, arguments) = (Arc::clone(tool), arguments.clone());
         let (scope, is_quick) = (scope.clone(), tool.is_quick());
         let deadline = call.info.since + call.timeout;
         Check::Wait(Box::pin(async move {

@@ -1,0 +1,41 @@
+//! Reads `policy.toml` again while the server runs: its rules, and the limits of a day.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cage::command::Commands;
+use process::error_chain;
+use settings::quotas::Limits;
+use toolkit::policy::CurrentPolicy;
+
+use crate::call_rules;
+
+/// What is read again, and where it then holds.
+pub(crate) struct RulesReload {
+    pub(crate) config_dir: Option<PathBuf>,
+    /// The names of all tools and transfers.
+    pub(crate) tools: Vec<String>,
+    pub(crate) policy: CurrentPolicy,
+    pub(crate) commands: Arc<Commands>,
+}
+
+impl RulesReload {
+    /// Reads the file and replaces the rules. A file that cannot be used changes nothing.
+    pub(crate) fn reload(&self) {
+        let directory = self.config_dir.as_deref();
+        let names: Vec<&str> = self.tools.iter().map(String::as_str).collect();
+        let read =
+            call_rules::read(directory, &names).and_then(|rules| Ok((rules, Limits::read(directory)?)));
+        match read {
+            Ok((rules, limits)) => {
+                let count = rules.rules().len();
+                self.policy.replace(rules);
+                self.commands.set_limits(&limits);
+                tracing::info!(count, "the rules and limits were read again");
+            }
+            Err(error) => {
+                tracing::error!(error = error_chain(&error), "the rules from before still hold");
+            }
+        }
+    }
+}
