@@ -311,7 +311,8 @@ def update(machine, figures):
 
 def back(machine):
     print("going back one version, by the lines of docs/packages.md")
-    machine.run("autonous", "backup", "/var/lib/autonous/before-0.2.0.db")
+    # A newer program with another schema would have kept this copy itself.
+    machine.run("autonous", "backup", "/var/lib/autonous/db/autonous.db.schema-1")
     machine.run("autonous", "chat", "ls path=.")
     blocks = (HERE.parent / "docs" / "packages.md").read_text().split("```")
     lines = next(block for block in blocks if "--allow-downgrades" in block).splitlines()[1:]

@@ -57,7 +57,6 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/packages.md", "enable --now", SYSTEMD),
     ("docs/packages.md", "LoadCredential=", SYSTEMD),
     ("docs/packages.md", "ReadWritePaths=", SYSTEMD),
-    ("docs/packages.md", "autonous backup", SYSTEMD),
     ("docs/packages.md", "--allow-downgrades", SYSTEMD),
     ("docs/threat-model.md", "agent-worker", DRAWING),
     ("docs/page.md", "supervisor open", Test("every_view_opens_without_an_error_or_a_request_elsewhere")),
