@@ -19,7 +19,7 @@ help: ## List the targets
 	@printf '\nSettings and operation: docs/operations.md\n'
 
 .PHONY: setup
-setup: ## Install what `make run` and `make test` need; they call this themselves
+setup: ## Install what `make run` and `make test` need and this machine lacks
 	@./setup.sh test
 
 .PHONY: run
@@ -58,6 +58,12 @@ bench: ## Measure speed and memory (release profile; the first build is slow)
 	@./setup.sh run
 	$(CARGO) build --locked --release $(PROGRAMS) -p bench --bins
 	@$(TARGET)/release/bench
+
+.PHONY: peers
+peers: ## Run the same work on programs that people compare this with, from PyPI and npm, in PEERS_DIR (two minutes)
+	@./setup.sh run
+	$(CARGO) build --locked --release $(PROGRAMS) --bins
+	@python3 bench/peers/peers.py $(TARGET)/release $(or $(PEERS_DIR),$(TARGET)/peers)
 
 .PHONY: soak
 soak: ## Try huge files, odd trees, floods and daemons (6 GB and two million files in TMPDIR, ten minutes)

@@ -121,8 +121,8 @@ fn setting(
     let (row, variable) = match meaning(section, name) {
         Some(Meaning::Value(row)) if row.is_secret() => {
             return Err(wrong(format!(
-                "`{name}` is a secret, which this file must not hold: write it into a file that its owner alone \
-                 can read, and `{name}_file = \"/path/of/that/file\"` here"
+                "`{name}` is a secret, which this file must not hold: write it into a file that its owner \
+                 alone can read, and `{name}_file = \"/path/of/that/file\"` here"
             )));
         }
         Some(Meaning::Value(row)) => (row, row.name().to_owned()),

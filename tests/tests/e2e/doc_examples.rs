@@ -31,6 +31,7 @@ const DRAWING: How = Not("is a drawing");
 const EXAMPLES: &[(&str, &str, How)] = &[
     ("README.md", "Telegram ─update─▶", DRAWING),
     ("README.md", "make run     #", Not("runs this test")),
+    ("README.md", "sh.rustup.rs", Not("installs programs of others; package/fresh.sh does the same")),
     ("README.md", "$ ", Test("the_tour_shows_what_really_happens")),
     ("README.md", "model_name=fake-1", Test("a_bug_is_found_shown_fixed_and_tested_in_twelve_turns")),
     ("CONTRIBUTING.md", "make run     #", Not("runs this test")),
