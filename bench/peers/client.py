@@ -103,12 +103,17 @@ class Stdio:
         return json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}).encode() + b"\n"
 
     def encode(self, request):
+        """All but the number, which each request has for itself."""
         tool, arguments = request
-        return self.message("tools/call", {"name": tool, "arguments": arguments})
+        return json.dumps({"method": "tools/call", "params": {"name": tool, "arguments": arguments}}).encode()[1:]
 
     def send(self, encoded):
         self.process.stdin.write(encoded)
         self.process.stdin.flush()
+
+    def send_numbered(self, encoded):
+        self.number += 1
+        self.send(b'{"jsonrpc":"2.0","id":%d,%b\n' % (self.number, encoded))
 
     def receive(self):
         while True:
@@ -119,7 +124,7 @@ class Stdio:
                 return line
 
     def ask(self, encoded):
-        self.send(encoded)
+        self.send_numbered(encoded)
         line = self.receive()
         answer = json.loads(line) if b'"isError":true' in line.replace(b" ", b"") or b'"error"' in line else {}
         if "error" in answer or answer.get("result", {}).get("isError"):
@@ -128,11 +133,11 @@ class Stdio:
 
     def rate(self, encoded, at_once, seconds):
         for _ in range(at_once):
-            self.send(encoded)
+            self.send_numbered(encoded)
         count, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
             self.receive()
-            self.send(encoded)
+            self.send_numbered(encoded)
             count += 1
         for _ in range(at_once):
             self.receive()

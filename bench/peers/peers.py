@@ -18,8 +18,13 @@ import time
 
 from client import Http, Stdio, pipes
 
+# Each has an environment of its own. mcpo 0.0.20 works with no newer version of the two libraries.
+PYTHON = {
+    "open-terminal": ["open-terminal==0.14.5"],
+    "swe-rex": ["swe-rex==1.4.0"],
+    "mcpo": ["mcpo==0.0.20", "mcp<2", "fastapi<0.120"],
+}
 FILESYSTEM = "@modelcontextprotocol/server-filesystem@2026.8.31"
-HERE = pathlib.Path(__file__).parent
 SERVER_CORE, CLIENT_CORE = 0, (os.cpu_count() or 1) - 1
 
 # How often each is done, after some that do not count.
@@ -66,8 +71,13 @@ class Peer:
     def work(self):
         raise NotImplementedError
 
+    def before(self):
+        """What has to be asked once before all else."""
+        return []
+
     def environment(self):
-        return {"PATH": f"{self.tools}/venv/bin:{self.tools}/node_modules/.bin:{os.environ['PATH']}",
+        places = [f"{self.tools}/{name}/bin" for name in PYTHON] + [f"{self.tools}/node_modules/.bin"]
+        return {"PATH": ":".join([*places, os.environ["PATH"]]),
                 "HOME": str(self.scratch), "LANG": "C.UTF-8"}
 
     def path(self, name):
@@ -85,6 +95,10 @@ class Autonous(Peer):
             "AUTONOUS_TOOL_ALLOWED_ROOTS": str(self.root), "AUTONOUS_DATA_DIR": str(self.scratch / "data"),
             "AUTONOUS_TOOL_LISTEN": f"127.0.0.1:{self.port}", "AUTONOUS_TOOL_TOKEN": TOKEN,
         }
+
+    def before(self):
+        # A file is edited by those who have read it.
+        return [("POST", "/tools/read", {"path": "edit.txt"})]
 
     def work(self):
         edit = lambda old, new: ("POST", "/tools/edit", {"path": "edit.txt", "find": old, "replace": new})
@@ -107,11 +121,16 @@ class AutonousStdio(Autonous):
     def client(self, process):
         return Stdio(process)
 
+    def before(self):
+        return [self.named(request) for request in super().before()]
+
     def work(self):
-        named = lambda request: (request[1].removeprefix("/tools/"), request[2])
-        work = super().work()
-        return {name: [named(one) for one in asked] if isinstance(asked, list) else named(asked)
-                for name, asked in work.items()}
+        return {name: [self.named(one) for one in asked] if isinstance(asked, list) else self.named(asked)
+                for name, asked in super().work().items()}
+
+    @staticmethod
+    def named(request):
+        return request[1].removeprefix("/tools/"), request[2]
 
 
 class OpenTerminal(Peer):
@@ -188,10 +207,12 @@ PEERS = [Autonous, AutonousStdio, OpenTerminal, SweRex, Filesystem, Mcpo]
 
 def install(tools):
     """Nothing is installed again that is there in the right version."""
-    if not (tools / "venv").exists():
-        subprocess.run([sys.executable, "-m", "venv", tools / "venv"], check=True)
-    pip = [tools / "venv/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
+    for name, packages in PYTHON.items():
+        place = tools / name
+        if not place.exists():
+            subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        pip = [place / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, *packages], check=True)
     subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", tools, FILESYSTEM], check=True)
 
 
@@ -263,6 +284,8 @@ def measure(kind, programs, tools):
         try:
             client, start = first_answer(peer, process, began)
             row = {"start": f"{start:.0f} ms"}
+            for request in peer.before():
+                client.ask(client.encode(request))
             for name, count in TIMES.items():
                 asked = peer.work().get(name)
                 if asked is None:
@@ -274,13 +297,19 @@ def measure(kind, programs, tools):
             row["memory"] = f"{memory(process.pid):.0f} MB"
             return row
         finally:
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            end(process)
             log.close()
+
+
+def end(process):
+    for name in [signal.SIGTERM, signal.SIGKILL]:
+        try:
+            os.killpg(process.pid, name)
+            process.wait(10)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def main():
