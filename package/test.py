@@ -214,6 +214,24 @@ def installation(machine, figures):
     expect("systemd-analyze finds nothing in the units", not found.strip(), found)
 
 
+def set_up(machine):
+    print("setting up, unattended")
+    machine.run("mkdir", "--mode=0755", "/srv/set-up")
+    machine.run("chown", "autonous", "/srv/set-up")
+    said = machine.run("autonous", "setup", "--yes", "--model", "none", "--root", "/srv/set-up")
+    expect("it tries the sandbox and writes the file", "Wrote /etc/autonous/autonous.toml" in said, said)
+    stat = lambda path: machine.run("stat", "--format=%U:%G %a", path).strip()
+    expect("the directory is root's again", stat("/etc/autonous") == "root:autonous 750", stat("/etc/autonous"))
+    file = stat("/etc/autonous/autonous.toml")
+    expect("the service reads the file, and no other user", file.startswith("autonous:") and file.endswith(" 600"), file)
+    held = machine.run("autonous", "config", "--set")
+    expect("`autonous config` shows it", "/etc/autonous/autonous.toml:" in held and "/srv/set-up" in held, held)
+    judged = machine.run("autonous", "config", "check", "/etc/autonous/autonous.toml")
+    expect("`autonous config check` finds no fault", "all valid" in judged, judged)
+    # What follows works in the default directory.
+    machine.run("sed", "-i", "/allowed_roots/d", "/etc/autonous/autonous.toml")
+
+
 def start(machine, figures):
     print("running")
     machine.run("systemctl", "enable", "--now", UNIT)
@@ -362,6 +380,7 @@ def main():
         shutil.copy(deb, ROOT / "opt" / "autonous.deb")
         shutil.copy(newer, ROOT / "opt" / "newer.deb")
         installation(machine, figures)
+        set_up(machine)
         start(machine, figures)
         tool_server_alone(machine)
         update(machine, figures)
