@@ -8,20 +8,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 triple=$1 version=$2 file=$3
-release=0.5.9
-tools=$PWD/target/tools
-if ! command -v cargo-cyclonedx >/dev/null; then
-    PATH=$tools/bin:$PATH
-    export PATH
-fi
-if ! command -v cargo-cyclonedx >/dev/null; then
-    echo "Installing cargo-cyclonedx $release into target/tools."
-    "${CARGO:-cargo}" install --quiet --locked --root "$tools" --target-dir "$tools/build" --version "$release" \
-        cargo-cyclonedx || {
-        echo 'cargo-cyclonedx cannot be installed here. SBOM=no packages without the list.' >&2
-        exit 1
-    }
-fi
+. package/tool.sh
+cargo_tool cargo-cyclonedx 0.5.9 || {
+    echo 'cargo-cyclonedx cannot be installed here. SBOM=no packages without the list.' >&2
+    exit 1
+}
 
 # It writes beside each manifest, so it gets a copy of what the build reads.
 copy=$(mktemp -d)

@@ -7,14 +7,6 @@
 # advisories need a clone of https://github.com/rustsec/advisory-db.
 set -eu
 cd "$(dirname "$0")/.."
-release=0.20.2
-tools=$PWD/target/tools
-if ! command -v cargo-deny >/dev/null; then
-    PATH=$tools/bin:$PATH
-    export PATH
-fi
-if ! command -v cargo-deny >/dev/null; then
-    echo "Installing cargo-deny $release into target/tools."
-    "${CARGO:-cargo}" install --quiet --locked --root "$tools" --target-dir "$tools/build" --version "$release" cargo-deny
-fi
+. package/tool.sh
+cargo_tool cargo-deny 0.20.2
 exec "${CARGO:-cargo}" deny --locked check "$@"

@@ -59,11 +59,11 @@ fn run() -> anyhow::Result<ExitCode> {
         Some(_) => settings::find(&environment, Search::OnlyGiven)?,
         None => None,
     };
-    let with_file = |source: Source| file.iter().fold(source, Source::with_file);
-    let mut secret_variables = models::secret_variables(&with_file(environment));
+    let mut secret_variables = models::secret_variables(&environment.with_file(file.as_ref()));
     secret_variables.push(TOOL_TOKEN.name().to_owned());
     secrets::leave_environment(&secret_variables)?;
-    let source = with_file(Source::of_this_process()?).with_secret_files(&secret_variables)?;
+    let source = Source::of_this_process()?.with_file(file.as_ref());
+    let source = source.with_secret_files(&secret_variables)?;
     logs::start(&settings::logs(&source)?);
     let config = Config::read(&source)?;
     confine_to_connections()?;

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::config_file::ConfigFileError;
-use crate::place::Place;
+use crate::place::wrong_value;
 use crate::row::Row;
 use crate::settings_file::{SETTINGS_FILE, SettingsFile};
 use crate::source::Source;
@@ -72,10 +72,7 @@ fn read(directory: &Path) -> Result<Option<SettingsFile>, ConfigFileError> {
 fn refuse(file: &SettingsFile, row: &dyn Row, expected: &str) -> Result<(), ConfigFileError> {
     match file.settings().iter().find(|setting| setting.variable == row.name()) {
         None => Ok(()),
-        Some(setting) => {
-            let key = Place::of(row.name()).key;
-            Err(file.error(setting, format!("`{key}` = {:?}: expected {expected}", setting.value)))
-        }
+        Some(setting) => Err(file.error(setting, wrong_value(row.name(), &setting.value, expected))),
     }
 }
 

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::config_file::ConfigFileError;
 use crate::error::SettingError;
-use crate::place::Place;
+use crate::place::wrong_value;
 use crate::row::Form;
 use crate::settings_file::SettingsFile;
 use crate::source::{FILE_ENDING, Source};
-use crate::table::ALL;
+use crate::table;
 
 /// Where the value of a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +24,10 @@ pub enum Origin {
 }
 
 impl Source {
-    /// Adds what a file sets and no variable does.
+    /// Adds what a file sets and no variable does, if there is a file.
     #[must_use]
-    pub fn with_file(mut self, file: &SettingsFile) -> Self {
+    pub fn with_file(mut self, file: Option<&SettingsFile>) -> Self {
+        let Some(file) = file else { return self };
         self.file = Some(file.path().to_owned());
         for setting in file.settings() {
             if self.has_variable(&setting.variable) {
@@ -41,7 +42,7 @@ impl Source {
     /// Whether the environment sets this. The empty value of a list is an empty list.
     fn has_variable(&self, variable: &str) -> bool {
         let secret = variable.strip_suffix(FILE_ENDING);
-        let row = ALL.iter().find(|row| row.name() == variable);
+        let row = table::row(variable);
         let is_list = row.is_some_and(|row| row.form() == Form::List);
         self.plain.get(variable).is_some_and(|value| is_list || !value.is_empty())
             || (row.is_none() && secret.is_some_and(|secret| self.secret(secret).is_some()))
@@ -70,9 +71,7 @@ impl Source {
     pub fn located(&self, error: SettingError) -> SettingError {
         let SettingError::Value { name, value, expected } = &error else { return error };
         let (Some(line), Some(file)) = (self.lines.get(name), &self.file) else { return error };
-        let form = ALL.iter().find(|row| row.name() == name).map_or(Form::Secret, |row| row.form());
-        let what = format!("`{}` = {}: expected {expected}", Place::of(name).key, form.literal(value));
-        ConfigFileError::at(file, *line, what).into()
+        ConfigFileError::at(file, *line, wrong_value(name, value, expected)).into()
     }
 
     /// The same for an error of any kind.

@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use crate::row::Row;
+use crate::row::{Form, Row};
 use crate::source::FILE_ENDING;
-use crate::table::{ALL, PREFIX};
+use crate::table::{self, ALL, PREFIX};
 
 /// The sections in the order of a file, each with what the names in it begin with. A part that ends in `_`
 /// is the section's own and no part of the key.
@@ -60,6 +60,12 @@ impl Place {
     pub(crate) fn of_secret_file(&self) -> Self {
         Self { key: self.key.clone() + &FILE_ENDING.to_ascii_lowercase(), ..*self }
     }
+}
+
+/// What is wrong with the value of a variable, or of one that names the file of a secret, as a file has it.
+pub(crate) fn wrong_value(variable: &str, value: &str, expected: &str) -> String {
+    let form = table::row(variable).map_or(Form::Secret, |row| row.form());
+    format!("`{}` = {}: expected {expected}", Place::of(variable).key, form.literal(value))
 }
 
 /// The names of all sections, in the order of a file.

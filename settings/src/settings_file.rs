@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeValue};
 
 use crate::config_file::{ConfigFile, ConfigFileError};
-use crate::place::{Meaning, meaning, nearest, nearest_section, sections};
+use crate::place::{Meaning, meaning, nearest, nearest_section, sections, wrong_value};
 use crate::row::{Form, Row};
 use crate::source::{FILE_ENDING, Source};
 
@@ -139,9 +139,8 @@ fn setting(
     let value = text(row, value).map_err(|expected| wrong(format!("`{name}`: expected {expected}")))?;
     let setting = FileSetting { variable, value, line: file.line(key.span().start) };
     if !row.is_secret() {
-        row.check(&Source::of_pair(row.name(), &setting.value)).map_err(|_| {
-            wrong(format!("`{name}` = {}: expected {}", row.form().literal(&setting.value), row.expected()))
-        })?;
+        row.check(&Source::of_pair(row.name(), &setting.value))
+            .map_err(|_| wrong(wrong_value(row.name(), &setting.value, &row.expected())))?;
     }
     Ok(setting)
 }

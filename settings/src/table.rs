@@ -416,6 +416,11 @@ table! {
         "retries of a failed model request");
 }
 
+/// The row of this variable.
+pub fn row(variable: &str) -> Option<&'static dyn Row> {
+    ALL.iter().copied().find(|row| row.name() == variable)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -442,8 +447,7 @@ mod tests {
     #[test]
     fn a_bad_value_names_the_variable_the_value_and_what_is_right() {
         let error = |name: &str, value: &str| {
-            let row = ALL.iter().find(|row| row.name() == name).unwrap();
-            row.check(&Source::from_pairs([(name, value)])).unwrap_err().to_string()
+            row(name).unwrap().check(&Source::from_pairs([(name, value)])).unwrap_err().to_string()
         };
         for (name, value, expected) in [
             ("AUTONOUS_WORKERS", "65", "a whole number from 1 to 64"),

@@ -117,7 +117,7 @@ impl Config {
     pub(crate) fn read(source: &Source, data_dir: Option<&Path>) -> anyhow::Result<Self> {
         settings::check(source, Program::Supervisor)?;
         let data = data_dir_from(source, data_dir)?;
-        let config_dir = CONFIG_DIR.read(source)?;
+        let config_dir = CONFIG_DIR.read(source)?.map(std::path::absolute).transpose()?;
         let (roots, tasks) = (roots(source, &data)?, TaskSettings::read(source)?);
         let derived = [
             (DATA_DIR.name(), data.path().display().to_string()),
@@ -125,8 +125,8 @@ impl Config {
             (TASK_RETRY_SECONDS.name(), tasks.retry_for.as_secs().to_string()),
         ];
         let mut shown = selection::shown(source);
-        let absolute = config_dir.as_deref().map(std::path::absolute).transpose()?;
-        shown.extend(absolute.map(|dir| (CONFIG_DIR.name().to_owned(), dir.display().to_string())));
+        shown
+            .extend(config_dir.as_ref().map(|dir| (CONFIG_DIR.name().to_owned(), dir.display().to_string())));
         shown.extend(derived.map(|(name, value)| (name.to_owned(), value)));
         Ok(Self {
             language: LANGUAGE.read(source)?,
@@ -158,7 +158,7 @@ impl Config {
                 has_page: PAGE.read(source)?,
             },
             children: ChildSettings::read(source, own_directory()?)?,
-            config_dir: config_dir.map(std::path::absolute).transpose()?,
+            config_dir,
             data,
         })
     }

@@ -83,7 +83,7 @@ impl Reload {
         let SettingsOrigin { environment, at_start, named_data_dir, .. } = &self.origin;
         let search = named_data_dir.as_deref().map_or(Search::Default, Search::Named);
         let file = settings::find(environment, search)?;
-        let source = file.iter().fold(environment.clone(), Source::with_file).with_secrets_of(at_start);
+        let source = environment.clone().with_file(file.as_ref()).with_secrets_of(at_start);
         let config = Config::read(&source, named_data_dir.as_deref());
         let config = config.map_err(|error| source.located_any(error))?;
         Ok((source, config))

@@ -254,7 +254,7 @@ impl Callers {
 fn own_settings() -> anyhow::Result<Source> {
     let environment = Source::without_secrets();
     let file = settings::find(&environment, Search::OnlyGiven)?;
-    Ok(file.iter().fold(environment, Source::with_file))
+    Ok(environment.with_file(file.as_ref()))
 }
 
 fn serve(callers: &Callers) -> anyhow::Result<()> {

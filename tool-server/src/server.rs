@@ -30,17 +30,14 @@ use process::sign_of_life::Loss;
 use redaction::Redactor;
 use rustix::net::{AddressFamily, SocketType};
 use sandbox::{Capabilities, Network, Spawner, Tier};
-use settings::SettingError;
 use settings::choices::Division;
 use settings::quotas::Limits;
-use settings::table::TOOL_DISABLED;
 use tokio::sync::oneshot;
 use toolkit::approvals::Approvals;
 use toolkit::policy::CurrentPolicy;
 use toolkit::runner::WorkingDirectory;
-use toolkit::{Recorder, Registry, Runner, RunnerSettings, WORKER_FUNCTIONS};
+use toolkit::{Recorder, Registry, Runner, RunnerSettings};
 
-use crate::call_rules;
 use crate::config::{CommandSettings, Config, Listen};
 use crate::entry::{Entry, url};
 use crate::http::{AppState, Catalogues, LiveCalls, api_document};
@@ -119,8 +116,8 @@ impl Server {
         context.web = fetcher.as_ref().map(|one| web(config, &listen, one, &stores, &context.workspaces));
         context.supervisor = supervisor(&mut inherited)?;
         let registry = tools::registry(&context)?;
-        refuse_unknown_tools(config, &registry)?;
-        let (policy, rules) = rules(config, &registry, &context)?;
+        tools::refuse_unknown(&config.disabled, &registry)?;
+        let (policy, rules) = RulesReload::begin(config, &registry, context.commands())?;
         let report = confine_and_report(config, &context, capabilities)?;
         let Stores { journal, output, meters } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
@@ -428,22 +425,6 @@ fn web(
     Arc::new(web.behind(Arc::clone(fetcher), own_secrets, listen.can_ask()))
 }
 
-/// The rules, and what reads them again.
-fn rules(
-    config: &Config,
-    registry: &Registry,
-    context: &ToolContext,
-) -> anyhow::Result<(CurrentPolicy, Arc<RulesReload>)> {
-    let policy = CurrentPolicy::new(call_rules::of(config, registry)?);
-    let reload = RulesReload {
-        config_dir: config.files.config_dir.clone(),
-        tools: registry.names().chain(registry.transfer_names()).map(str::to_owned).collect(),
-        policy: policy.clone(),
-        commands: Arc::clone(&context.commands),
-    };
-    Ok((policy, Arc::new(reload)))
-}
-
 fn runner_settings(
     config: &Config,
     workspaces: &Workspaces,
@@ -474,15 +455,6 @@ fn openapi(runner: &Runner) -> anyhow::Result<Bytes> {
 /// Checks what the commands of a killed server left, on a thread of its own; the first command waits for it.
 fn recover(commands: Arc<Commands>) -> io::Result<()> {
     thread::Builder::new().name("recover".to_owned()).spawn(move || commands.recover()).map(drop)
-}
-
-/// An unknown name in AUTONOUS_TOOL_DISABLED would disable nothing.
-fn refuse_unknown_tools(config: &Config, registry: &Registry) -> Result<(), SettingError> {
-    // The worker has the same setting.
-    let known: Vec<&str> = registry.names().chain(WORKER_FUNCTIONS).collect();
-    let unknown = config.disabled.iter().find(|name| !known.contains(&name.as_str()));
-    let expected = || format!("names of tools, comma separated: {}", known.join(", "));
-    unknown.map_or(Ok(()), |unknown| Err(TOOL_DISABLED.refuse(unknown, expected())))
 }
 
 /// Resolves when a process is lost, which `wait` waits for; never where there is none.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use settings::place::{Place, sections};
-use settings::table::{ALL, CONFIG_DIR, DATA_DIR};
+use settings::table::{self, ALL, CONFIG_DIR, DATA_DIR};
 use settings::{
     Origin, Program, Row, SETTINGS_FILE, SettingError, SettingsFile, Source, WhenUnset, template,
 };
@@ -109,7 +109,7 @@ fn line(row: &dyn Row, source: &Source, data: &DataDir) -> Line {
 
 /// A line as a file would have it, and behind it where the value comes from.
 fn shown(line: &Line) -> String {
-    let row = ALL.iter().find(|row| row.name() == line.variable);
+    let row = table::row(line.variable);
     let setting = match (&line.value, row) {
         (Some(value), Some(row)) if !row.is_secret() => {
             format!("{} = {}", line.key, row.form().literal(value))
@@ -168,7 +168,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 /// With the first thing that is wrong.
 pub(super) fn check(path: &Path, data: &DataDir) -> anyhow::Result<String> {
     let file = SettingsFile::read(path)?.ok_or_else(|| CommandError::NoSettingsFile(path.to_owned()))?;
-    let source = Source::default().with_file(&file);
+    let source = Source::default().with_file(Some(&file));
     let located = |error: SettingError| source.located(error);
     for program in [Program::Supervisor, Program::ToolServer, Program::Worker] {
         settings::check(&source, program).map_err(located)?;

@@ -69,27 +69,24 @@ fn with_settings(command: Command, named: Option<PathBuf>) -> anyhow::Result<Exi
     let environment = Source::without_secrets();
     let search = named.as_deref().map_or(Search::Default, Search::Named);
     let file = settings::find(&environment, search);
-    let with_file = |source: &Source| match &file {
-        Ok(Some(file)) => source.clone().with_file(file),
-        Ok(None) | Err(_) => source.clone(),
-    };
+    let with_file = |source: &Source| source.clone().with_file(file.as_ref().ok().and_then(Option::as_ref));
     process::secrets::leave_environment(&secret_variables(&with_file(&environment)))?;
     let environment = Source::of_this_process()?;
     let source = with_file(&environment);
     let data = data_dir_from(&source, named.as_deref())?;
     let file = file.map(drop);
-    let done = match command {
-        Command::Run(run) => file
-            .map_err(anyhow::Error::from)
-            .and_then(|()| run_all(&run, &source, &data, SettingsOrigin::new(environment, named))),
-        Command::Check(check) => run_checks(&source, file, &data, &check),
-        Command::Setup(setup) => file.map_err(anyhow::Error::from).and_then(|()| {
+    let done = match (command, file) {
+        (Command::Check(check), file) => run_checks(&source, file, &data, &check),
+        (Command::Config(config), file) => configure(&source, file, &data, &config),
+        (_, Err(error)) => Err(error.into()),
+        (Command::Run(run), Ok(())) => run_all(&run, &source, &data, SettingsOrigin::new(environment, named)),
+        (Command::Setup(setup), Ok(())) => {
             let path = cli::config::place(&source, &data);
-            runtime()?.block_on(crate::setup::run(path, &environment, &data, &setup.into()))?;
-            Ok(ExitCode::SUCCESS)
-        }),
-        Command::Config(config) => configure(&source, file, &data, &config),
-        command => file.map_err(anyhow::Error::from).and_then(|()| carry_out(command, &source, &data)),
+            let answers = setup.into();
+            let set_up = crate::setup::run(path, &environment, &data, &answers);
+            runtime().and_then(|runtime| runtime.block_on(set_up)).map(|()| ExitCode::SUCCESS)
+        }
+        (command, Ok(())) => carry_out(command, &source, &data),
     };
     done.map_err(|error| source.located_any(error))
 }

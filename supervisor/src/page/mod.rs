@@ -33,7 +33,6 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 
 use crate::control::Control;
-use crate::current_settings::CurrentSettings;
 use live::Live;
 use sessions::Sessions;
 
@@ -42,8 +41,6 @@ use sessions::Sessions;
 pub(crate) struct Page {
     pub sessions: Sessions,
     pub live: Live,
-    /// What a day may cost, and where settings come from.
-    pub current: CurrentSettings,
 }
 
 /// The routes for programs with the control token; they say so where the page is switched off.

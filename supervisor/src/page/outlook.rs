@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use ::settings::quotas::DAY_MS;
-use ::settings::table::ALL;
-use axum::Extension;
+use ::settings::table::row;
 use axum::extract::{Query, State};
 use axum::response::Html;
 use jiff::Timestamp;
@@ -18,7 +17,6 @@ use store::queries::usage::used;
 use store::schedules::all;
 use toolkit::contacts::{ACTIVE, Contacts};
 
-use super::Page;
 use super::actions::Told;
 use super::error::PageError;
 use super::read::read;
@@ -36,7 +34,6 @@ const fn month() -> i64 {
 
 pub(super) async fn get_usage(
     State(control): State<Arc<Control>>,
-    Extension(page): Extension<Arc<Page>>,
     Query(Span { days }): Query<Span>,
 ) -> Result<Html<String>, PageError> {
     let days = days.clamp(1, 366);
@@ -45,7 +42,7 @@ pub(super) async fn get_usage(
     let since_ms = midnight - (days - 1) * DAY_MS;
     let used = read(&control, move |connection| Ok(used(connection, since_ms, None)?)).await?;
     let names: Vec<String> = (0..days).map(|day| day_of(since_ms + day * DAY_MS)).collect();
-    let view = usage(&used, &names, &page.current.limits(), &day_of(now));
+    let view = usage(&used, &names, &control.current.limits(), &day_of(now));
     let frame = Frame { title: "Usage", place: Place::Usage, live: None, notice: None };
     Ok(Html(document(&frame, &view).into_string()))
 }
@@ -70,18 +67,15 @@ async fn contacts(control: &Control) -> Result<Option<Contacts>, String> {
     file.map(|file| file.map(|file| Contacts::parse(&file.text))).map_err(|error| error.message)
 }
 
-pub(super) async fn get_settings(
-    State(control): State<Arc<Control>>,
-    Extension(page): Extension<Arc<Page>>,
-) -> Html<String> {
+pub(super) async fn get_settings(State(control): State<Arc<Control>>) -> Html<String> {
     let held: Vec<Held> = control
         .current
         .settings()
         .into_iter()
         .map(|(name, value)| {
-            let row = ALL.iter().find(|row| row.name() == name);
+            let row = row(&name);
             let derived = if row.is_some() { "the default" } else { "derived" };
-            let from = page.current.origin(&name).unwrap_or_else(|| derived.to_owned());
+            let from = control.current.origin(&name).unwrap_or_else(|| derived.to_owned());
             let meaning = row.map_or_else(String::new, |row| row.meaning().to_owned());
             Held { name, value, from, meaning }
         })

@@ -364,11 +364,7 @@ impl System {
     }
 
     fn page(&self) -> Page {
-        Page {
-            sessions: Sessions::new(self.store.clone()),
-            live: Live::default(),
-            current: self.inbound.current.clone(),
-        }
+        Page { sessions: Sessions::new(self.store.clone()), live: Live::default() }
     }
 
     fn undoer(&self) -> Result<Undoer, RunError> {

@@ -104,7 +104,7 @@ impl Draft {
     /// The settings that will hold in this shell.
     pub(super) fn source(&self) -> Result<Source, SettingError> {
         let file = SettingsFile::of_text(&self.path, &self.document.to_string())?;
-        let source = self.environment.clone().with_file(&file);
+        let source = self.environment.clone().with_file(Some(&file));
         let with_secret = |source: Source, (name, _, secret): &(&'static str, PathBuf, Secret)| {
             source.with_secret(name, secret.clone())
         };

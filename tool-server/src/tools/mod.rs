@@ -30,7 +30,11 @@ mod url_fetch;
 mod web_search;
 mod write;
 
-use toolkit::{PathText, Registry, RegistryError};
+use std::collections::BTreeSet;
+
+use settings::SettingError;
+use settings::table::TOOL_DISABLED;
+use toolkit::{PathText, Registry, RegistryError, WORKER_FUNCTIONS};
 
 use crate::tool_context::ToolContext;
 use crate::transfers::{FileDownload, FileUpload, Undo};
@@ -78,4 +82,13 @@ fn first_root() -> PathText {
 /// The default of a flag that is on.
 const fn yes() -> bool {
     true
+}
+
+/// An unknown name in AUTONOUS_TOOL_DISABLED would disable nothing.
+pub(crate) fn refuse_unknown(disabled: &BTreeSet<String>, registry: &Registry) -> Result<(), SettingError> {
+    // The worker has the same setting.
+    let known: Vec<&str> = registry.names().chain(WORKER_FUNCTIONS).collect();
+    let unknown = disabled.iter().find(|name| !known.contains(&name.as_str()));
+    let expected = || format!("names of tools, comma separated: {}", known.join(", "));
+    unknown.map_or(Ok(()), |unknown| Err(TOOL_DISABLED.refuse(unknown, expected())))
 }
