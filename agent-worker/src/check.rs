@@ -1,16 +1,18 @@
-//! `agent-worker check`: whether the model can be reached, at no cost.
+//! `agent-worker check`: whether the model can be reached, at no cost, or also whether it answers.
 //!
-//! It asks for the provider's list of models, which every compatible server has. The key only goes to the
-//! address to which tasks send it too.
+//! It asks for the provider's list of models, which every compatible server has, and with `--request` for an
+//! answer of one word. The key only goes to the address to which tasks send it too.
 
 use std::time::Duration;
 
 use reqwest::{Client, Request, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
+use texts::Language;
 use tokio::time::timeout;
 
 use crate::http::{self, HttpResponse};
+use crate::model::{Message, Model, ModelErrorClass, Request as ModelRequest, Usage};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -60,6 +62,53 @@ pub async fn check(probes: Vec<Probe>) -> Finding {
     };
     let what = findings.iter().map(|finding| finding.what.as_str()).collect::<Vec<_>>().join("; then ");
     Finding { verdict, what, remedy: findings.iter().find_map(|finding| finding.remedy) }
+}
+
+/// How long a model may take for one word, if it has to be loaded first.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(45);
+
+/// Asks the model for an answer of one word.
+pub async fn ask(model: &dyn Model) -> Finding {
+    let who = format!("{} {}", model.provider(), model.name()).trim_end().to_owned();
+    if !model.is_language_model() {
+        return Finding { verdict: "ok", what: format!("{who}: needs no network"), remedy: None };
+    }
+    let messages = [Message::User("Answer with the word yes.".to_owned())];
+    let request = ModelRequest { system: "", messages: &messages, tools: &[], schema: None, words: None };
+    match timeout(ANSWER_TIMEOUT, model.reply(request)).await {
+        Err(_) => Finding {
+            verdict: "fail",
+            what: format!("{who}: no answer within {} seconds", ANSWER_TIMEOUT.as_secs()),
+            remedy: Some("Try again when its server has loaded the model."),
+        },
+        Ok(Err(error)) => Finding {
+            verdict: "fail",
+            what: format!("{who}: {}", error.told(Language::English)),
+            remedy: Some(remedy(error.class)),
+        },
+        Ok(Ok(reply)) => {
+            let Usage { input_tokens, output_tokens, .. } = reply.usage;
+            let what = format!(
+                "{who}: answers ({input_tokens} tokens for the question, {output_tokens} for the answer)"
+            );
+            Finding { verdict: "ok", what, remedy: None }
+        }
+    }
+}
+
+const fn remedy(class: ModelErrorClass) -> &'static str {
+    match class {
+        ModelErrorClass::Auth => "Check the model's key.",
+        ModelErrorClass::NoCredit => "Add credit to the account of the key.",
+        ModelErrorClass::BadRequest | ModelErrorClass::ContextTooLong => {
+            "Check the model's name and address; docs/models.md has the settings of each provider."
+        }
+        ModelErrorClass::Network => "Check the model's base URL, HTTPS_PROXY and the network.",
+        ModelErrorClass::RateLimit
+        | ModelErrorClass::Overloaded
+        | ModelErrorClass::Stalled
+        | ModelErrorClass::InvalidReply => "Try again later.",
+    }
 }
 
 /// Sends the request and interprets the response.

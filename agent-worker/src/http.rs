@@ -10,7 +10,9 @@ use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, NoProxy, Request, StatusCode, Url, redirect};
 use settings::{SettingError, Source};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// TCP asks again after one and three seconds. With the question for the model's size before it, a task says
+/// within five seconds that a server drops its packets.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(3500);
 
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {

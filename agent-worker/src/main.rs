@@ -40,6 +40,9 @@ enum Command {
     },
     /// Check whether the model can be reached, at no cost; exit with 1 if it cannot.
     Check {
+        /// Ask the model for an answer of one word, too, which costs a few tokens.
+        #[arg(long)]
+        request: bool,
         /// Print JSON: {"verdict": "ok|warn|fail", "what": …, "remedy": …}.
         #[arg(long)]
         json: bool,
@@ -72,7 +75,13 @@ fn run() -> anyhow::Result<ExitCode> {
     let runtime = runtime.context("cannot start the async runtime")?;
     let end = runtime.block_on(async {
         match arguments.command {
-            Some(Command::Check { json }) => print_finding(&check::check(config.model.probes()?).await, json),
+            Some(Command::Check { request, json }) => {
+                let mut finding = check::check(config.model.probes()?).await;
+                if request && finding.verdict != "fail" {
+                    finding = check::ask(&*config.into_model()?).await;
+                }
+                print_finding(&finding, json)
+            }
             Some(Command::Once { text }) => once::run(&config.into_agents()?, &text).await,
             None => Ok(exit_code(serve::run(config.into_agents()?).await)),
         }

@@ -19,7 +19,7 @@ use crate::http;
 const VENDORS: [&str; 5] = ["gpt-", "chatgpt-", "claude-", "gemini-", "grok-"];
 
 /// A server that works on another request may be late, and the task begins without its answer.
-const TIMEOUT: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether a name is that of a vendor's model, such as `gpt-4.1-mini` or `anthropic/claude-sonnet-4-5`.
 pub(crate) fn is_vendors(name: &str) -> bool {

@@ -38,7 +38,7 @@ pub use provider::{Provider, base_url};
 pub use row::{Form, FromSupervisor, Program, Readers, Row, WhenUnset};
 pub use setting::{Optional, Setting};
 pub use settings_file::{SETTINGS_FILE, SettingsFile};
-pub use source::{FILE_ENDING, Source};
+pub use source::{FILE_ENDING, Source, secret_in};
 pub use span::{InvalidSpan, Span, UNITS};
 pub use values::Values;
 

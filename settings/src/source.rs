@@ -155,8 +155,11 @@ impl Source {
     }
 }
 
-/// The secret in a file, without the newline that most editors add.
-fn secret_in(variable: &str, path: &str) -> Result<Secret, SettingError> {
+/// The secret in the file that `variable` names, without the newline that most editors add.
+///
+/// # Errors
+/// A file that cannot be read, is no text, is empty, or is longer than any secret.
+pub fn secret_in(variable: &str, path: &str) -> Result<Secret, SettingError> {
     let bad = |expected: String| SettingError::new(variable, path, expected);
     let mut text = String::new();
     std::fs::File::open(path)

@@ -4,7 +4,7 @@
 //! good backup or does not exist. Existing files are never overwritten. What a killed backup left behind is
 //! removed by the next one into the same directory.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -81,17 +81,17 @@ pub(crate) fn backup(
     copied
 }
 
-/// Removes unfinished copies without a writer: a writer holds the lock of its copy.
-fn remove_abandoned(directory: &Path) {
+/// Removes unfinished copies, files and directories, without a writer: a writer holds the lock of its copy.
+pub(crate) fn remove_abandoned(directory: &Path) {
     let ending_with = |ending: String| {
-        let files = fs::read_dir(directory).into_iter().flatten().flatten();
-        let files = files.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-        files.map(|entry| entry.path()).filter(move |path| path.to_string_lossy().ends_with(&ending))
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let of_kind = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir());
+        let paths = entries.filter(of_kind).map(|entry| entry.path());
+        paths.filter(move |path| path.to_string_lossy().ends_with(&ending))
     };
     for copy in ending_with(UNFINISHED.to_owned()) {
-        let is_free = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-        if File::open(&copy).is_ok_and(is_free) {
-            let _ = fs::remove_file(&copy);
+        if File::open(&copy).is_ok_and(|file| lock(&file).is_ok()) {
+            let _ = if copy.is_dir() { fs::remove_dir_all(&copy) } else { fs::remove_file(&copy) };
         }
     }
     // SQLite's file beside a copy goes with it.
@@ -101,6 +101,11 @@ fn remove_abandoned(directory: &Path) {
             let _ = fs::remove_file(&journal);
         }
     }
+}
+
+/// Marks a copy as one that is being written, for as long as it is open.
+pub(crate) fn lock(copy: &File) -> io::Result<()> {
+    Ok(flock(copy, FlockOperation::NonBlockingLockExclusive)?)
 }
 
 /// Refuses a file that tools could read, whatever links lead there.
@@ -126,7 +131,7 @@ fn copy_and_check(
 ) -> Result<Backup, BackupError> {
     let written = |error| BackupError::Write(file.to_owned(), error);
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial).map_err(written)?;
-    flock(&made, FlockOperation::NonBlockingLockExclusive).map_err(|errno| written(errno.into()))?;
+    lock(&made).map_err(written)?;
     copy(source, partial, progress).map_err(BackupError::Copy)?;
     made.sync_all().map_err(written)?;
     progress.step("Checking the copy");

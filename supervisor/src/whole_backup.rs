@@ -3,6 +3,7 @@
 //! workspace if that is wanted.
 //!
 //! The database is copied before the journal, so that the journal has at least what the database knows of it.
+//! What a killed backup left behind is removed by the next one into the same directory.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -15,7 +16,7 @@ use serde::Serialize;
 use store::kv;
 use store::queries::{self, QueryError};
 
-use crate::backup::{Backup, BackupError, UNFINISHED, backup};
+use crate::backup::{Backup, BackupError, UNFINISHED, backup, lock, remove_abandoned};
 use crate::data_dir::DataDir;
 use crate::tree_copy::{Copied, copy_directory};
 
@@ -79,8 +80,12 @@ fn copy_all(
     let written = |error| BackupError::Write(directory.to_owned(), error);
     let new = |path: &Path| DirBuilder::new().mode(0o700).create(path).map_err(written);
     new(partial)?;
+    let opened = File::open(partial).map_err(written)?;
+    lock(&opened).map_err(written)?;
     new(&partial.join("db"))?;
     let database = backup(data, wanted.roots, &partial.join("db/autonous.db"), progress)?;
+    // Only now is it known that tools do not reach this directory.
+    remove_abandoned(directory.parent().unwrap_or(Path::new("/")));
     let (mut copied, mut parts) = (Copied::default(), vec!["journal", "state", "skills"]);
     parts.extend(wanted.has_workspace.then_some("workspace"));
     for part in &parts {
@@ -95,7 +100,6 @@ fn copy_all(
         None => Vec::new(),
     };
     progress.step("Writing to the disk");
-    let opened = File::open(partial).map_err(written)?;
     syncfs(&opened).map_err(|errno| written(errno.into()))?;
     renameat_with(CWD, partial, CWD, directory, RenameFlags::NOREPLACE).map_err(|errno| match errno {
         rustix::io::Errno::EXIST => BackupError::Exists(directory.to_owned()),

@@ -19,6 +19,7 @@ use settings::{Program, SettingError, Source};
 use crate::agent::{Agent, Agents, IfSmall};
 use crate::breaker::ModelBreaker;
 use crate::budget::Limits;
+use crate::model::Model;
 use crate::plans::PlanFunctions;
 use crate::prompt::PromptForm;
 use crate::tool_client::ToolClient;
@@ -64,6 +65,12 @@ impl Config {
             max_retries: CONTROL_MAX_RETRIES.read(source)?,
             model,
         })
+    }
+
+    /// The model that tasks ask, without a task.
+    pub fn into_model(self) -> anyhow::Result<Box<dyn Model>> {
+        let form = self.model.prompt_form(self.prompt_form, self.limits.context_tokens);
+        self.model.into_model(form)
     }
 
     /// The agents that these settings describe: that of the first model, and one for each other model that a

@@ -3,6 +3,7 @@
 //! What only they know (how commands are sandboxed, whether the model answers) is asked of them, with the
 //! settings that they would be started with.
 
+use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -26,12 +27,13 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// How long a child's own check may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(super) async fn programs(settings: &ChildSettings) -> Finding {
+/// Whether the other programs are in this directory, with the version of this one.
+pub(super) async fn programs(directory: &Path) -> Finding {
     const NAME: &str = "programs";
     let own = env!("CARGO_PKG_VERSION");
     for program in ["tool-server", "agent-worker"] {
-        let answered = ask(asked(settings, program, &["--version"])).await;
-        let remedy = format!("Install {program} {own} in {}.", settings.programs.display());
+        let answered = ask(asked(directory, program, &["--version"])).await;
+        let remedy = format!("Install {program} {own} in {}.", directory.display());
         match answered {
             Err(error) => return Finding::fail(NAME, error, remedy),
             Ok(answer) if stdout(&answer) != format!("{program} {own}") => {
@@ -46,7 +48,7 @@ pub(super) async fn programs(settings: &ChildSettings) -> Finding {
 
 pub(super) async fn sandbox(config: &Config) -> Finding {
     const NAME: &str = "sandbox";
-    if config.roots.iter().any(|root| !std::path::Path::new(root).is_dir()) {
+    if config.roots.iter().any(|root| !Path::new(root).is_dir()) {
         let what = format!("a root does not exist: {}", config.roots.join(", "));
         return Finding::warn(
             NAME,
@@ -66,7 +68,7 @@ pub(crate) async fn sandbox_without_roots(settings: &ChildSettings) -> Finding {
 
 async fn sandbox_with(settings: &ChildSettings, environment: Vec<(String, String)>) -> Finding {
     const NAME: &str = "sandbox";
-    let mut asked = asked(settings, "tool-server", &["check", "--json"]);
+    let mut asked = asked(&settings.programs, "tool-server", &["check", "--json"]);
     asked.environment = environment;
     quiet(&mut asked.environment);
     let answer = match ask(asked).await {
@@ -93,7 +95,7 @@ async fn sandbox_with(settings: &ChildSettings, environment: Vec<(String, String
 /// The rules of calls, as the tool server reads them.
 pub(super) async fn policy(config: &Config) -> Finding {
     const NAME: &str = "policy";
-    let mut asked = asked(&config.children, "tool-server", &["policy", "list"]);
+    let mut asked = asked(&config.children.programs, "tool-server", &["policy", "list"]);
     asked.environment = config.children.tool_server.clone();
     quiet(&mut asked.environment);
     match ask(asked).await {
@@ -117,9 +119,19 @@ pub(super) fn confinement() -> Finding {
     Finding::warn(NAME, what, "Use Linux 6.12 or newer, with landlock in the boot parameter lsm=.")
 }
 
-pub(crate) async fn model(settings: &ChildSettings) -> Finding {
+/// Whether the model's server answers, at no cost.
+pub(super) async fn model(settings: &ChildSettings) -> Finding {
+    model_by(settings, &["check", "--json"]).await
+}
+
+/// Whether the model answers a request, which costs a few tokens.
+pub(crate) async fn model_answers(settings: &ChildSettings) -> Finding {
+    model_by(settings, &["check", "--request", "--json"]).await
+}
+
+async fn model_by(settings: &ChildSettings, arguments: &[&str]) -> Finding {
     const NAME: &str = "model";
-    let mut asked = asked(settings, "agent-worker", &["check", "--json"]);
+    let mut asked = asked(&settings.programs, "agent-worker", arguments);
     asked.environment.clone_from(&settings.worker);
     quiet(&mut asked.environment);
     let keys = settings.worker_secrets.iter();
@@ -146,10 +158,10 @@ pub(crate) async fn model(settings: &ChildSettings) -> Finding {
     }
 }
 
-fn asked(settings: &ChildSettings, program: &str, arguments: &[&str]) -> Program {
+fn asked(directory: &Path, program: &str, arguments: &[&str]) -> Program {
     Program {
         name: program.to_owned(),
-        path: settings.programs.join(program),
+        path: directory.join(program),
         arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
         environment: Vec::new(),
         reads_stdout: true,

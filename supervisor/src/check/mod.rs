@@ -8,6 +8,7 @@ mod database;
 mod journal;
 mod service;
 pub(crate) mod telegram;
+pub(crate) mod version;
 
 use std::borrow::Cow;
 
@@ -58,7 +59,7 @@ pub(crate) async fn check(
             findings.push(service::settings(&status, &config));
             findings.extend(service::findings(&status));
             if let Ok(config) = config {
-                findings.push(children::programs(&config.children).await);
+                findings.push(children::programs(&config.children.programs).await);
                 findings.push(children::policy(&config).await);
             }
             findings.push(children::confinement());
@@ -70,7 +71,7 @@ pub(crate) async fn check(
         }
         (None, Ok(config)) => {
             findings.push(Finding::ok("settings", "all values are valid"));
-            findings.push(children::programs(&config.children).await);
+            findings.push(children::programs(&config.children.programs).await);
             findings.push(children::policy(&config).await);
             progress.step("Checking the sandbox");
             findings.push(children::sandbox(&config).await);

@@ -47,7 +47,7 @@ pub(super) async fn run(
 }
 
 /// What the running service answers, if one runs.
-async fn service(data: &DataDir) -> Option<Result<Status, String>> {
+pub(super) async fn service(data: &DataDir) -> Option<Result<Status, String>> {
     if !data.is_in_use().unwrap_or(false) {
         return None;
     }
@@ -62,7 +62,7 @@ async fn service(data: &DataDir) -> Option<Result<Status, String>> {
     )
 }
 
-fn report(findings: &[Finding], screen: Screen) -> String {
+pub(super) fn report(findings: &[Finding], screen: Screen) -> String {
     let (room, mut lines) = (screen.columns - INDENT, Vec::new());
     for finding in findings {
         let (mark, colour) = match finding.verdict {

@@ -24,6 +24,7 @@ mod tasks;
 mod tree;
 mod undo;
 mod usage;
+mod version;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -137,6 +138,10 @@ pub(crate) enum Command {
     ///
     /// Changes nothing and costs nothing. Exits with 1 if a check fails.
     Check(check::CheckArguments),
+    /// Print the version; with --check, compare the programs, the database and the service that runs.
+    ///
+    /// Asks nothing of another machine.
+    Version(version::VersionArguments),
     /// Set up the model, Telegram and the directories: asks, tries each answer, and writes autonous.toml.
     ///
     /// Run it again to change one thing; the rest stays. Secrets go into files of their own beside it.

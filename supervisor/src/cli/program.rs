@@ -78,6 +78,7 @@ fn with_settings(command: Command, named: Option<PathBuf>) -> anyhow::Result<Exi
     let done = match (command, file) {
         (Command::Check(check), file) => run_checks(&source, file, &data, &check),
         (Command::Config(config), file) => configure(&source, file, &data, &config),
+        (command @ Command::Version(_), _) => carry_out(command, &source, &data),
         (_, Err(error)) => Err(error.into()),
         (Command::Run(run), Ok(())) => run_all(&run, &source, &data, SettingsOrigin::new(environment, named)),
         (Command::Setup(setup), Ok(())) => {
@@ -133,6 +134,9 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
             exit_with(runtime()?.block_on(cli::page::open(data, &open, has_desktop))?)
         }
         Command::SignOut => exit_with(runtime()?.block_on(cli::page::sign_out(data))?),
+        Command::Version(version) => {
+            exit_with(runtime()?.block_on(cli::version::run(data, &version, screen(source)))?)
+        }
         Command::Token(token) => show_token(data, &token),
     }
 }

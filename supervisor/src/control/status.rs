@@ -15,6 +15,9 @@ use crate::health::Report;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Status {
+    /// Of the program that runs; empty from one that did not say it yet.
+    #[serde(default)]
+    pub version: String,
     #[serde(flatten)]
     pub report: Report,
     /// The settings that hold, by variable; secrets are left out.
@@ -33,7 +36,8 @@ pub(crate) struct Counts {
 pub(crate) async fn get_status(State(control): State<Arc<Control>>) -> Json<Status> {
     let (report, waiting) = tokio::join!(control.monitor.report(), waiting(&control.monitor));
     let counts = waiting.as_ref().map(Counts::of).unwrap_or_default();
-    Json(Status { report, settings: control.current.settings(), counts })
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    Json(Status { version, report, settings: control.current.settings(), counts })
 }
 
 impl Counts {

@@ -10,7 +10,7 @@ mod roots;
 mod service;
 mod telegram;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use settings::Source;
 
@@ -107,10 +107,8 @@ impl Parts<'_> {
     }
 }
 
-/// The secret in a file that the command line names.
-fn secret_of(path: &std::path::Path) -> anyhow::Result<process::Secret> {
-    use anyhow::Context as _;
-    let text = std::fs::read_to_string(path).with_context(|| format!("could not read {}", path.display()))?;
-    anyhow::ensure!(!text.trim().is_empty(), "{} is empty", path.display());
-    Ok(process::Secret::from(text.trim()))
+/// The secret in the file that an option of the command line names.
+fn secret_of(option: &str, path: Option<&Path>) -> anyhow::Result<Option<process::Secret>> {
+    let read = path.map(|path| settings::secret_in(option, &path.display().to_string()));
+    Ok(read.transpose()?)
 }

@@ -32,7 +32,7 @@ pub(super) async fn set_up(parts: &mut Parts<'_>) -> anyhow::Result<()> {
             None => ask(parts)?,
         };
         set(parts, &model);
-        let finding = children::model(&parts.children()?).await;
+        let finding = children::model_answers(&parts.children()?).await;
         if parts.accept(&finding)? {
             return Ok(());
         }
@@ -42,7 +42,7 @@ pub(super) async fn set_up(parts: &mut Parts<'_>) -> anyhow::Result<()> {
 /// What the command line says; none if it says nothing.
 fn given(parts: &Parts<'_>) -> anyhow::Result<Option<Model>> {
     let answers = parts.answers;
-    let key = answers.model_key_file.as_deref().map(secret_of).transpose()?;
+    let key = secret_of("--model-key-file", answers.model_key_file.as_deref())?;
     let Some(text) = answers.model.as_deref().or(answers.model_url.as_ref().map(|_| "")) else {
         anyhow::ensure!(key.is_none(), "--model-key-file needs --model, such as --model anthropic");
         return Ok(None);

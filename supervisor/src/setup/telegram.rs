@@ -23,7 +23,7 @@ pub(super) async fn set_up(parts: &mut Parts<'_>) -> anyhow::Result<()> {
 
 /// Whether there is a bot.
 async fn set_token(parts: &mut Parts<'_>) -> anyhow::Result<bool> {
-    let mut given = parts.answers.telegram_token_file.as_deref().map(secret_of).transpose()?;
+    let mut given = secret_of("--telegram-token-file", parts.answers.telegram_token_file.as_deref())?;
     let has_one = parts.draft.source()?.secret(TELEGRAM_TOKEN.name()).is_some();
     if given.is_none() && has_one {
         parts.say("There is a bot.");

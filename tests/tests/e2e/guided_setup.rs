@@ -34,8 +34,13 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn unattended_it_writes_what_works_and_the_system_starts_with_it() {
-    let (telegram, model) =
-        (FakeTelegram::start(), FakeModel::answering(vec![ModelReply::Text("from the model".to_owned())]));
+    let (telegram, model) = (
+        FakeTelegram::start(),
+        FakeModel::answering(vec![
+            ModelReply::Text("yes".to_owned()),
+            ModelReply::Text("from the model".to_owned()),
+        ]),
+    );
     let builder = System::builder().variable("AUTONOUS_TELEGRAM_API_URL", &telegram.url());
     let dir = builder.dir();
     let root = dir.outside().join("project");
@@ -59,7 +64,11 @@ fn unattended_it_writes_what_works_and_the_system_starts_with_it() {
     ];
     let output = setup(dir, &telegram, &arguments).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    for tried in ["model: openai", "Telegram: reachable as @fake_bot", "sandbox: commands run in tier"] {
+    for tried in [
+        "model: openai the-model: answers (",
+        "Telegram: reachable as @fake_bot",
+        "sandbox: commands run in tier",
+    ] {
         assert!(said(&output).contains(tried), "{tried}: {}", said(&output));
     }
     let text = fs::read_to_string(written(dir)).unwrap();
@@ -112,13 +121,23 @@ fn what_fails_its_test_is_not_written() {
     let (telegram, dir) = (FakeTelegram::start(), TestDir::new());
     let closed = "http://127.0.0.1:9/v1";
     let wrong = file(&dir, "token", "123456:WRONG-token");
+    // A server that lists its models, but has not the one that is wanted.
+    let unknown = serde_json::json!({"message": "no such model", "type": "invalid_request_error"});
+    let model = FakeModel::answering(vec![ModelReply::Refused(404, unknown)]);
+    let key = file(&dir, "key", fake_model::KEY);
+    let refusing =
+        model.variables().into_iter().find(|(name, _)| *name == "AUTONOUS_MODEL_BASE_URL").unwrap().1;
     let (empty, odd) = (file(&dir, "empty", "\n"), file(&dir, "odd", "no token"));
     for (arguments, says) in [
         (vec!["--model", "m", "--model-url", closed], "nothing was written"),
+        (vec!["--model", "m", "--model-url", &refusing, "--model-key-file", &key], "Check the model's name"),
         (vec!["--telegram-token-file", &wrong], "Check AUTONOUS_TELEGRAM_TOKEN"),
-        (vec!["--telegram-token-file", &empty], "is empty"),
+        (vec!["--telegram-token-file", &empty], "expected a file that holds the secret"),
         (vec!["--telegram-token-file", &odd], "expected a bot token from BotFather"),
-        (vec!["--telegram-token-file", "/nowhere/token"], "could not read /nowhere/token"),
+        (
+            vec!["--telegram-token-file", "/nowhere/token"],
+            "expected a text file that can be read (No such file",
+        ),
         (vec!["--model", "oracle"], "expected PROVIDER/NAME or PROVIDER (anthropic, gemini, openai"),
         (vec!["--model-url", "gateway"], "expected an http or https URL"),
         (vec!["--model-key-file", &wrong], "--model-key-file needs --model"),

@@ -82,6 +82,33 @@ fn a_backup_that_is_killed_at_any_step_leaves_nothing_or_a_whole_copy() {
 }
 
 #[test]
+fn a_backup_of_everything_that_is_killed_leaves_nothing_after_the_next_one() {
+    let system = with_much("backup of everything");
+    let directory = system.dir().path().join("kept");
+    fs::create_dir(&directory).unwrap();
+    let copy = directory.join("all");
+    let backup = ["backup", "--all", &copy.display().to_string()].map(str::to_owned);
+    let backup: Vec<&str> = backup.iter().map(String::as_str).collect();
+    let mut kills = 0;
+    for files in [0, 1, 2] {
+        let copying = || {
+            let partial = fs::read_dir(&directory).unwrap().flatten().map(|entry| entry.path());
+            partial.filter(|path| path.is_dir()).any(|path| {
+                let database = fs::read_dir(path.join("db")).into_iter().flatten();
+                database.count() >= files
+            })
+        };
+        kills += usize::from(killed_when(&system, &backup, copying));
+        assert!(!copy.exists(), "a copy that is not whole has no name");
+    }
+    assert!(kills >= 2, "{kills} kills");
+    assert!(names(&directory).iter().all(|name| name.ends_with(".autonous-partial")));
+    assert!(!names(&directory).is_empty());
+    system.shown(&backup);
+    assert_eq!(names(&directory), ["all"]);
+}
+
+#[test]
 fn pruning_that_is_killed_at_any_step_goes_on_where_it_was() {
     let system = with_much("prune");
     let file = system.dir().data().join("db/autonous.db");

@@ -37,6 +37,7 @@ mod images;
 mod limits;
 mod loop_and_tools;
 mod page;
+mod persons;
 mod plans;
 mod providers;
 mod reasoning;

@@ -99,10 +99,39 @@ fn a_database_of_a_newer_program_is_refused_and_left_as_it_is() {
     let before = fs::read(database(&system)).unwrap();
     let said = refused(&system.run_command(&["run"]));
     assert!(said.contains("newer program"), "{said}");
+    let compared = system.run_command(&["version", "--check"]);
+    let compared = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert_says(&compared, &["FAIL", "of a newer program", "docs/packages.md"]);
     assert_eq!(fs::read(database(&system)).unwrap(), before);
     set_version(known);
     system.restart();
     assert_eq!(system.database().task_states(), ["done"]);
+}
+
+#[test]
+fn the_version_says_whether_everything_fits() {
+    let mut system = System::start();
+    let own = format!("supervisor {}, database schema ", env!("CARGO_PKG_VERSION"));
+    assert_says(&system.shown(&["version"]), &[&own]);
+    let runs = format!("{} runs", env!("CARGO_PKG_VERSION"));
+    let fits = system.shown(&["version", "--check"]);
+    assert_says(&fits, &[&own, "tool-server and agent-worker", "schema", &runs]);
+    system.stop();
+    let connection = Connection::open(database(&system)).unwrap();
+    connection.pragma_update(None, "user_version", 3).unwrap();
+    let older = system.shown_json(&["version", "--check", "--json"]);
+    let of = |name: &str| {
+        let findings = older["findings"].as_array().unwrap().iter();
+        findings
+            .filter(|finding| finding["name"] == name)
+            .map(|finding| finding["what"].to_string())
+            .collect::<String>()
+    };
+    assert!(of("database").contains("schema 3; the next start changes it"), "{older}");
+    assert!(of("service").contains("does not run"), "{older}");
+    // A file that cannot be used keeps no version.
+    fs::write(system.dir().data().join("autonous.toml"), "[telegram\n").unwrap();
+    assert_says(&system.shown(&["version"]), &[&own]);
 }
 
 #[test]
