@@ -57,7 +57,7 @@ table! {
         "how logs are written, to stderr");
     RUST_LOG: Setting<Filter> = ("RUST_LOG", EVERYBODY, "info",
         checked(Filter::new, "a filter such as `info,tool_server=debug`"),
-        "what is logged");
+        "which records are logged");
     CONFIG_DIR: Optional<PathBuf> = ("AUTONOUS_CONFIG_DIR", EVERYBODY, "none",
         checked(checks::directory, "a directory that exists"),
         "directory outside every root whose `AUTONOUS.md` replaces the system prompt, whose `models.toml` \
