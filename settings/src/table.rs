@@ -74,7 +74,7 @@ table! {
     CONTROL_READ_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_READ_TOKEN", OWN, "none",
         secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
         "a second token of the control port, other than the first, with which clients \
-         [only read](#a-token-that-only-reads)");
+         [only read](operations.md#a-token-that-only-reads)");
     PAGE: Setting<bool> = ("AUTONOUS_PAGE", OWN, "true", flag(),
         "whether the control port has [the page](page.md)");
     METRICS_PUBLIC: Setting<bool> = ("AUTONOUS_METRICS_PUBLIC", TOOLS_AND_OWN, "false", flag(),
@@ -105,7 +105,7 @@ table! {
     TRACE_CONTENT: Setting<bool> = ("AUTONOUS_TRACE_CONTENT", OWN, "false", flag(),
         "whether traces have the arguments and results of tool calls, with secrets hidden as in the events");
     WORKERS: Setting<usize> = ("AUTONOUS_WORKERS", OWN, "4", count(1, 64),
-        "how many tasks run at once, each in a worker process ([many chats](#many-chats-at-once))");
+        "how many tasks run at once, each in a worker process ([many chats](limits.md#many-chats-at-once))");
     STOP_SECONDS: Setting<Duration> = ("AUTONOUS_STOP_SECONDS", OWN, "10", seconds(0, 600),
         "how long running tasks and calls may take after a signal to stop");
     CONTACTS_COOLDOWN: Setting<Duration> = ("AUTONOUS_CONTACTS_COOLDOWN", OWN, "1h",
@@ -120,7 +120,7 @@ table! {
          another one sooner, either. Lower it where a look each minute is worth its tokens");
     RETENTION: Setting<Option<Span>> = ("AUTONOUS_RETENTION", OWN, "30d",
         checked(checks::retention, "a span such as 30d or 12w, at least 1h, or 0 to keep all"),
-        "how long tasks are kept after their end ([pruning](#pruning))");
+        "how long tasks are kept after their end ([pruning](backup.md#pruning))");
     TASK_MAX_ATTEMPTS: Setting<u32> = ("AUTONOUS_TASK_MAX_ATTEMPTS", OWN, "3", small(1, 100),
         "attempts per task; by default more for as long as `AUTONOUS_TASK_RETRY_SECONDS` says");
     TASK_RETRY_SECONDS: Setting<Duration> = ("AUTONOUS_TASK_RETRY_SECONDS", OWN, "900", seconds(0, 86_400),
@@ -165,8 +165,8 @@ table! {
          ([languages](telegram-chats.md#languages))");
     TRANSCRIBE: Optional<String> = ("AUTONOUS_TRANSCRIBE", OWN, "none",
         text("a command line, or an address such as https://host/v1"),
-        "how [voice messages](telegram-chats.md#files-and-voice-messages) become text: a command line, or the \
-         base address with `/v1` of a service");
+        "how [voice messages](telegram-chats.md#files-and-voice-messages) become text: a command line, or \
+         the base address with `/v1` of a service");
     TRANSCRIBE_MODEL: Setting<String> = ("AUTONOUS_TRANSCRIBE_MODEL", OWN, "whisper-1", text("a name"),
         "the service's model");
     TRANSCRIBE_API_KEY: Optional<Secret> = ("AUTONOUS_TRANSCRIBE_API_KEY", OWN, "none",
@@ -229,12 +229,12 @@ table! {
         list("hosts separated by commas: example.com, *.example.com, example.com:8443, 192.0.2.1, or * for \
               all public ones"),
         "hosts that `url_fetch` may ask without a person's approval: `*.example.com` are those below \
-         `example.com` ([the web](#the-web))");
+         `example.com` ([the web](web.md))");
     FETCH_ALLOW_PRIVATE: Setting<bool> = ("AUTONOUS_FETCH_ALLOW_PRIVATE", TOOLS, "false", flag(),
         "whether listed hosts may have addresses that are not public");
     FETCH_PROFILES_FILE: Optional<PathBuf> = ("AUTONOUS_FETCH_PROFILES_FILE", TOOLS_AND_OWN, "none",
         path("a file that only its owner can read"),
-        "the file with [credentials for the web](#credentials-for-the-web)");
+        "the file with [credentials for the web](web.md#credentials)");
     SEARCH_PROVIDER: Setting<SearchService> = ("AUTONOUS_SEARCH_PROVIDER", TOOLS, "duckduckgo",
         choice(SearchService::WORDS),
         "the service behind `web_search`. Where neither this nor its address is set, a search asks a person, \
@@ -274,13 +274,13 @@ table! {
         count(1, 8 << 20),
         "longer output is truncated");
     UNDO_MAX_MB: Setting<u64> = ("AUTONOUS_UNDO_MAX_MB", TOOLS, "256", mebibytes(0, 1 << 30),
-        "how much of what file tools replaced or removed is kept for [undoing it](#undoing-a-change), for a \
+        "how much of what file tools replaced or removed is kept for [undoing it](undo.md), for a \
          week; 0 keeps nothing");
     TOOL_MAX_EDIT_BYTES: Setting<u64> = ("AUTONOUS_TOOL_MAX_EDIT_BYTES", TOOLS, "16777216",
         number(1, 1 << 30),
         "largest file that can be hashed and edited");
     TOOL_RAW_FILES: Setting<bool> = ("AUTONOUS_TOOL_RAW_FILES", TOOLS, "true", flag(),
-        "whether [`/files`](#files-over-http) sends and stores files, unredacted");
+        "whether [`/files`](control-port.md#files-over-http) sends and stores files, unredacted");
     TOOL_MAX_UPLOAD_BYTES: Setting<u64> = ("AUTONOUS_TOOL_MAX_UPLOAD_BYTES", TOOLS, "67108864",
         number(1, 1 << 30),
         "largest upload");
