@@ -16,7 +16,7 @@ RUSTDOC_LINTS := -D warnings -A rustdoc::private_intra_doc_links
 help: ## List the targets
 	@printf 'Autonous\n\n'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
-	@printf '\nSettings and operation: docs/operations.md\n'
+	@printf '\nAll documents: docs/README.md\n'
 
 .PHONY: setup
 setup: ## Install what `make run` and `make test` need and this machine lacks

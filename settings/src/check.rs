@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(
             refuse_unknown(&source).unwrap_err().to_string(),
             "AUTONOUS_TELEGRAM_TOKN is not a variable of Autonous. Did you mean AUTONOUS_TELEGRAM_TOKEN? \
-             docs/operations.md lists all of them"
+             docs/reference.md lists all of them"
         );
         let known = [("AUTONOUS_TELEGRAM_TOKEN_FILE", "/x"), ("AUTONOUSX", "1"), ("HOME", "/")];
         assert_eq!(refuse_unknown(&Source::from_pairs(known)), Ok(()));

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_docs_have_all_of_packages() {
-        let docs = include_str!("../../docs/sandbox.md");
+        let docs = include_str!("../../docs/network.md");
         assert!(docs.contains(&format!("| `packages` | `{}` |", PACKAGES.join("`, `"))));
     }
 

@@ -10,7 +10,7 @@ pub enum SettingError {
     Value { name: String, value: String, expected: String },
     /// The value is left out: it may be a secret.
     #[error(
-        "{name} is not a variable of Autonous. Did you mean {meant}? docs/operations.md lists all of them"
+        "{name} is not a variable of Autonous. Did you mean {meant}? docs/reference.md lists all of them"
     )]
     Unknown { name: String, meant: &'static str },
     #[error(transparent)]

@@ -3,7 +3,7 @@
 //! A row of [`table`] has a setting's name, default, bounds, readers and meaning, and no other place repeats
 //! any of them: `table::WORKERS.read(&source)` gives a value of the row's type, or an error that names the
 //! setting, the value and what is right. Error messages, `GET /status`, what the supervisor passes on to its
-//! children and the tables of docs/operations.md come from the rows. Values come from a [`Source`]. Nothing
+//! children and the tables of docs/reference.md come from the rows. Values come from a [`Source`]. Nothing
 //! here knows what a setting does.
 
 mod check;

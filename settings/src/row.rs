@@ -87,7 +87,7 @@ pub trait Row: fmt::Debug {
     fn is_secret(&self) -> bool;
     /// Which programs read it.
     fn readers(&self) -> Readers;
-    /// What it means, in Markdown for docs/operations.md.
+    /// What it means, in Markdown for docs/reference.md.
     fn meaning(&self) -> &'static str;
     /// Whether its value, if it is set, is valid by itself.
     ///

@@ -1,8 +1,8 @@
-//! The table of all settings: a row for each, in the order of docs/operations.md.
+//! The table of all settings: a row for each, in the order of docs/reference.md.
 //!
 //! A row is: constant, type, variable, readers, default, values, meaning. `Setting` always has a value;
 //! `Optional` can be absent, and its default says in words what then holds. The meaning is Markdown for
-//! docs/operations.md; write it as a continuation of the name, and run `make docs`.
+//! docs/reference.md; write it as a continuation of the name, and run `make docs`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -57,12 +57,12 @@ table! {
         "how logs are written, to stderr");
     RUST_LOG: Setting<Filter> = ("RUST_LOG", EVERYBODY, "info",
         checked(Filter::new, "a filter such as `info,tool_server=debug`"),
-        "what is logged");
+        "which records are logged");
     CONFIG_DIR: Optional<PathBuf> = ("AUTONOUS_CONFIG_DIR", EVERYBODY, "none",
         checked(checks::directory, "a directory that exists"),
         "directory outside every root whose `AUTONOUS.md` replaces the system prompt, whose `models.toml` \
          [lists models](models.md#a-file-with-models), and whose `policy.toml` \
-         [has rules for calls](approvals.md)");
+         [has rules for calls](policy.md)");
     CONTROL_LISTEN: Setting<SocketAddr> = ("AUTONOUS_CONTROL_LISTEN", OWN, "127.0.0.1:8700", listen(),
         "address of the control port");
     CONTROL_ALLOWED_HOSTS: Setting<Vec<String>> = ("AUTONOUS_CONTROL_ALLOWED_HOSTS", OWN, "",
@@ -74,7 +74,7 @@ table! {
     CONTROL_READ_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_READ_TOKEN", OWN, "none",
         secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
         "a second token of the control port, other than the first, with which clients \
-         [only read](#a-token-that-only-reads)");
+         [only read](operations.md#a-token-that-only-reads)");
     PAGE: Setting<bool> = ("AUTONOUS_PAGE", OWN, "true", flag(),
         "whether the control port has [the page](page.md)");
     METRICS_PUBLIC: Setting<bool> = ("AUTONOUS_METRICS_PUBLIC", TOOLS_AND_OWN, "false", flag(),
@@ -105,13 +105,13 @@ table! {
     TRACE_CONTENT: Setting<bool> = ("AUTONOUS_TRACE_CONTENT", OWN, "false", flag(),
         "whether traces have the arguments and results of tool calls, with secrets hidden as in the events");
     WORKERS: Setting<usize> = ("AUTONOUS_WORKERS", OWN, "4", count(1, 64),
-        "how many tasks run at once, each in a worker process ([many chats](#many-chats-at-once))");
+        "how many tasks run at once, each in a worker process ([many chats](limits.md#many-chats-at-once))");
     STOP_SECONDS: Setting<Duration> = ("AUTONOUS_STOP_SECONDS", OWN, "10", seconds(0, 600),
         "how long running tasks and calls may take after a signal to stop");
     CONTACTS_COOLDOWN: Setting<Duration> = ("AUTONOUS_CONTACTS_COOLDOWN", OWN, "1h",
         checked(checks::pause, "a span such as 30m or 1h, at most 30d, or 0 for none"),
         "how long a contact gets no message after one that did not arrive \
-         ([contacts](telegram.md#contacts))");
+         ([contacts](telegram-tools.md#contacts))");
     SCHEDULES_MAX_PER_CHAT: Setting<u32> = ("AUTONOUS_SCHEDULES_MAX_PER_CHAT", OWN, "20", small(1, 1000),
         "the most reminders and repeated tasks of a chat that are open: raise it for people who keep many. \
          Each costs tokens when it is due");
@@ -120,7 +120,7 @@ table! {
          another one sooner, either. Lower it where a look each minute is worth its tokens");
     RETENTION: Setting<Option<Span>> = ("AUTONOUS_RETENTION", OWN, "30d",
         checked(checks::retention, "a span such as 30d or 12w, at least 1h, or 0 to keep all"),
-        "how long tasks are kept after their end ([pruning](#pruning))");
+        "how long tasks are kept after their end ([pruning](backup.md#pruning))");
     TASK_MAX_ATTEMPTS: Setting<u32> = ("AUTONOUS_TASK_MAX_ATTEMPTS", OWN, "3", small(1, 100),
         "attempts per task; by default more for as long as `AUTONOUS_TASK_RETRY_SECONDS` says");
     TASK_RETRY_SECONDS: Setting<Duration> = ("AUTONOUS_TASK_RETRY_SECONDS", OWN, "900", seconds(0, 86_400),
@@ -161,11 +161,12 @@ table! {
          (`all`)");
     LANGUAGE: Setting<Language> = ("AUTONOUS_LANGUAGE", OWN, "en", choice(Language::WORDS),
         "the language of the bot's own words for those whose client names none of these, in groups, and in \
-         the terminal; `/language` chooses another one for a chat ([telegram.md](telegram.md#languages))");
+         the terminal; `/language` chooses another one for a chat \
+         ([languages](telegram-chats.md#languages))");
     TRANSCRIBE: Optional<String> = ("AUTONOUS_TRANSCRIBE", OWN, "none",
         text("a command line, or an address such as https://host/v1"),
-        "how voice messages become text ([telegram.md](telegram.md#use-it)): a command line, or the base \
-         address with `/v1` of a service");
+        "how [voice messages](telegram-chats.md#files-and-voice-messages) become text: a command line, or \
+         the base address with `/v1` of a service");
     TRANSCRIBE_MODEL: Setting<String> = ("AUTONOUS_TRANSCRIBE_MODEL", OWN, "whisper-1", text("a name"),
         "the service's model");
     TRANSCRIBE_API_KEY: Optional<Secret> = ("AUTONOUS_TRANSCRIBE_API_KEY", OWN, "none",
@@ -174,10 +175,12 @@ table! {
     TELEGRAM_GATHER_MS: Setting<Duration> = ("AUTONOUS_TELEGRAM_GATHER_MS", OWN, "1200",
         milliseconds(0, 60_000),
         "what somebody sends with shorter pauses is one task, such as a long text in pieces; 0 makes each \
-         message a task of its own ([messages that belong together](telegram.md#use-it))");
+         message a task of its own \
+         ([messages that belong together](telegram-chats.md#messages-that-belong-together))");
     TELEGRAM_REACTIONS: Setting<Reactions> = ("AUTONOUS_TELEGRAM_REACTIONS", OWN, "private",
         choice(Reactions::WORDS),
-        "where the bot shows by a reaction how far a message is ([reactions](telegram.md#use-it)): in \
+        "where the bot shows by a reaction how far a message is \
+         ([reactions](telegram-chats.md#progress-and-reactions)): in \
          private chats, in all, or nowhere");
     TG_PENDING_WINDOW_SECONDS: Setting<Duration> = ("AUTONOUS_TG_PENDING_WINDOW_SECONDS", OWN, "600",
         seconds(0, 86_400),
@@ -226,12 +229,12 @@ table! {
         list("hosts separated by commas: example.com, *.example.com, example.com:8443, 192.0.2.1, or * for \
               all public ones"),
         "hosts that `url_fetch` may ask without a person's approval: `*.example.com` are those below \
-         `example.com` ([the web](#the-web))");
+         `example.com` ([the web](web.md))");
     FETCH_ALLOW_PRIVATE: Setting<bool> = ("AUTONOUS_FETCH_ALLOW_PRIVATE", TOOLS, "false", flag(),
         "whether listed hosts may have addresses that are not public");
     FETCH_PROFILES_FILE: Optional<PathBuf> = ("AUTONOUS_FETCH_PROFILES_FILE", TOOLS_AND_OWN, "none",
         path("a file that only its owner can read"),
-        "the file with [credentials for the web](#credentials-for-the-web)");
+        "the file with [credentials for the web](web.md#credentials)");
     SEARCH_PROVIDER: Setting<SearchService> = ("AUTONOUS_SEARCH_PROVIDER", TOOLS, "duckduckgo",
         choice(SearchService::WORDS),
         "the service behind `web_search`. Where neither this nor its address is set, a search asks a person, \
@@ -259,7 +262,7 @@ table! {
     TOOL_MAX_COMMANDS: Setting<usize> = ("AUTONOUS_TOOL_MAX_COMMANDS", TOOLS, "8", count(1, 1000),
         "most commands at once; a further one waits up to 2 s and is then refused with `OVERLOADED`");
     TOOL_MAX_PROCESSES: Setting<usize> = ("AUTONOUS_TOOL_MAX_PROCESSES", TOOLS, "8", count(0, 64),
-        "most [background processes](sandbox.md#background-processes) of a session, and 64 of all; 0 allows \
+        "most [background processes](commands.md#background-processes) of a session, and 64 of all; 0 allows \
          none");
     TOOL_MAX_PROCESS_SECONDS: Setting<Duration> = ("AUTONOUS_TOOL_MAX_PROCESS_SECONDS", TOOLS, "3600",
         seconds(1, 86_400),
@@ -271,13 +274,13 @@ table! {
         count(1, 8 << 20),
         "longer output is truncated");
     UNDO_MAX_MB: Setting<u64> = ("AUTONOUS_UNDO_MAX_MB", TOOLS, "256", mebibytes(0, 1 << 30),
-        "how much of what file tools replaced or removed is kept for [undoing it](#undoing-a-change), for a \
+        "how much of what file tools replaced or removed is kept for [undoing it](undo.md), for a \
          week; 0 keeps nothing");
     TOOL_MAX_EDIT_BYTES: Setting<u64> = ("AUTONOUS_TOOL_MAX_EDIT_BYTES", TOOLS, "16777216",
         number(1, 1 << 30),
         "largest file that can be hashed and edited");
     TOOL_RAW_FILES: Setting<bool> = ("AUTONOUS_TOOL_RAW_FILES", TOOLS, "true", flag(),
-        "whether [`/files`](#files-over-http) sends and stores files, unredacted");
+        "whether [`/files`](control-port.md#files-over-http) sends and stores files, unredacted");
     TOOL_MAX_UPLOAD_BYTES: Setting<u64> = ("AUTONOUS_TOOL_MAX_UPLOAD_BYTES", TOOLS, "67108864",
         number(1, 1 << 30),
         "largest upload");
@@ -292,8 +295,8 @@ table! {
          .devcontainer,.devcontainer.json,.mise.toml,mise.toml,.cargo/config.toml,.cargo/config,.yarnrc.yml,\
          .yarnrc,.yarn/releases,.yarn/plugins,.pnpmfile.cjs,.pnpmfile.mjs",
         list("names and paths of files, separated by commas"),
-        "[control files](sandbox.md#control-files-by-name): tools never write them, and \
-         [commands leave none behind](sandbox.md#what-commands-leave-behind). Git directories are guarded \
+        "[control files](control-files.md#control-files-by-name): tools never write them, and \
+         [commands leave none behind](control-files.md). Git directories are guarded \
          whatever this says");
     TOOL_DENY_PATHS: Setting<Vec<String>> = ("AUTONOUS_TOOL_DENY_PATHS", TOOLS,
         ".env,.env.*,*.pem,*.key,*.p12,*.pfx,id_rsa*,id_dsa*,id_ecdsa*,id_ed25519*,\
@@ -303,11 +306,11 @@ table! {
         "names that tools cannot use in the roots, in any letter case. A pattern without a slash matches at \
          any depth; one with a slash matches from the root, or at any depth after `**/`; one that ends in a \
          slash matches a directory with everything in it. `delete` removes them unread; certificates and \
-         public keys are shown ([sandbox.md](sandbox.md#what-is-hidden))");
+         public keys are shown ([sandbox.md](sandbox.md#hidden-files))");
     TOOL_DISABLED: Setting<Vec<String>> = ("AUTONOUS_TOOL_DISABLED", TOOLS_AND_ALL, "",
         list("names of tools, separated by commas"),
         "disabled tools, those of the worker and of channels too; by default `delete` and `run_script` \
-         [ask](approvals.md)");
+         [ask](policy.md)");
     TOOL_DISABLE_EXEC: Setting<bool> = ("AUTONOUS_TOOL_DISABLE_EXEC", TOOLS_AND_OWN, "false", flag(),
         "serve only the file tools");
     TOOL_SANDBOX: Setting<SandboxMode> = ("AUTONOUS_TOOL_SANDBOX", TOOLS, "auto", choice(SandboxMode::WORDS),
@@ -330,7 +333,7 @@ table! {
         items(command_network, "off, public or all; or domains separated by commas, such as \
          packages,github.com,*.example.org"),
         "the network of commands: none; public addresses over TCP; all that this machine reaches; or some \
-         domains through a proxy ([sandbox.md](sandbox.md#network)). `public` and `all` require a token");
+         domains through a proxy ([network.md](network.md)). `public` and `all` require a token");
     TOOL_BASH_ALLOW_NETWORK: Optional<bool> = ("AUTONOUS_TOOL_BASH_ALLOW_NETWORK", TOOLS, "none", flag(),
         "older: `true` for `public`, `false` for `off`");
     TOOL_BASH_DENYLIST: Setting<Vec<String>> = ("AUTONOUS_TOOL_BASH_DENYLIST", TOOLS, "",
@@ -339,7 +342,7 @@ table! {
     TOOL_MAX_MEMORY_MB: Setting<u64> = ("AUTONOUS_TOOL_MAX_MEMORY_MB", TOOLS, "4096",
         mebibytes(16, 1 << 30),
         "a command is killed when it has more memory: all its processes, files in its `/tmp`, `/dev/shm` and \
-         home (tier A), and shared memory ([sandbox.md](sandbox.md#limits))");
+         home (tier A), and shared memory ([commands.md](commands.md#limits))");
     TOOL_MIN_FREE_MB: Setting<u64> = ("AUTONOUS_TOOL_MIN_FREE_MB", TOOLS, "512", mebibytes(0, 1 << 30),
         "a reserve: commands are killed when a root's disk has less space left, or less than a twentieth of \
          its inodes (at most 65536). Commands that start then can delete files but write to none. 0: no \

@@ -1,4 +1,4 @@
-//! The tables of docs/operations.md are those of the table. `make docs` writes them.
+//! The tables of docs/reference.md are those of the table. `make docs` writes them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn default(row: &dyn Row) -> String {
 
 #[test]
 fn the_tables_of_the_docs_are_those_of_the_settings() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference.md");
     let read = || std::fs::read_to_string(&path).unwrap();
     let mut generated = read();
     for (section, program) in SECTIONS {
@@ -59,5 +59,5 @@ fn the_tables_of_the_docs_are_those_of_the_settings() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &generated).unwrap();
     }
-    assert!(read() == generated, "docs/operations.md is out of date: run `make docs`");
+    assert!(read() == generated, "docs/reference.md is out of date: run `make docs`");
 }

@@ -89,7 +89,7 @@ pub enum StoreError {
     /// The file is damaged.
     #[error(
         "the database {} is damaged ({}). The file was not changed. Keep it, and restore a backup: see \
-         docs/operations.md",
+         docs/backup.md",
         .0.display(), .1
     )]
     Damaged(PathBuf, rusqlite::Error),

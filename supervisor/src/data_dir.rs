@@ -32,7 +32,7 @@ pub(crate) enum DataDirError {
     #[error(
         "the database {} is {what}, but {} is there from earlier runs: pairings, history and schedules \
         would be \
-         lost. Nothing was changed. Bring the database back (restore a backup: see docs/operations.md), or \
+         lost. Nothing was changed. Bring the database back (restore a backup: see docs/backup.md), or \
          move \
          {} away to begin anew",
         .database.display(), .trace.display(), .data.display()

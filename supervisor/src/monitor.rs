@@ -153,8 +153,7 @@ impl Monitor {
     }
 
     async fn database(&self, changes: &mut Asking<Option<Trouble>>, search: &mut Search) -> Reading {
-        const RESTORE: &str =
-            "Stop the supervisor, keep the file and restore a backup; see docs/operations.md.";
+        const RESTORE: &str = "Stop the supervisor, keep the file and restore a backup; see docs/backup.md.";
         if let Some(file) = self.file.replaced() {
             let detail = format!("{} was removed or replaced; new rows are lost", file.display());
             return Reading::failed(detail, "Put the file back or restore a backup, and restart.");

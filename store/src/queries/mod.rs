@@ -40,7 +40,7 @@ pub enum QueryError {
     Unmerged(PathBuf),
     #[error(
         "the database {} is damaged ({}). Stop the supervisor, keep the file, and restore a backup: see \
-         docs/operations.md",
+         docs/backup.md",
         .0.display(), .1
     )]
     Damaged(PathBuf, rusqlite::Error),

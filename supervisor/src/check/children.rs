@@ -103,7 +103,7 @@ pub(super) async fn policy(config: &Config) -> Finding {
             let own = stdout(&answer).lines().filter(|rule| rule.starts_with("policy.toml")).count();
             Finding::ok(NAME, format!("{own} rules of calls in policy.toml; the defaults come last"))
         }
-        Ok(answer) => Finding::fail(NAME, stderr(&answer), "Correct the file; see docs/approvals.md."),
+        Ok(answer) => Finding::fail(NAME, stderr(&answer), "Correct the file; see docs/policy.md."),
         Err(error) => Finding::fail(NAME, error, "Run `tool-server policy list`."),
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn database(data: &DataDir) -> Finding {
     match data.require_database(data.trace_of_earlier_runs()) {
         Ok(()) => of_file(&data.database()),
         Err(error) => {
-            let remedy = "Restore a backup, or mount the disk that has it; see docs/operations.md.";
+            let remedy = "Restore a backup, or mount the disk that has it; see docs/backup.md.";
             Finding::fail(NAME, error.to_string(), remedy)
         }
     }
@@ -28,12 +28,12 @@ fn of_file(path: &Path) -> Finding {
             return Finding::warn(NAME, "does not exist yet", "`supervisor run` creates it.");
         }
         Err(error) => {
-            let remedy = "Keep the file and restore a backup; see docs/operations.md.";
+            let remedy = "Keep the file and restore a backup; see docs/backup.md.";
             return Finding::fail(NAME, error.to_string(), remedy);
         }
     };
     inspect(&connection).unwrap_or_else(|error| {
-        let remedy = "Keep the file and restore a backup; see docs/operations.md.";
+        let remedy = "Keep the file and restore a backup; see docs/backup.md.";
         Finding::fail(NAME, error.to_string(), remedy)
     })
 }
@@ -47,7 +47,7 @@ fn inspect(connection: &Connection) -> Result<Finding, QueryError> {
     }
     let integrity: String = connection.query_row("pragma quick_check(1)", [], |row| row.get(0))?;
     if integrity != "ok" {
-        let remedy = "Stop the supervisor, keep the file and restore a backup; see docs/operations.md.";
+        let remedy = "Stop the supervisor, keep the file and restore a backup; see docs/backup.md.";
         return Ok(Finding::fail(NAME, format!("it is damaged: {integrity}"), remedy));
     }
     if version < known {

@@ -66,7 +66,7 @@ pub(crate) async fn check(
         }
         (Some(Err(error)), _) => findings.push(service::unreachable(error)),
         (None, Err(error)) => {
-            let remedy = "Correct the variable; docs/operations.md lists them.";
+            let remedy = "Correct the variable; docs/reference.md lists them.";
             findings.push(Finding::fail("settings", format!("{error:#}"), remedy));
         }
         (None, Ok(config)) => {

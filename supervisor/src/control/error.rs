@@ -144,7 +144,7 @@ impl ControlError {
             Self::OnlyReads => ONLY_READS_HINT,
             Self::NoRoom => "Try again in a moment.",
             Self::BodyTimeout(_) => "Send the whole body at once.",
-            Self::NoSuchRoute => "docs/operations.md lists the routes of the control port.",
+            Self::NoSuchRoute => "docs/control-port.md lists the routes of the control port.",
             Self::NoSuchTask => "POST /messages responds with the task's ID.",
             Self::NoSuchOutboxRow => "POST /outbox responds with the IDs of its rows.",
             Self::MethodNotAllowed => "Use POST to change something and GET to read.",

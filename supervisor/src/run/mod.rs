@@ -36,7 +36,7 @@ pub(crate) enum RunError {
     Store(#[from] StoreError),
     #[error(
         "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; \
-         see docs/operations.md",
+         see docs/backup.md",
         .0.display()
     )]
     DamagedMeanwhile(PathBuf),

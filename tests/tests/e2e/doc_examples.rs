@@ -36,14 +36,20 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("README.md", "model_name=fake-1", Test("a_bug_is_found_shown_fixed_and_tested_in_twelve_turns")),
     ("CONTRIBUTING.md", "make run     #", Not("runs this test")),
     ("CONTRIBUTING.md", "cargo ", Not("runs this test")),
-    ("docs/approvals.md", "[[rule]]", RULES),
-    ("docs/approvals.md", "tool-server policy test", Test("the_rules_that_are_shown_decide_as_shown")),
     ("docs/approvals.md", "APPROVER", Test("the_commands_of_the_document_tell_the_whole_story")),
     ("docs/approvals.md", "Bearer $CALLER", Test("the_commands_of_the_document_tell_the_whole_story")),
+    (
+        "docs/backup.md",
+        "cp -a /backup",
+        Test("a_backup_of_everything_is_a_data_directory_that_becomes_ready_elsewhere"),
+    ),
     ("docs/clients.md", "", Test("every_recipe_for_a_client_is_the_file_that_is_run")),
     ("docs/containers.md", "docker run", ENGINE),
     ("docs/containers.md", "tier-a.j", ENGINE),
     ("docs/containers.md", "FROM autonous:full", ENGINE),
+    ("docs/control-port.md", "/outbox", Test("a_file_is_sent_to_a_chat_as_shown")),
+    ("docs/control-port.md", "/files", Test("files_are_stored_fetched_and_reverted_as_shown")),
+    ("docs/limits.md", "[limits.", RULES),
     ("docs/mcp.md", "claude mcp add", CLIENT),
     ("docs/mcp.md", "[mcp_servers.", CLIENT),
     ("docs/mcp.md", "mcpServers", CLIENT),
@@ -59,11 +65,12 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/packages.md", "LoadCredential=", SYSTEMD),
     ("docs/packages.md", "ReadWritePaths=", SYSTEMD),
     ("docs/packages.md", "--allow-downgrades", SYSTEMD),
-    ("docs/threat-model.md", "agent-worker", DRAWING),
     ("docs/page.md", "supervisor open", Test("every_view_opens_without_an_error_or_a_request_elsewhere")),
     ("docs/page.md", "ssh -L", Not("needs a second machine")),
     ("docs/page.md", "AUTONOUS_CONTROL_ALLOWED_HOSTS", SETTINGS),
     ("docs/page.md", "# Caddyfile", ELSEWHERE),
+    ("docs/policy.md", "[[rule]]", RULES),
+    ("docs/policy.md", "tool-server policy test", Test("the_rules_that_are_shown_decide_as_shown")),
     (
         "docs/setup.md",
         "$ supervisor setup",
@@ -73,19 +80,16 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/setup.md", "[limits]", Test("the_file_of_the_document_is_valid")),
     ("docs/setup.md", "config --set", Test("a_variable_wins_over_the_file_and_the_file_over_a_default")),
     ("docs/small-models.md", "make run", SETTINGS),
-    (
-        "docs/operations.md",
-        "cp -a /backup",
-        Test("a_backup_of_everything_is_a_data_directory_that_becomes_ready_elsewhere"),
-    ),
-    ("docs/operations.md", "/outbox", Test("a_file_is_sent_to_a_chat_as_shown")),
-    ("docs/operations.md", "/files", Test("files_are_stored_fetched_and_reverted_as_shown")),
-    ("docs/operations.md", "/undo", Test("files_are_stored_fetched_and_reverted_as_shown")),
-    ("docs/operations.md", "[profiles.", Test("the_fetch_profiles_that_are_shown_can_be_loaded")),
-    ("docs/operations.md", "[limits.", RULES),
     ("docs/operations.md", "\"ready\": false", Test("a_token_that_telegram_rejects_makes_it_unready")),
     ("docs/skills/autonous-tools/SKILL.md", "", Test("the_skill_for_other_agents_works_as_written")),
     ("docs/telegram.md", "make run", SETTINGS),
+    (
+        "docs/telegram.md",
+        "supervisor pair",
+        Test("a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back"),
+    ),
+    ("docs/telegram-tools.md", "contact_id:", Test("the_contact_of_the_documents_is_understood")),
+    ("docs/threat-model.md", "agent-worker", DRAWING),
     (
         "docs/tool-server.md",
         "tool-server run --root .",
@@ -105,12 +109,8 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/tool-server.md", "[Service]", Not("needs systemd")),
     ("docs/tool-server.md", "docker run", ENGINE),
     ("docs/tool-server.md", "AUTONOUS_TOOL_ENV", Test("the_toolchains_of_the_document_run_in_the_sandbox")),
-    (
-        "docs/telegram.md",
-        "supervisor pair",
-        Test("a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back"),
-    ),
-    ("docs/telegram.md", "contact_id:", Test("the_contact_of_the_documents_is_understood")),
+    ("docs/undo.md", "/undo", Test("files_are_stored_fetched_and_reverted_as_shown")),
+    ("docs/web.md", "[profiles.", Test("the_fetch_profiles_that_are_shown_can_be_loaded")),
 ];
 
 #[derive(Debug)]
@@ -211,7 +211,7 @@ fn has_test(name: &str) -> bool {
 
 #[test]
 fn every_rule_that_is_shown_can_be_loaded() {
-    for (file, part) in [("docs/approvals.md", "[[rule]]"), ("docs/operations.md", "[limits.")] {
+    for (file, part) in [("docs/policy.md", "[[rule]]"), ("docs/limits.md", "[limits.")] {
         for rules in shown(file, part) {
             let server = ToolServer::builder().policy(&rules).start();
             let listed = server.run_command(&["policy", "list"]);
@@ -222,8 +222,8 @@ fn every_rule_that_is_shown_can_be_loaded() {
 
 #[test]
 fn the_rules_that_are_shown_decide_as_shown() {
-    let [block] = &shown("docs/approvals.md", "tool-server policy test")[..] else { panic!("one block") };
-    let rules = &shown("docs/approvals.md", "[[rule]]")[0];
+    let [block] = &shown("docs/policy.md", "tool-server policy test")[..] else { panic!("one block") };
+    let rules = &shown("docs/policy.md", "[[rule]]")[0];
     let dir = TestDir::new();
     let config = dir.write_policy(rules);
     let prelude = format!(
@@ -266,7 +266,7 @@ fn every_line_with_settings_starts_the_programs() {
 
 #[test]
 fn the_fetch_profiles_that_are_shown_can_be_loaded() {
-    for profiles in shown("docs/operations.md", "[profiles.") {
+    for profiles in shown("docs/web.md", "[profiles.") {
         let builder = ToolServer::builder();
         let file = builder.dir().path().join("profiles.toml");
         fs::write(&file, profiles).unwrap();
@@ -283,12 +283,12 @@ fn files_are_stored_fetched_and_reverted_as_shown() {
     let dir = system.dir();
     fs::write(dir.path().join("report.pdf"), "the report").unwrap();
     let address = harness::http::address_of(&system.tokens().tool_url).to_string();
-    let [files] = &shown("docs/operations.md", "TOOLS=")[..] else { panic!("one block") };
+    let [files] = &shown("docs/control-port.md", "TOOLS=")[..] else { panic!("one block") };
     run(dir, "", &files.replace("127.0.0.1:8701", &address).replace("-OJ", "-o fetched.pdf"));
     assert_eq!(fs::read_to_string(dir.path().join("fetched.pdf")).unwrap(), "the report");
     assert_eq!(fs::read_to_string(system.workspace().join("in/report.pdf")).unwrap(), "the report");
 
-    let [undo] = &shown("docs/operations.md", "/undo\"")[..] else { panic!("one block") };
+    let [undo] = &shown("docs/undo.md", "/undo\"")[..] else { panic!("one block") };
     let said = run(dir, "", &typed(undo).replace("127.0.0.1:8701", &address));
     assert!(said.contains("\"ok\":true") && said.contains("\"tool\":\"undo\""), "{said}");
     assert!(!system.workspace().join("a.txt").exists());
@@ -318,7 +318,7 @@ fn a_file_is_sent_to_a_chat_as_shown() {
     let system = System::builder().telegram(&telegram, "4711").start();
     fs::write(system.dir().path().join("report.pdf"), "the report").unwrap();
     let control = harness::http::address_of(&system.tokens().control_url).to_string();
-    let [block] = &shown("docs/operations.md", "/outbox")[..] else { panic!("one block") };
+    let [block] = &shown("docs/control-port.md", "/outbox")[..] else { panic!("one block") };
     run(system.dir(), "", &block.replace("127.0.0.1:8700", &control));
     let sent = telegram.wait_for_sent(1);
     assert_eq!(sent[0].file, Some(("report.pdf".to_owned(), b"the report".to_vec())));

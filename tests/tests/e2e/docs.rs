@@ -1,8 +1,9 @@
-//! Compares the documents with the code: the error table, variables, paths and links.
+//! Compares the documents with the code: the error table, variables, paths and links. The pages of docs/ stay
+//! short, in one order.
 //!
 //! `make docs` regenerates the table.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,15 @@ const CONFIGURED: [&str; 8] =
 
 /// Variables that the programs set for each other.
 const INTERNAL: [&str; 1] = ["AUTONOUS_SECRETS_FD"];
+
+/// Pages whose bytes the code gives, without links to their neighbours.
+const GENERATED: [&str; 2] = ["command-policy.md", "errors.md"];
+
+/// Pages in which people look things up.
+const LOOKED_UP: [&str; 2] = ["reference.md", "errors.md"];
+
+/// The most words of any other page.
+const MAX_WORDS: usize = 2500;
 
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -54,6 +64,36 @@ fn documents() -> Vec<PathBuf> {
 fn quoted(document: &str) -> Vec<&str> {
     let prose = document.split("```").step_by(2);
     prose.flat_map(|text| text.split('`').skip(1).step_by(2)).collect()
+}
+
+/// What the links of a document name.
+fn targets(document: &str) -> impl Iterator<Item = &str> {
+    document.split("](").skip(1).filter_map(|rest| rest.split(')').next())
+}
+
+/// The pages of docs/ with their texts, by name, without the index.
+fn pages() -> BTreeMap<String, String> {
+    let docs = workspace().join("docs");
+    let entries = fs::read_dir(&docs).expect("docs/ is readable").flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let pages = names.filter(|name| name.ends_with(".md") && name != "README.md");
+    pages.map(|name| (name.clone(), read(&docs.join(name)))).collect()
+}
+
+/// The anchors of a page's headings, by GitHub's rule.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    let mut open_fence = 0;
+    for line in page.lines() {
+        let fence = line.trim_start().chars().take_while(|letter| *letter == '`').count();
+        if fence >= 3 && fence >= open_fence {
+            open_fence = if open_fence == 0 { fence } else { 0 };
+        } else if open_fence == 0 && line.starts_with('#') {
+            let heading = line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+            anchors.insert(heading.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect());
+        }
+    }
+    anchors
 }
 
 /// All names of variables in a source file, without its tests.
@@ -167,7 +207,7 @@ fn every_link_to_a_file_of_this_project_leads_there() {
     let mut links = 0;
     for document in documents() {
         let text = read(&document);
-        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for target in targets(&text) {
             let file = target.split('#').next().unwrap_or_default();
             if file.is_empty() || file.contains("://") {
                 continue;
@@ -178,6 +218,64 @@ fn every_link_to_a_file_of_this_project_leads_there() {
         }
     }
     assert!(links > 5, "the documents link to each other: {links}");
+}
+
+#[test]
+fn every_link_to_a_heading_leads_to_one() {
+    let mut links = 0;
+    for document in documents() {
+        let text = read(&document);
+        for target in targets(&text).filter(|target| !target.contains("://")) {
+            let Some((file, anchor)) = target.split_once('#') else { continue };
+            let path = match file {
+                "" => document.clone(),
+                _ => document.parent().expect("a document lies in a directory").join(file),
+            };
+            if path.extension().is_some_and(|kind| kind == "md") {
+                links += 1;
+                let found = anchors(&read(&path)).contains(anchor);
+                assert!(found, "{} links to {target}", document.display());
+            }
+        }
+    }
+    assert!(links > 100, "the documents link to headings: {links}");
+}
+
+#[test]
+fn a_page_is_short_unless_people_look_things_up_in_it() {
+    for (name, text) in pages() {
+        let words = text.split_whitespace().count();
+        let may_be_long = LOOKED_UP.contains(&name.as_str());
+        assert!(words <= MAX_WORDS || may_be_long, "docs/{name} has {words} words; split it");
+    }
+}
+
+#[test]
+fn the_index_lists_each_page_once_in_the_order_of_their_links() {
+    let (pages, index) = (pages(), read(&workspace().join("docs/README.md")));
+    let order: Vec<&str> = targets(&index).filter(|target| pages.contains_key(*target)).collect();
+    let listed: BTreeSet<&str> = order.iter().copied().collect();
+    let missing: Vec<_> = pages.keys().filter(|name| !listed.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "docs/README.md does not list {missing:?}");
+    assert_eq!(order.len(), listed.len(), "docs/README.md lists a page twice: {order:?}");
+    let link = |name: &str| {
+        let title = pages[name].lines().next().and_then(|line| line.strip_prefix("# "));
+        format!("[{}]({name})", title.unwrap_or_else(|| panic!("docs/{name} begins with its title")))
+    };
+    for (place, &name) in order.iter().enumerate() {
+        assert!(
+            index.contains(&format!("\n- {}: ", link(name))),
+            "docs/README.md has no line for docs/{name}"
+        );
+        if GENERATED.contains(&name) {
+            continue;
+        }
+        let before = place.checked_sub(1).map(|place| format!("Previous: {} · ", link(order[place])));
+        let after = order.get(place + 1).map(|next| format!("Next: {} · ", link(next)));
+        let end =
+            format!("{}{}[All pages](README.md)", before.unwrap_or_default(), after.unwrap_or_default());
+        assert_eq!(pages[name].lines().last(), Some(end.as_str()), "the last line of docs/{name}");
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn a_backup_of_a_running_system_is_whole_private_and_restores_it() {
     assert_eq!(system.database().count(&ended), 1);
 }
 
-/// Restored as docs/operations.md says: the copy is the data directory, with the configuration in it.
+/// Restored as docs/backup.md says: the copy is the data directory, with the configuration in it.
 #[test]
 fn a_backup_of_everything_is_a_data_directory_that_becomes_ready_elsewhere() {
     let rules = "[[rule]]\ntools = [\"edit\"]\ndecision = \"deny\"\nreason = \"kept by the backup\"\n";

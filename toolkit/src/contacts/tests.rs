@@ -120,7 +120,7 @@ fn another_cooldown_changes_its_line_alone() {
 
 #[test]
 fn the_contact_of_the_documents_is_understood() {
-    let document = include_str!("../../../docs/telegram.md");
+    let document = include_str!("../../../docs/telegram-tools.md");
     let shown = document.split("````").nth(1).expect("the page shows a contact");
     let contacts = Contacts::parse(shown);
     assert_eq!(contacts.misunderstood, []);
