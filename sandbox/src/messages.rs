@@ -121,7 +121,7 @@ pub(crate) struct ProbePlan {
     pub(crate) udp_port: u16,
     pub(crate) abstract_name: String,
     #[serde(with = "raw_path")]
-    pub(crate) socket: PathBuf,
+    pub(crate) socket_directory: PathBuf,
     /// Whether to test the limits too, which takes longer.
     pub(crate) test_limits: bool,
     pub(crate) limits: Limits,
@@ -277,7 +277,7 @@ mod tests {
             tcp_port: 8701,
             udp_port: 8702,
             abstract_name: "name".to_owned(),
-            socket: "/o/socket".into(),
+            socket_directory: "/o".into(),
             test_limits: true,
             limits,
         };

@@ -6,6 +6,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::os::fd::AsRawFd as _;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -158,7 +159,7 @@ impl Targets {
         let directory = spawner.scratch.join(format!("self-check-{server}"));
         let _ = fs::remove_dir_all(&directory);
         DirBuilder::new().mode(0o700).create(&directory)?;
-        let (outside, socket) = (directory.join("secret"), directory.join("socket"));
+        let outside = directory.join("secret");
         fs::write(&outside, "no command may read this")?;
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         tcp.set_nonblocking(true)?;
@@ -169,7 +170,7 @@ impl Targets {
         let root = spawner.root.clone().ok_or(io::ErrorKind::NotFound)?;
         let (root, own) = if spawner.divided { own_directory_in(&root)? } else { (root, None) };
         Ok(Self {
-            _unix: UnixListener::bind(&socket)?,
+            _unix: socket_in(&directory)?,
             _abstract: UnixListener::bind_addr(&address)?,
             plan: ProbePlan {
                 outside,
@@ -179,7 +180,7 @@ impl Targets {
                 tcp_port: tcp.local_addr()?.port(),
                 udp_port: udp.local_addr()?.port(),
                 abstract_name,
-                socket,
+                socket_directory: directory.clone(),
                 test_limits: depth == Depth::Full,
                 limits: Limits::for_timeout(PROBE_TIMEOUT),
             },
@@ -210,6 +211,12 @@ impl Drop for Targets {
             let _ = fs::remove_dir(&own.path);
         }
     }
+}
+
+/// A socket in this directory, whose path may be longer than the address of a socket: 107 bytes.
+fn socket_in(directory: &Path) -> io::Result<UnixListener> {
+    let opened = File::open(directory)?;
+    UnixListener::bind(format!("/proc/self/fd/{}/{}", opened.as_raw_fd(), probe::SOCKET))
 }
 
 /// The probe's own directory in a divided root.

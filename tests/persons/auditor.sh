@@ -53,7 +53,7 @@ says "$(field .error.code <answer.json || cat answer.json)" 'READ_ONLY_TOKEN'
 
 step 'the journal is whole, and a change in it shows'
 end
-says "$(supervisor journal verify)" 'records'
+says "$(tool-server journal verify)" 'records'
 journal=$(find autonous/journal -type f -name '*.jsonl' | head -n 1)
 sed -i '0,/notes.txt/s//other.txt/' "$journal"
-says "$(refused supervisor journal verify)" 'line'
+says "$(refused tool-server journal verify)" 'line'

@@ -17,7 +17,7 @@ token_file=$(find "$HOME" -name token -path '*autonous*' | head -n 1)
 token=$(cat "$token_file")
 url=$(grep -o 'http://127.0.0.1:[0-9]*' ../run.log | head -n 1)
 call() { curl -sS -H "Authorization: Bearer $1" -H 'Content-Type: application/json' -d "$3" "$url/tools/$2"; }
-says "$(call "$token" bash '{"cmd": "sort notes.txt"}' | field .stdout)" 'in the project'
+says "$(call "$token" bash '{"cmd": "sort notes.txt"}')" 'in the project'
 says "$(curl -sS "$url/llms.txt")" 'POST'
 says "$(curl -sS -H "Authorization: Bearer $token" "$url/openapi.json" | field .openapi)" '3.'
 

@@ -1,5 +1,5 @@
-# An operator runs the bot for others. Lines that begin with SEND or PRESS are for the test, which plays the people at
-# Telegram: it answers each with a line that has what the bot then says.
+# An operator runs the bot for others. Lines that begin with SEND, PRESS or HEAR are for the test, which plays the
+# people at Telegram: it answers each with a line that has what the bot says next.
 . "$(dirname "$0")/common.sh"
 
 telegram() { # USER TEXT
@@ -32,6 +32,9 @@ step 'a stranger is paired by the code that he reads'
 telegram 8 'hello' 'supervisor pair'
 code=$(grep -oE '\b[A-Z0-9]{6,}\b' <<<"$said" | head -n 1)
 says "$(supervisor pair "$code")" '8'
+echo 'HEAR 8'
+IFS= read -r reply
+says "$reply" 'You may use this bot now'
 telegram 8 'ls path=.' 'exit 0'
 says "$(supervisor chats)" '8'
 

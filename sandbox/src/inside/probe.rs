@@ -4,6 +4,7 @@
 //! decides what the answers mean.
 
 use std::convert::Infallible;
+use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -23,6 +24,9 @@ use crate::syscalls::{self, ForkResult, probe_calls};
 
 /// The answer of an attempt that succeeded; otherwise the answer is its error.
 pub(crate) const SUCCESS: &str = "done";
+
+/// The name of the server's socket in its directory.
+pub(crate) const SOCKET: &str = "socket";
 
 /// More processes than any limit allows.
 const TOO_MANY_PROCESSES: u32 = 4096;
@@ -58,7 +62,11 @@ const ATTEMPTS: &[Attempt] = &[
     }),
     attack("signal", "signal the server", |plan| syscalls::kill(plan.server_pid, 0)),
     attack("environ", "read another process's environment", |_| read_other_environment()),
-    attack("unix", "connect to a socket of the server", |plan| UnixStream::connect(&plan.socket).map(drop)),
+    attack("unix", "connect to a socket of the server", |plan| {
+        // Its whole path may be longer than an address can be.
+        env::set_current_dir(&plan.socket_directory)?;
+        UnixStream::connect(SOCKET).map(drop)
+    }),
     attack("abstract", "connect to an abstract socket of the server", |plan| {
         let address = UnixAddress::from_abstract_name(&plan.abstract_name)?;
         UnixStream::connect_addr(&address).map(drop)

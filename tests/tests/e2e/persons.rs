@@ -1,11 +1,12 @@
 //! Four persons who meet Autonous for the first time, each as a script of what they type: tests/persons/.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
-use harness::fake_telegram::TOKEN;
 use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::{Sent, TOKEN};
 use harness::project_copy::workspace;
 use harness::{FakeTelegram, TestDir, binaries, wait};
 
@@ -73,26 +74,28 @@ fn an_operator_runs_the_bot_for_others() {
     let (dir, telegram) = (TestDir::new(), FakeTelegram::start());
     let variables = [("AUTONOUS_TELEGRAM_API_URL", &*telegram.url()), ("BOT_TOKEN", TOKEN)];
     let script = person(&dir, "operator", &variables);
+    let mut heard: HashMap<i64, usize> = HashMap::new();
+    let mut next = |chat: Chat| {
+        let number = heard.entry(chat.id).or_default();
+        let to_chat =
+            |sent: &Sent| sent.chat_id == chat.id && sent.method == "sendmessage" && !sent.is_progress;
+        let said = wait::until("the bot says more", || telegram.sent_that(to_chat).into_iter().nth(*number));
+        *number += 1;
+        said
+    };
     follow(&dir, script, |line| {
-        let (what, rest) = line.split_once(' ')?;
-        let (user, text) = rest.split_once(' ')?;
-        let presses = match what {
-            "SEND" => false,
-            "PRESS" => true,
-            _ => return None,
-        };
-        let chat = Chat { id: user.parse().unwrap() };
-        let to_chat = || telegram.sent_that(|sent| sent.chat_id == chat.id);
-        let before = to_chat().len();
-        telegram.push(chat.text(text));
-        let newest = |count: usize| to_chat().into_iter().skip(count).last();
-        let said = wait::until("the bot answers", || newest(before));
-        if !presses {
-            return Some(said.text);
+        let mut words = line.splitn(3, ' ');
+        let what = words.next().filter(|what| ["SEND", "PRESS", "HEAR"].contains(what))?;
+        let chat = Chat { id: words.next()?.parse().unwrap() };
+        if let Some(text) = words.next() {
+            telegram.push(chat.text(text));
         }
-        let before = to_chat().len();
-        let yes = said.buttons().into_iter().next().expect("the question has buttons").1;
-        telegram.press(chat, chat.id, said.number, &yes);
-        Some(wait::until("the bot answers", || newest(before)).text)
+        let mut said = next(chat);
+        if what == "PRESS" {
+            let yes = said.buttons().into_iter().next().expect("the question has buttons").1;
+            telegram.press(chat, chat.id, said.number, &yes);
+            said = next(chat);
+        }
+        Some(said.text)
     });
 }

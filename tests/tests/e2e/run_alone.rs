@@ -178,3 +178,16 @@ fn the_data_of_a_server_that_starts_in_its_root_are_elsewhere() {
     let nowhere = refused(program(&dir, &["run", "--root", "root", "--listen", "here"]).stdin(Stdio::null()));
     assert!(nowhere.contains("--listen") && nowhere.contains("127.0.0.1:8701"), "{nowhere}");
 }
+
+/// The address of a socket has at most 107 bytes: the self-check has one in the directory for states.
+#[test]
+fn commands_run_however_long_the_path_of_the_directory_for_states_is() {
+    let dir = TestDir::new();
+    let states = dir.path().join("a-directory-for-states/".repeat(8));
+    let server = Server::start(&dir, run(&dir).env("XDG_STATE_HOME", states));
+    let line = server.greeting().lines().find(|line| line.starts_with("curl ")).unwrap().to_owned();
+    let line = line.replace("/tools/ls", "/tools/bash").replace(r#"{"path":"."}"#, r#"{"cmd":"echo ran"}"#);
+    let ran = pasted(&line, None);
+    assert_eq!((&ran["ok"], &ran["stdout"]), (&json!(true), &json!("ran\n")), "{ran}");
+    server.end();
+}
