@@ -46,7 +46,7 @@ check:
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --locked --workspace --no-fail-fast --test-threads $$(($$(nproc) * 2)); \
 	else \
-		$(CARGO) test --locked --workspace; \
+		$(CARGO) test --locked --workspace --no-fail-fast; \
 	fi
 
 .PHONY: test-as-user

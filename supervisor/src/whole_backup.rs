@@ -18,12 +18,16 @@ use store::queries::{self, QueryError};
 
 use crate::backup::{Backup, BackupError, UNFINISHED, backup, lock, remove_abandoned};
 use crate::data_dir::DataDir;
+use crate::setup::SECRETS;
 use crate::tree_copy::{Copied, copy_directory};
 
 /// The files that are copied of the configuration directory: others may lie beside it, such as keys.
 const CONFIG_FILES: [&str; 4] = ["AUTONOUS.md", "autonous.toml", "models.toml", "policy.toml"];
 
-/// The directory of the backup that has them.
+/// The one that the data directory can have instead.
+const OWN_CONFIG: [&str; 1] = ["autonous.toml"];
+
+/// The directory of the backup that has those of a configuration directory.
 const CONFIG: &str = "config";
 
 /// The parts that a backup has.
@@ -34,6 +38,8 @@ pub(crate) struct Wanted<'a> {
     /// The configuration directory by the settings of this shell; else that of the last run counts.
     pub config_dir: Option<PathBuf>,
     pub has_workspace: bool,
+    /// The directory with secrets beside the configuration, which `supervisor setup` makes.
+    pub has_secrets: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,6 +53,8 @@ pub(crate) struct WholeBackup {
     pub config: Vec<&'static str>,
     /// Directories that tools reach and that are not in it.
     pub without: Vec<PathBuf>,
+    /// The directory with secrets that is not in it.
+    pub without_secrets: Option<PathBuf>,
     /// Pipes, sockets, and what could not be read.
     pub left_out: u64,
 }
@@ -92,13 +100,18 @@ fn copy_all(
         progress.step("Copying files");
         copy_directory(&data.path().join(part), &partial.join(part), &mut copied).map_err(written)?;
     }
-    let config = match config_dir(data, wanted)? {
-        Some(from) => {
-            new(&partial.join(CONFIG))?;
-            copy_config(&from, &partial.join(CONFIG), &mut copied).map_err(written)?
-        }
-        None => Vec::new(),
+    let (from, to, names) = match config_dir(data, wanted)? {
+        Some(from) => (from, partial.join(CONFIG), &CONFIG_FILES[..]),
+        None => (data.path().to_owned(), partial.to_owned(), &OWN_CONFIG[..]),
     };
+    if to != partial {
+        new(&to)?;
+    }
+    let config = copy_config(&from, &to, names, &mut copied).map_err(written)?;
+    let secrets = from.join(SECRETS);
+    if wanted.has_secrets {
+        copy_directory(&secrets, &to.join(SECRETS), &mut copied).map_err(written)?;
+    }
     progress.step("Writing to the disk");
     syncfs(&opened).map_err(|errno| written(errno.into()))?;
     renameat_with(CWD, partial, CWD, directory, RenameFlags::NOREPLACE).map_err(|errno| match errno {
@@ -113,6 +126,7 @@ fn copy_all(
         bytes: copied.bytes,
         config,
         without: roots(data, wanted)?.iter().filter(kept).cloned().collect(),
+        without_secrets: Some(secrets).filter(|secrets| !wanted.has_secrets && secrets.is_dir()),
         left_out: copied.left_out,
     })
 }
@@ -133,12 +147,17 @@ fn roots(data: &DataDir, wanted: &Wanted<'_>) -> Result<Vec<PathBuf>, QueryError
 }
 
 /// Copies the files of the configuration that are there, and returns their names.
-fn copy_config(from: &Path, to: &Path, copied: &mut Copied) -> io::Result<Vec<&'static str>> {
-    let mut names = Vec::new();
-    for name in CONFIG_FILES {
+fn copy_config(
+    from: &Path,
+    to: &Path,
+    names: &[&'static str],
+    copied: &mut Copied,
+) -> io::Result<Vec<&'static str>> {
+    let mut found = Vec::new();
+    for &name in names {
         match fs::copy(from.join(name), to.join(name)) {
             Ok(bytes) => {
-                names.push(name);
+                found.push(name);
                 copied.files += 1;
                 copied.bytes += bytes;
             }
@@ -146,5 +165,5 @@ fn copy_config(from: &Path, to: &Path, copied: &mut Copied) -> io::Result<Vec<&'
             Err(error) => return Err(error),
         }
     }
-    Ok(names)
+    Ok(found)
 }

@@ -30,6 +30,9 @@ telegram 7 'ls path=.' 'exit 0'
 
 step 'a stranger is paired by the code that he reads'
 telegram 8 'hello' 'supervisor pair'
+echo 'HEAR 7'
+IFS= read -r reply
+says "$reply" 'wants to use this bot'
 code=$(grep -oE '\b[A-Z0-9]{6,}\b' <<<"$said" | head -n 1)
 says "$(supervisor pair "$code")" '8'
 echo 'HEAR 8'
@@ -51,11 +54,11 @@ says "$(supervisor usage)" 'telegram'
 begin_of_backup=$(supervisor tasks --json --limit 100 | field .counts)
 
 step 'a backup of everything, ready elsewhere'
-says "$(supervisor backup --all --workspace "$HOME/copy")" 'autonous.toml'
+says "$(supervisor backup --all "$HOME/less")" 'autonous.toml' '--secrets' 'Not in it'
+says "$(supervisor backup --all --workspace --secrets "$HOME/copy")" 'autonous.toml'
 end
 mv autonous lost
 mv copy autonous
-mkdir -p autonous/secrets && cp lost/autonous.toml autonous/ && cp lost/secrets/* autonous/secrets/
 begin run.log 'ready: control' supervisor run
 [ "$(supervisor tasks --json --limit 100 | field .counts)" = "$begin_of_backup" ]
 telegram 8 'read path=asked.txt' 'asked'

@@ -252,6 +252,7 @@ fn is_key_byte(byte: u8) -> bool {
 mod tests {
     use std::fs;
     use std::process::Command;
+    use std::sync::LazyLock;
 
     use proptest::prelude::*;
 
@@ -260,8 +261,29 @@ mod tests {
     /// A name and its value.
     type Pair = (Vec<u8>, Option<Vec<u8>>);
 
+    /// Whether this git keeps a tab or a carriage return within a value. Older ones read a space instead.
+    fn keeps_white_space() -> bool {
+        static KEEPS: LazyLock<bool> = LazyLock::new(|| {
+            let read = listed_by_git(b"[a]\nb = c\td").expect("git reads a plain file");
+            read[0].1.as_deref() == Some(b"c\td")
+        });
+        *KEEPS
+    }
+
+    /// What git reads, and what we read for a git that does not keep white space as it is.
+    fn compared(bytes: &[u8]) -> (Option<Vec<Pair>>, Option<Vec<Pair>>) {
+        let as_space = |byte: u8| if is_space(byte) { b' ' } else { byte };
+        let plain =
+            |(name, value): Pair| (name, value.map(|value| value.into_iter().map(as_space).collect()));
+        let (git, own) = (listed_by_git(bytes), read_by_us(bytes));
+        if keeps_white_space() {
+            return (git, own);
+        }
+        [git, own].map(|pairs| Some(pairs?.into_iter().map(plain).collect())).into()
+    }
+
     /// What git reads; none if it refuses the file.
-    fn read_by_git(bytes: &[u8]) -> Option<Vec<Pair>> {
+    fn listed_by_git(bytes: &[u8]) -> Option<Vec<Pair>> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config");
         fs::write(&path, bytes).unwrap();
@@ -320,7 +342,8 @@ mod tests {
     #[test]
     fn odd_files_are_read_as_git_reads_them() {
         for text in ODD {
-            assert_eq!(read_by_us(text.as_bytes()), read_by_git(text.as_bytes()), "{text:?}");
+            let (git, own) = compared(text.as_bytes());
+            assert_eq!(own, git, "{text:?}");
         }
     }
 
@@ -350,7 +373,8 @@ mod tests {
             ]), 0..24)
         ) {
             let text = parts.concat();
-            prop_assert_eq!(read_by_us(text.as_bytes()), read_by_git(text.as_bytes()), "{:?}", text);
+            let (git, own) = compared(text.as_bytes());
+            prop_assert_eq!(own, git, "{:?}", text);
         }
 
         #[test]

@@ -21,8 +21,11 @@ pub(crate) struct BackupArguments {
     /// With --all: the workspace, too.
     #[arg(long, requires = "all")]
     pub workspace: bool,
+    /// With --all: the secrets that `supervisor setup` keeps beside the settings, too.
+    #[arg(long, requires = "all")]
+    pub secrets: bool,
     /// Print JSON: {"file": …, "bytes": …, "tasks": …, "events": …}; with --all, that as `database` beside
-    /// `directory`, `files`, `bytes`, `config`, `without` and `left_out`.
+    /// `directory`, `files`, `bytes`, `config`, `without`, `without_secrets` and `left_out`.
     #[arg(long)]
     pub json: bool,
 }
@@ -36,7 +39,8 @@ pub(super) fn run(
     file: &Path,
 ) -> Result<String, BackupError> {
     if arguments.all {
-        let wanted = Wanted { roots, config_dir, has_workspace: arguments.workspace };
+        let (has_workspace, has_secrets) = (arguments.workspace, arguments.secrets);
+        let wanted = Wanted { roots, config_dir, has_workspace, has_secrets };
         let made = back_up(data, &wanted, file, &ProgressLine::new())?;
         return Ok(if arguments.json { super::pretty(&json!(made)) } else { told(&made) });
     }
@@ -63,6 +67,9 @@ fn told(made: &WholeBackup) -> String {
         database.tasks,
         database.events,
     );
+    if let Some(secrets) = &made.without_secrets {
+        text.push_str(&format!("\nNot in it, unless --secrets is given: {}", secrets.display()));
+    }
     if !made.without.is_empty() {
         let without: Vec<String> = made.without.iter().map(|root| root.display().to_string()).collect();
         text.push_str(&format!("\nNot in it: {}", without.join(", ")));

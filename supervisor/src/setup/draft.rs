@@ -17,7 +17,7 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 use crate::config::secret_variables;
 
 /// The directory of the secrets, beside the file.
-const SECRETS: &str = "secrets";
+pub(crate) const SECRETS: &str = "secrets";
 
 /// What the file will say.
 pub(super) struct Draft {

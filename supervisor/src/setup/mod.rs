@@ -22,6 +22,8 @@ use crate::data_dir::DataDir;
 use dialogue::Dialogue;
 use draft::Draft;
 
+pub(crate) use draft::SECRETS;
+
 /// What the command line answers.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
