@@ -143,8 +143,9 @@ package: ## Make a Debian package, an archive and the list of their crates in di
 	@package/build.sh
 
 .PHONY: test-package
-test-package: ## Install, update and remove the package on a fresh Debian with its systemd (root; DEB; two minutes)
-	@package/test.py
+test-package: ## Install, update and remove the package on a fresh Debian with its systemd (root; DEB, OLDER, PARENT=yes; two minutes)
+	@older='$(OLDER)'; if [ '$(PARENT)' = yes ]; then older=$$(package/parent.sh) || exit 1; fi; \
+	DEB='$(DEB)' OLDER="$$older" package/test.py
 
 .PHONY: test-fresh
 test-fresh: ## Do on a fresh Debian what README.md says, and time it (root; TESTS=yes also `make test`; 15 minutes)
