@@ -262,10 +262,11 @@ def decided(machine, telegram, waiting, approvals, asked):
         answers = [row for row in telegram.sent(person) if part in f"{row['text']}\n" and not row["markup"]]
         expect(f"{person['name']} was sent the answer once", len(answers) == 1, answers)
     tasks = json.loads(machine.run("autonous", "tasks", "--json"))["tasks"]
+    # Presses, and messages of those who were not paired yet, are no tasks.
+    tasks = [row for row in tasks if row["state"] != "skipped"]
     expect("no task is open", all(row["state"] == "done" for row in tasks), tasks)
-    for task in [row["id"] for row in tasks]:
-        events = machine.events(task)
-        expect(f"the answer to {task} was sent once", events.count("reply.sent") == 1, events)
+    sent = [machine.events(row["id"]).count("reply.sent") for row in tasks]
+    expect(f"the answer to each of {len(tasks)} tasks was sent once", set(sent) == {1}, sent)
 
 
 def service(machine, telegram):
