@@ -65,6 +65,10 @@ peers: ## Run the same work on programs that people compare this with, from PyPI
 	$(CARGO) build --locked --release $(PROGRAMS) --bins
 	@python3 bench/peers/peers.py $(TARGET)/release $(or $(PEERS_DIR),$(TARGET)/peers)
 
+.PHONY: first-answer
+first-answer: ## Time the way from nothing to the first answer, and those others (dist/; root; CLONE: seconds of make test-fresh; ten minutes)
+	@python3 bench/peers/first_answer.py $(or $(PEERS_DIR),$(TARGET)/peers)/first-answer $(if $(CLONE),--clone $(CLONE))
+
 .PHONY: soak
 soak: ## Try huge files, odd trees, floods and daemons (6 GB and two million files in TMPDIR, ten minutes)
 	@./setup.sh test
@@ -152,8 +156,8 @@ test-fresh: ## Do on a fresh Debian what README.md says, and time it (root; TEST
 	@package/fresh.sh
 
 .PHONY: deny
-deny: ## Check licences, sources and advisories of all crates, with cargo-deny from crates.io
-	@package/deny.sh
+deny: ## Check licences, sources and advisories of all crates, with cargo-deny from crates.io (CHECKS: some of them)
+	@package/deny.sh $(CHECKS)
 
 .PHONY: openapi
 openapi: ## Regenerate openapi/tool-server.json

@@ -3,8 +3,8 @@
 it while tasks run and wait, goes back, removes it, and prints what it measured (`make test-package`).
 
 Needs root, debootstrap, cgroups of version 2, and a package of `make package` in dist/. DEB names another one, OLDER
-the package that is updated to it (package/parent.sh makes one); without OLDER, that is the same package under a
-lower version.
+the package that is installed first and updated to it (package/parent.sh makes one). Without OLDER, the update is the
+same package under a higher version.
 """
 
 import json
@@ -275,7 +275,8 @@ def service(machine, telegram):
     expect("it is off", machine.property("ActiveState") == "inactive")
     said = machine.run("autonous", "setup", "--yes", "--service")
     expect("`autonous setup --yes --service` says that it runs", "The service runs" in said, said)
-    wait_for("/readyz", machine.is_ready)
+    said = machine.run("autonous", "chat", "ls path=.")
+    expect("and so it does", said.startswith("exit 0"), said)
     state = machine.run("systemctl", "is-enabled", UNIT, check=False).strip()
     expect("it starts at each boot", state == "enabled", state)
     owner = machine.run("stat", "--format=%U:%G %a", "/etc/autonous").strip()

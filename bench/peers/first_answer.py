@@ -33,10 +33,8 @@ FILES = "npx -y @modelcontextprotocol/server-filesystem ."
 
 
 class Program:
-    """What is typed: lines that end, one that keeps running, and one that asks.
-
-    None of the lines is typed again, so those that ask too soon and are tried again count once.
-    """
+    """What is typed: lines that end, one that keeps running, and one that asks. This is tried until it is answered,
+    and counts once."""
 
     def __init__(self, name, install, start, ask, port=None, venv=False):
         self.name, self.install, self.start, self.ask = name, install, start, ask
@@ -47,7 +45,7 @@ class Program:
 
 
 def mcp_lines():
-    """A client of the protocol sends these three; here a person types them."""
+    """What a client of the protocol sends before and with its first call."""
     first = ('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
              '"clientInfo":{"name":"me","version":"1"}}}')
     second = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
@@ -62,9 +60,9 @@ PEERS = [
     Program("SWE-ReX", ["pip install swe-rex"], "swerex-remote --auth-token secret",
             "curl -s -H 'X-API-Key: secret' --json '{\"command\":[\"ls\"]}' http://127.0.0.1:8000/execute", port=8000,
             venv=True),
-    # Without an answer, a person at a terminal would type the lines of the protocol; a pipe is the same.
-    Program("MCP file-system server, over stdio", [], "", f"printf '%s\\n' {mcp_lines()} | {FILES}"),
-    # Of the newest of the two libraries it finds no names that it needs.
+    # A person without a client types the lines of the protocol.
+    Program("MCP file-system server", [], "", f"printf '%s\\n' {mcp_lines()} | {FILES}"),
+    # It does not start with newer versions of the two libraries, which pip would take.
     Program("mcpo, with that server", ["pip install mcpo 'mcp<2' 'fastapi<0.120'"],
             f"mcpo --api-key secret -- {FILES}",
             f"{BEARER} --json '{{\"path\":\".\"}}' http://127.0.0.1:8000/list_directory", port=8000, venv=True),
@@ -72,17 +70,17 @@ PEERS = [
 
 
 def package(deb):
-    return Program("Autonous, the Debian package", [f"sudo apt install ./{deb}",
+    return Program("Autonous, Debian package", [f"sudo apt install ./{deb}",
                    "sudo autonous setup --yes --model none --service"], "", "sudo autonous chat 'ls path=.'")
 
 
 def archive(name):
-    # The last line is the one that the server prints to be pasted.
-    return Program("Autonous's tool server, from the archive", [f"tar xf {name}"],
-                   f"{name.removesuffix('.tar.gz')}/bin/tool-server run --root .", "", port=8701)
+    # The server prints the last line, to be pasted. It refuses a root that has its own program in it.
+    return Program("its tool server, archive", [f"tar xf ~/{name} -C ~"],
+                   f"~/{name.removesuffix('.tar.gz')}/bin/tool-server run --root .", "", port=8701)
 
 
-CLONE = Program("Autonous, a clone and `make run`", ["git clone https://github.com/autonous/autonous && cd autonous"],
+CLONE = Program("Autonous, `make run`", ["git clone https://github.com/autonous/autonous && cd autonous"],
                 "make run", "target/debug/supervisor chat 'ls path=.'")
 
 
@@ -90,7 +88,7 @@ def environment(place):
     """Installers find nothing that another run has left."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_FIND", "VIRTUAL_ENV"))}
     return kept | {"PIP_NO_CACHE_DIR": "1", "npm_config_cache": str(place / "npm"), "HOME": str(place / "home"),
-                   "npm_config_update_notifier": "false", "XDG_STATE_HOME": str(place / "home/state"),
+                   "npm_config_update_notifier": "false", "XDG_STATE_HOME": str(place / "home/.local/state"),
                    "PATH": f"{place / 'venv/bin'}:{os.environ['PATH']}"}
 
 
@@ -107,31 +105,32 @@ def prepared(place, program):
 
 
 def measure(program, place, put=()):
-    """The seconds until all was installed and until the first answer, and the lines that were typed."""
+    """The seconds until the first answer, and the lines that were typed."""
     prepared(place, program)
     for file in put:
-        shutil.copy(file, place / "work")
+        shutil.copy(file, place / "home")
     shell = {"cwd": place / "work", "env": environment(place), "stdin": subprocess.DEVNULL}
     began = time.monotonic()
     for line in program.install:
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, **shell)
         if done.returncode != 0:
             sys.exit(f"{program.name}: {line}\n{done.stdout}{done.stderr}")
-    installed = time.monotonic() - began
     log = place / "log"
     with log.open("w") as shown:
         started = subprocess.Popen(["bash", "-c", f"exec {program.start or 'sleep 600'}"], stdout=shown, stderr=shown,
                                    start_new_session=True, **shell)
         try:
-            ask = program.ask or printed_line(log, "curl ", began)
+            ask = program.ask or printed_line(started, log, "curl ", began)
             wait_for_answer(program, ask, shell, began, log, started)
-            return installed, time.monotonic() - began, [*program.lines(), *([] if program.ask else [ask])]
+            # What it printed counts as on the machine of a person, whose home has a short name.
+            printed = [] if program.ask else [ask.replace(str(place / "home"), "/home/ada")]
+            return time.monotonic() - began, [*program.lines(), *printed]
         finally:
             end(started)
 
 
-def printed_line(log, begins, began):
-    while time.monotonic() < began + DEADLINE_SECONDS:
+def printed_line(started, log, begins, began):
+    while started.poll() is None and time.monotonic() < began + DEADLINE_SECONDS:
         for line in log.read_text().split("\n")[:-1]:
             if line.startswith(begins):
                 return line
@@ -164,22 +163,22 @@ def measure_package(deb):
     program = package(deb.name)
     with debian.Machine() as machine:
         shutil.copy(deb, debian.ROOT / "root")
+        # No network is here. Without lists, apt does without what is recommended, and asks nothing.
+        shutil.rmtree(debian.ROOT / "var/lib/apt/lists")
         typed = lambda line: machine.run("sh", "-c", f"cd /root && {line.replace('sudo ', '')}", check=False)
         began = time.monotonic()
-        typed(program.install[0])
-        installed = time.monotonic() - began
-        said = typed(program.install[1])
+        said = "".join(typed(line) for line in program.install)
         while "exit 0" not in (answer := typed(program.ask)):
             if time.monotonic() > began + 60:
                 sys.exit(f"The package gave no answer: {said}\n{answer}")
             time.sleep(0.05)
-        return program, installed, time.monotonic() - began
+        return time.monotonic() - began, program.lines()
 
 
-def row(name, installed, answered, lines):
+def row(name, seconds, lines):
     keys = [len(line) + 1 for line in lines]
-    seconds = [f"{figure:.1f} s" if isinstance(figure, float) else figure for figure in [installed, answered]]
-    print(f"| {name} | {seconds[0]} | {seconds[1]} | {len(lines)} | {sum(keys)} | {keys[-1]} |", flush=True)
+    shown = seconds if isinstance(seconds, str) else f"{seconds:.1f}"
+    print(f"| {name} | {shown} | {sum(keys)} | {keys[-1]} |", flush=True)
 
 
 def main():
@@ -191,15 +190,14 @@ def main():
     newest = lambda form: max(given.dist.glob(form), key=os.path.getmtime, default=None)
     deb, tarball = newest("autonous_*.deb"), newest("autonous-*.tar.gz")
     place = given.directory.resolve()
-    print("| | installed | first answer | lines | keystrokes | of them to ask |")
-    print("|---|---|---|---|---|---|")
+    print("| | seconds | keystrokes | of them to ask |")
+    print("|---|---|---|---|")
     if deb and os.geteuid() == 0:
-        program, installed, answered = measure_package(deb)
-        row(program.name, installed, answered, program.lines())
+        row("Autonous, Debian package", *measure_package(deb))
     if tarball:
         program = archive(tarball.name)
         row(program.name, *measure(program, place / "archive", [tarball]))
-    row(CLONE.name, "–", given.clone or "TO FILL", CLONE.lines())
+    row(CLONE.name, given.clone or "not given", CLONE.lines())
     for number, program in enumerate(PEERS):
         row(program.name, *measure(program, place / str(number)))
     print("\nSeconds from the first line on, downloads included, but for the package and the archive, which are there.")
