@@ -13,7 +13,6 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import time
 
 from machine import BASE, HERE, INCLUDED, ROOT, TARGET, TOKEN, UNIT, Machine, Telegram, expect, fail, output, wait_for
@@ -104,7 +103,8 @@ def set_up(machine):
     expect("the directory is root's again", stat("/etc/autonous") == "root:autonous 750", stat("/etc/autonous"))
     for path in ["/etc/autonous/autonous.toml", "/etc/autonous/secrets/telegram_token"]:
         file = stat(path)
-        expect(f"the service reads {path}, and no other user", file.startswith("autonous:") and file.endswith(" 600"), file)
+        is_private = file.startswith("autonous:") and file.endswith(" 600")
+        expect(f"the service reads {path}, and no other user", is_private, file)
     held = machine.run("autonous", "config", "--set")
     expect("`autonous config` shows it", "/etc/autonous/autonous.toml:" in held and "/srv/set-up" in held, held)
     expect("and no token", TOKEN not in held, held)
@@ -256,7 +256,7 @@ def decided(machine, telegram, waiting, approvals, asked):
     for name in ["asked.txt", "pressed.txt"]:
         made = machine.run("cat", f"/var/lib/autonous/workspace/{name}", check=False)
         expect(f"after a yes the call runs once: {name}", made == "once\n", made)
-    # What is sent twice is sent soon.
+    # A second answer would come soon.
     time.sleep(3)
     for person, part in [(ADA, "pressed\n"), (BOB, "waited\n")]:
         answers = [row for row in telegram.sent(person) if part in f"{row['text']}\n" and not row["markup"]]

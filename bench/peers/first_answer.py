@@ -33,8 +33,8 @@ FILES = "npx -y @modelcontextprotocol/server-filesystem ."
 
 
 class Program:
-    """What is typed: lines that end, one that keeps running, and one that asks. This is tried until it is answered,
-    and counts once."""
+    """The lines that a person types: some that end, one that keeps running, and one that asks. This is tried until it
+    is answered, and counts once."""
 
     def __init__(self, name, install, start, ask, port=None, venv=False):
         self.name, self.install, self.start, self.ask = name, install, start, ask
@@ -163,7 +163,7 @@ def measure_package(deb):
     program = package(deb.name)
     with debian.Machine() as machine:
         shutil.copy(deb, debian.ROOT / "root")
-        # No network is here. Without lists, apt does without what is recommended, and asks nothing.
+        # No network is here. Without lists, apt does without the recommended packages, and asks nothing.
         shutil.rmtree(debian.ROOT / "var/lib/apt/lists")
         typed = lambda line: machine.run("sh", "-c", f"cd /root && {line.replace('sudo ', '')}", check=False)
         began = time.monotonic()
