@@ -66,7 +66,7 @@ peers: ## Run the same work on programs that people compare this with, from PyPI
 	@python3 bench/peers/peers.py $(TARGET)/release $(or $(PEERS_DIR),$(TARGET)/peers)
 
 .PHONY: first-answer
-first-answer: ## Time the way from nothing to the first answer, and those others (dist/; root; CLONE: seconds of make test-fresh; ten minutes)
+first-answer: ## Time the way from nothing to the first answer, and that of other programs (dist/; root; CLONE: seconds of make test-fresh; four minutes)
 	@python3 bench/peers/first_answer.py $(or $(PEERS_DIR),$(TARGET)/peers)/first-answer $(if $(CLONE),--clone $(CLONE))
 
 .PHONY: soak
