@@ -7,7 +7,8 @@ lines run there, and the first answer is a listing that has the name of that fil
 interpreter and its installer (Python and pip, Node.js and npm), and nothing of the program; their caches are off.
 
 DIST (dist/) has what `make package` made. The package is installed on the Debian of package/machine.py, which needs
-root. --clone has the seconds that `make test-fresh` printed for the first message.
+root. --clone has the seconds that `make test-fresh` printed for the first message, less those for git and make, which
+count as there, like Rust.
 
 Prints a table in Markdown.
 """
@@ -107,6 +108,13 @@ def prepared(place, program):
 def measure(program, place, put=()):
     """The seconds until the first answer, and the lines that were typed."""
     prepared(place, program)
+    try:
+        return answered(program, place, put)
+    finally:
+        shutil.rmtree(place)
+
+
+def answered(program, place, put):
     for file in put:
         shutil.copy(file, place / "home")
     shell = {"cwd": place / "work", "env": environment(place), "stdin": subprocess.DEVNULL}
@@ -168,6 +176,7 @@ def measure_package(deb):
         typed = lambda line: machine.run("sh", "-c", f"cd /root && {line.replace('sudo ', '')}", check=False)
         began = time.monotonic()
         said = "".join(typed(line) for line in program.install)
+        # The workspace is empty.
         while "exit 0" not in (answer := typed(program.ask)):
             if time.monotonic() > began + 60:
                 sys.exit(f"The package gave no answer: {said}\n{answer}")
