@@ -65,6 +65,10 @@ peers: ## Run the same work on programs that people compare this with, from PyPI
 	$(CARGO) build --locked --release $(PROGRAMS) --bins
 	@python3 bench/peers/peers.py $(TARGET)/release $(or $(PEERS_DIR),$(TARGET)/peers)
 
+.PHONY: first-answer
+first-answer: ## Time the way from nothing to the first answer, and that of other programs (dist/; root; CLONE: seconds of make test-fresh; four minutes)
+	@python3 bench/peers/first_answer.py $(or $(PEERS_DIR),$(TARGET)/peers)/first-answer $(if $(CLONE),--clone $(CLONE))
+
 .PHONY: soak
 soak: ## Try huge files, odd trees, floods and daemons (6 GB and two million files in TMPDIR, ten minutes)
 	@./setup.sh test
@@ -143,16 +147,17 @@ package: ## Make a Debian package, an archive and the list of their crates in di
 	@package/build.sh
 
 .PHONY: test-package
-test-package: ## Install, update and remove the package on a fresh Debian with its systemd (root; DEB; two minutes)
-	@package/test.py
+test-package: ## Install, update and remove the package on a fresh Debian with its systemd (root; DEB, OLDER, PARENT=yes; two minutes)
+	@older='$(OLDER)'; if [ '$(PARENT)' = yes ]; then older=$$(package/parent.sh) || exit 1; fi; \
+	DEB='$(DEB)' OLDER="$$older" package/test.py
 
 .PHONY: test-fresh
 test-fresh: ## Do on a fresh Debian what README.md says, and time it (root; TESTS=yes also `make test`; 15 minutes)
 	@package/fresh.sh
 
 .PHONY: deny
-deny: ## Check licences, sources and advisories of all crates, with cargo-deny from crates.io
-	@package/deny.sh
+deny: ## Check licences, sources and advisories of all crates, with cargo-deny from crates.io (CHECKS: some of them)
+	@package/deny.sh $(CHECKS)
 
 .PHONY: openapi
 openapi: ## Regenerate openapi/tool-server.json

@@ -1,171 +1,28 @@
 #!/usr/bin/env python3
-"""Installs the Debian package on a fresh Debian whose systemd runs, updates it while tasks run and wait, removes
-it, and prints what it measured (`make test-package`).
+"""Installs the Debian package on a fresh Debian whose systemd runs, with a Telegram that is played beside it; updates
+it while tasks run and wait, goes back, removes it, and prints what it measured (`make test-package`).
 
-Needs root, debootstrap, cgroups of version 2, and a package of `make package` in dist/ (DEB names another one).
+Needs root, debootstrap, cgroups of version 2, and a package of `make package` in dist/. DEB names another one, OLDER
+the package that is installed first and updated to it (package/parent.sh makes one). Without OLDER, the update is the
+same package under a higher version.
 """
 
-import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
-import signal
 import subprocess
-import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-TARGET = HERE.parent / "target" / "package"
-BASE = TARGET / "root-systemd"
-ROOT = TARGET / "root-trial"
-INCLUDED = ["systemd", "systemd-sysv", "dbus", "curl", "git", "ripgrep", "fd-find", "procps"]
-UNIT = "autonous.service"
-DEADLINE_SECONDS = 60
+from machine import BASE, HERE, INCLUDED, ROOT, TARGET, TOKEN, UNIT, Machine, Telegram, expect, fail, output, wait_for
+
 MOST_BYTES = 25_000_000
 # Half of it where nothing else runs.
 MOST_MILLISECONDS = 1000
 
-
-def fail(why):
-    sys.exit(f"make test-package cannot run here: {why}")
-
-
-def output(*command, check=True, timeout=300):
-    ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout)
-    if check and ended.returncode != 0:
-        raise AssertionError(
-            f"{' '.join(map(str, command))} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
-        )
-    return ended.stdout
-
-
-def expect(what, holds, shown=""):
-    if not holds:
-        raise AssertionError(f"not so: {what}\n{shown}")
-    print(f"  {what}", flush=True)
-
-
-def wait_for(what, condition, seconds=DEADLINE_SECONDS):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds} s in vain: {what}")
-        time.sleep(0.01)
-    return found
-
-
-class Machine:
-    """A Debian whose systemd runs in namespaces of its own; it and its files are gone afterwards."""
-
-    def __enter__(self):
-        shutil.rmtree(ROOT, ignore_errors=True)
-        output("cp", "--archive", str(BASE), str(ROOT))
-        self.log = (TARGET / "boot.log").open("w")
-        self.boot = subprocess.Popen(
-            [HERE / "boot.sh", ROOT], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
-        )
-        self.group = f"autonous-package-{self.boot.pid}"
-        self.first = None
-        try:
-            self.first = wait_for("systemd begins", self.first_process)
-            asked = lambda: self.run("systemctl", "is-system-running", check=False).strip()
-            wait_for("systemd runs", lambda: asked() == "running")
-        except BaseException:
-            self.__exit__(True)
-            raise
-        return self
-
-    def first_process(self):
-        if self.boot.poll() is not None:
-            fail((TARGET / "boot.log").read_text())
-        children = pathlib.Path(f"/proc/{self.boot.pid}/task/{self.boot.pid}/children")
-        # Until it becomes systemd, its script has short-lived children of its own.
-        names = {child: pathlib.Path(f"/proc/{child}/comm") for child in children.read_text().split()}
-        with contextlib.suppress(OSError):
-            return next((child for child, name in names.items() if name.read_text().strip() == "systemd"), None)
-
-    def __exit__(self, failure, *_):
-        if failure and self.first:
-            sys.stderr.write(self.run("journalctl", "--no-pager", "--unit", UNIT, "--lines", "60", check=False))
-        with contextlib.suppress(OSError, TypeError):
-            os.kill(int(self.first), signal.SIGKILL)
-        self.boot.kill()
-        self.boot.wait()
-        for mount in pathlib.Path("/proc/mounts").read_text().splitlines():
-            _, place, kind = mount.split()[:3]
-            if kind == "cgroup2":
-                for group in pathlib.Path(place).glob(f"**/{self.group}"):
-                    remove_group(group)
-        shutil.rmtree(ROOT, ignore_errors=True)
-
-    def run(self, *command, **options):
-        return output(*self.entry(), *command, **options)
-
-    def entry(self):
-        clean = ["env", "-i", "--chdir=/", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"]
-        return ["nsenter", "-t", self.first, "--all", "--root", "--", *clean]
-
-    def request(self, port, path, token=None, body=None):
-        command = ["curl", "-sS", "--max-time", "30", f"http://127.0.0.1:{port}{path}"]
-        if token:
-            command += ["-H", f"Authorization: Bearer {token}"]
-        if body is not None:
-            command += ["-H", "Content-Type: application/json", "-d", json.dumps(body)]
-        return json.loads(self.run(*command, check=False) or "{}")
-
-    def is_ready(self):
-        return self.request(8700, "/readyz").get("ready") is True
-
-    def token(self, which):
-        return self.run("autonous", "token", which).strip()
-
-    def send(self, text, chat):
-        return self.request(8700, "/messages", self.token("control"), {"text": text, "chat": chat})["task_id"]
-
-    def task(self, task):
-        listed = json.loads(self.run("autonous", "tasks", "--json"))["tasks"]
-        return next(row for row in listed if row["id"] == task)
-
-    def waits(self, task):
-        return self.task(task)["waits_for_person"]
-
-    def reply(self, task):
-        """The answer to a task that has ended."""
-        return self.request(8700, f"/messages/{task}", self.token("control")).get("reply")
-
-    def events(self, task):
-        """The types of all events of a task."""
-        found, below = [], json.loads(self.run("autonous", "tree", "--task", task, "--json"))
-        while below:
-            event = below.pop()
-            below += event["children"]
-            if event["task_id"] == task:
-                found.append(event["type"])
-        return found
-
-    def property(self, name):
-        return self.run("systemctl", "show", UNIT, f"--property={name}", "--value").strip()
-
-    def milliseconds_to_ready(self):
-        """From the program's start to the line that says so, by the clock of the journal."""
-        begun = int(self.property("ExecMainStartTimestampMonotonic"))
-        lines = self.run("journalctl", "--unit", UNIT, "--output=json", f"_PID={self.property('MainPID')}")
-        rows = [json.loads(line) for line in lines.splitlines()]
-        said = [row for row in rows if str(row["MESSAGE"]).startswith("ready: control")]
-        return (int(said[-1]["__MONOTONIC_TIMESTAMP"]) - begun) / 1000
-
-
-def remove_group(group):
-    """Its processes are dead, but may take a moment to be gone."""
-
-    def gone():
-        for directory, _, _ in os.walk(group, topdown=False):
-            with contextlib.suppress(OSError):
-                os.rmdir(directory)
-        return not group.exists()
-
-    wait_for(f"{group} is empty", gone)
+ADA = {"from": 4711, "name": "Ada"}
+BOB = {"from": 4712, "name": "Bob"}
 
 
 def higher_version(deb):
@@ -182,8 +39,16 @@ def higher_version(deb):
     return newer
 
 
+def version_of(deb):
+    return output("dpkg-deb", "--field", str(deb), "Version").strip()
+
+
+def installed_version(machine):
+    return machine.run("dpkg-query", "--show", "--showformat=${Version}", "autonous")
+
+
 def installation(machine, figures):
-    print("installing")
+    print(f"installing {version_of(ROOT / 'opt' / 'autonous.deb')}")
     begun = time.monotonic()
     machine.run("dpkg", "--install", "/opt/autonous.deb")
     figures["install"] = f"{time.monotonic() - begun:.1f} s"
@@ -216,20 +81,64 @@ def installation(machine, figures):
 
 def set_up(machine):
     print("setting up, unattended")
-    machine.run("mkdir", "--mode=0755", "/srv/set-up")
-    machine.run("chown", "autonous", "/srv/set-up")
-    said = machine.run("autonous", "setup", "--yes", "--model", "none", "--root", "/srv/set-up")
+    machine.run("install", "-d", "-o", "autonous", "-m", "0755", "/srv/set-up")
+    for path, text in [
+        ("/etc/autonous/autonous.toml", f'# mine\n[telegram]\napi_url = "{Telegram.url}"\n'),
+        ("/srv/set-up/token", f"{TOKEN}\n"),
+        ("/srv/set-up/wrong", f"{TOKEN}-wrong\n"),
+    ]:
+        (ROOT / path.lstrip("/")).write_text(text)
+        machine.run("chown", "autonous", path)
+        machine.run("chmod", "600", path)
+    answers = ["--yes", "--model", "none", "--root", "/srv/set-up", "--telegram-token-file"]
+    try:
+        said = machine.run("autonous", "setup", *answers, "/srv/set-up/wrong")
+    except AssertionError as refused:
+        said = str(refused)
+    expect("a token that Telegram refuses is not written", "nothing was written" in said, said)
+    said = machine.run("autonous", "setup", *answers, "/srv/set-up/token")
+    expect("it asks Telegram who the bot is", "reachable as @played_bot" in said, said)
     expect("it tries the sandbox and writes the file", "Wrote /etc/autonous/autonous.toml" in said, said)
     stat = lambda path: machine.run("stat", "--format=%U:%G %a", path).strip()
     expect("the directory is root's again", stat("/etc/autonous") == "root:autonous 750", stat("/etc/autonous"))
-    file = stat("/etc/autonous/autonous.toml")
-    expect("the service reads the file, and no other user", file.startswith("autonous:") and file.endswith(" 600"), file)
+    for path in ["/etc/autonous/autonous.toml", "/etc/autonous/secrets/telegram_token"]:
+        file = stat(path)
+        is_private = file.startswith("autonous:") and file.endswith(" 600")
+        expect(f"the service reads {path}, and no other user", is_private, file)
     held = machine.run("autonous", "config", "--set")
     expect("`autonous config` shows it", "/etc/autonous/autonous.toml:" in held and "/srv/set-up" in held, held)
+    expect("and no token", TOKEN not in held, held)
     judged = machine.run("autonous", "config", "check", "/etc/autonous/autonous.toml")
     expect("`autonous config check` finds no fault", "all valid" in judged, judged)
     # What follows works in the default directory.
     machine.run("sed", "-i", "/allowed_roots/d", "/etc/autonous/autonous.toml")
+
+
+def pairing(machine, telegram):
+    print("pairing the owner by a code, and another person by a press")
+    telegram.write(ADA, "hello")
+    offered = wait_for("the bot offers a code", lambda: telegram.sent(ADA))[0]["text"]
+    code = re.search(r"pair ([A-Z0-9]{8})", offered)
+    expect("the bot answers its first message with a code", code, offered)
+    machine.run("autonous", "pair", code[1])
+    telegram.write(BOB, "hello")
+    asked = wait_for("the owner is asked", lambda: [row for row in telegram.sent(ADA) if row["markup"]])[-1]
+    telegram.press(ADA, asked, "Allow")
+    wait_for("Bob is paired", lambda: "4712" in machine.run("autonous", "chats"))
+    for person in [ADA, BOB]:
+        answered(telegram, person, f"paired-{person['from']}")
+
+
+def answered(telegram, person, mark):
+    """A message is answered, and once."""
+    telegram.write(person, call("bash", cmd=f"printf %s {mark[:3]}; echo {mark[3:]}"))
+    telegram.wait_for(person, mark)
+    expect(f"{person['name']}'s message is answered, once", len(telegram.sent(person, mark)) == 1)
+
+
+def call(tool, **arguments):
+    """The message that is the call of a tool, without a model."""
+    return f"/{tool} {json.dumps(arguments)}"
 
 
 def start(machine, figures):
@@ -289,24 +198,35 @@ def restarted(machine):
     return machine.milliseconds_to_ready()
 
 
-def update(machine, figures):
-    print("updating while a task runs and another waits for a person")
+def update(machine, telegram, figures):
+    newer = version_of(ROOT / "opt" / "newer.deb")
+    print(f"updating to {newer} while a task runs, others wait for a person, and a message comes")
     # Its first run does not end by itself; a later one does at once.
     once = "echo run >> runs.txt; [ $(wc -l < runs.txt) -gt 1 ] || sleep 300; echo finished"
-    running = machine.send(f"/bash {json.dumps({'cmd': once, 'timeout_seconds': 400})}", "running")
-    asking = {"cmd": "echo once >> asked.txt", "allow_control_files": True}
-    waiting = machine.send(f"/bash {json.dumps(asking)}", "waiting")
+    running = machine.send(call("bash", cmd=once, timeout_seconds=400), "running")
+    waiting = machine.send(call("bash", cmd="echo once >> asked.txt", allow_control_files=True), "waiting")
     wait_for("the first runs", lambda: "tool_call.started" in machine.events(running))
     wait_for("the second waits or ends", lambda: machine.waits(waiting) or machine.reply(waiting))
     expect("`allow_control_files` asks a person", machine.waits(waiting), machine.reply(waiting))
+    shown = len(telegram.sent(ADA))
+    telegram.write(ADA, call("bash", cmd="echo once >> pressed.txt; echo pres''sed", allow_control_files=True))
+    asks = lambda: [row for row in telegram.sent(ADA)[shown:] if row["markup"] and "pressed.txt" in row["text"]]
+    asked = wait_for("Ada is asked in Telegram", asks)[-1]
     before = machine.property("MainPID")
 
     begun = time.monotonic()
-    machine.run("dpkg", "--install", "/opt/newer.deb")
+    with subprocess.Popen(
+        [*machine.entry(), "dpkg", "--install", "/opt/newer.deb"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    ) as installing:
+        wait_for("the old one has stopped", lambda: machine.property("ActiveState") == "inactive")
+        pushed = telegram.write(BOB, call("bash", cmd="echo wait''ed"))
+        said, _ = installing.communicate(timeout=300)
+    expect("dpkg updates it", installing.returncode == 0, said)
     wait_for("/readyz", machine.is_ready)
     figures["update to ready"] = f"{time.monotonic() - begun:.1f} s (10 s of it are the task's)"
-    version = machine.run("dpkg-query", "--show", "--showformat=${Version}", "autonous")
-    expect(f"version {version} runs", version.endswith("+trial") and machine.property("MainPID") != before)
+    version = installed_version(machine)
+    expect(f"version {version} runs", version == newer and machine.property("MainPID") != before)
     stopped = machine.run("journalctl", "--unit", UNIT, f"_PID={before}", "--output=cat")
     expect("the old one stopped in order", "stopped" in stopped.splitlines()[-1], stopped[-500:])
 
@@ -314,24 +234,74 @@ def update(machine, figures):
     ended = machine.task(running)
     expect("the task that ran continues and is done", ended["state"] == "done", ended)
     expect("its answer says what became of the call", machine.reply(running), ended)
+    expect("a message came while nothing asked Telegram", not pushed["is_awaited"], pushed)
+    telegram.wait_for(BOB, "waited")
     expect("the other still waits", machine.waits(waiting))
-    asked = json.loads(machine.run("autonous", "approvals", "--json"))
-    asked = asked.get("approvals", asked) if isinstance(asked, dict) else asked
-    expect("it asks once", len(asked) == 1, asked)
-    machine.run("autonous", "approve", asked[0]["id"])
+    approvals = json.loads(machine.run("autonous", "approvals", "--json"))
+    approvals = approvals.get("approvals", approvals) if isinstance(approvals, dict) else approvals
+    expect("each asks once", len(approvals) == 2, approvals)
+    decided(machine, telegram, waiting, approvals, asked)
+
+
+def decided(machine, telegram, waiting, approvals, asked):
+    """One is decided on the command line, the other in Telegram."""
+    answer = telegram.press(ADA, asked, "Once")
+    expect(f"a press on the question from before is answered: {answer}", "Allowed" in answer, answer)
+    telegram.wait_for(ADA, "pressed")
+    late = telegram.press(ADA, asked, "Once")
+    expect(f"a second press is answered: {late}", late != answer, late)
+    its = lambda row: row["task_id"] == waiting
+    machine.run("autonous", "approve", next(row["id"] for row in approvals if its(row)))
     wait_for("the second ends", lambda: machine.task(waiting)["state"] == "done")
-    made = machine.run("cat", "/var/lib/autonous/workspace/asked.txt", check=False)
-    expect("after a yes it runs once", made == "once\n", machine.reply(waiting))
-    for task in [running, waiting]:
-        events = machine.events(task)
-        expect("its answer was sent once", events.count("reply.sent") == 1, events)
+    for name in ["asked.txt", "pressed.txt"]:
+        made = machine.run("cat", f"/var/lib/autonous/workspace/{name}", check=False)
+        expect(f"after a yes the call runs once: {name}", made == "once\n", made)
+    # A second answer would come soon.
+    time.sleep(3)
+    for person, part in [(ADA, "pressed\n"), (BOB, "waited\n")]:
+        answers = [row for row in telegram.sent(person) if part in f"{row['text']}\n" and not row["markup"]]
+        expect(f"{person['name']} was sent the answer once", len(answers) == 1, answers)
+    tasks = json.loads(machine.run("autonous", "tasks", "--json"))["tasks"]
+    # Presses, and messages of those who were not paired yet, are no tasks.
+    tasks = [row for row in tasks if row["state"] != "skipped"]
+    expect("no task is open", all(row["state"] == "done" for row in tasks), tasks)
+    sent = [machine.events(row["id"]).count("reply.sent") for row in tasks]
+    expect(f"the answer to each of {len(tasks)} tasks was sent once", set(sent) == {1}, sent)
 
 
-def back(machine):
+def service(machine, telegram):
+    print("starting the service by the set-up")
+    machine.run("systemctl", "disable", "--now", UNIT)
+    expect("it is off", machine.property("ActiveState") == "inactive")
+    said = machine.run("autonous", "setup", "--yes", "--service")
+    expect("`autonous setup --yes --service` says that it runs", "The service runs" in said, said)
+    said = machine.run("autonous", "chat", "ls path=.")
+    expect("and so it does", said.startswith("exit 0"), said)
+    state = machine.run("systemctl", "is-enabled", UNIT, check=False).strip()
+    expect("it starts at each boot", state == "enabled", state)
+    owner = machine.run("stat", "--format=%U:%G %a", "/etc/autonous").strip()
+    expect("the directory of the settings is root's again", owner == "root:autonous 750", owner)
+    answered(telegram, ADA, "after-setup")
+
+
+def back(machine, telegram, older):
+    """By the copy that a newer program has kept, by one that is made here, or without any, as the schema is."""
+    database = "/var/lib/autonous/db"
+    copies = machine.run("sh", "-c", f"ls {database}/autonous.db.schema-* 2>/dev/null", check=False).split()
+    expected = version_of(ROOT / "opt" / "autonous.deb")
+    if older and not copies:
+        print("going back one version: the schema is the same")
+        machine.run("dpkg", "--install", "/opt/autonous.deb")
+        wait_for("/readyz", machine.is_ready)
+        expect(f"version {expected} runs", installed_version(machine) == expected)
+        answered(telegram, ADA, "went-back")
+        machine.run("autonous", "check")
+        machine.run("dpkg", "--install", "/opt/newer.deb")
+        wait_for("/readyz", machine.is_ready)
     print("going back one version, by the lines of docs/packages.md")
-    # A newer program with another schema would have kept this copy itself.
-    machine.run("autonous", "backup", "/var/lib/autonous/db/autonous.db.schema-1")
-    machine.run("autonous", "chat", "ls path=.")
+    if not copies:
+        machine.run("autonous", "backup", f"{database}/autonous.db.schema-1")
+        machine.run("autonous", "chat", "ls path=.")
     blocks = (HERE.parent / "docs" / "packages.md").read_text().split("```")
     lines = next(block for block in blocks if "--allow-downgrades" in block).splitlines()[1:]
     for line in lines:
@@ -341,8 +311,8 @@ def back(machine):
         if line.startswith("autonous check"):
             wait_for("/readyz", machine.is_ready)
         machine.run("sh", "-c", line)
-    version = machine.run("dpkg-query", "--show", "--showformat=${Version}", "autonous")
-    expect(f"version {version} runs on the copy", not version.endswith("+trial") and machine.is_ready())
+    expect(f"version {expected} runs on the copy", installed_version(machine) == expected and machine.is_ready())
+    answered(telegram, BOB, "by-the-copy")
 
 
 def removal(machine):
@@ -368,23 +338,32 @@ def main():
         fail("it needs debootstrap: apt-get install debootstrap")
     architecture = output("dpkg", "--print-architecture").strip()
     packages = sorted((HERE.parent / "dist").glob(f"autonous_*_{architecture}.deb"), key=os.path.getmtime)
-    deb = pathlib.Path(os.environ["DEB"]) if os.environ.get("DEB") else packages[-1] if packages else None
+    named = lambda name: pathlib.Path(os.environ[name]) if os.environ.get(name) else None
+    deb, older = named("DEB") or (packages[-1] if packages else None), named("OLDER")
     if not deb:
         fail("there is no package in dist/: make package")
+    for file in filter(None, [deb, older]):
+        if not file.is_file():
+            fail(f"there is no {file}")
+    first, newer = older or deb, deb if older else higher_version(deb)
+    versions = [version_of(first), version_of(newer)]
+    if subprocess.run(["dpkg", "--compare-versions", versions[0], "lt", versions[1]]).returncode != 0:
+        fail(f"{newer} is {versions[1]}, no update of {versions[0]}. Build one with a lower VERSION: package/parent.sh")
     subprocess.run([HERE / "root.sh", BASE, *INCLUDED], check=True)
     size = deb.stat().st_size
     figures = {"package": f"{size / 1e6:.1f} MB"}
     expect(f"{deb.name} is smaller than {MOST_BYTES / 1e6:.0f} MB", size < MOST_BYTES, size)
-    newer = higher_version(deb)
-    with Machine() as machine:
-        shutil.copy(deb, ROOT / "opt" / "autonous.deb")
+    with Machine() as machine, Telegram(machine) as telegram:
+        shutil.copy(first, ROOT / "opt" / "autonous.deb")
         shutil.copy(newer, ROOT / "opt" / "newer.deb")
         installation(machine, figures)
         set_up(machine)
         start(machine, figures)
+        pairing(machine, telegram)
         tool_server_alone(machine)
-        update(machine, figures)
-        back(machine)
+        update(machine, telegram, figures)
+        service(machine, telegram)
+        back(machine, telegram, older)
         removal(machine)
     for name, figure in figures.items():
         print(f"{name:>16}  {figure}")

@@ -126,7 +126,8 @@ fn the_units_wait_for_tasks_and_leave_the_sandbox_what_it_is_built_of() {
     }
 }
 
-/// Runs the wrapper where `id` and `setpriv` are these stubs; what it would have executed is printed.
+/// Runs the wrapper where `id`, `setpriv` and `systemctl` are these stubs, and systemd seems to run; what it
+/// would have executed is printed.
 fn wrapped(user: &str, uid: u32, arguments: &[&str]) -> Output {
     let dir = tempfile::tempdir().unwrap();
     let bin = dir.path().join("bin");
@@ -135,10 +136,12 @@ fn wrapped(user: &str, uid: u32, arguments: &[&str]) -> Output {
     write_executable(&bin.join("id"), &id);
     write_executable(&bin.join("setpriv"), "#!/bin/sh\necho setpriv \"$@\"\n");
     write_executable(&bin.join("chown"), "#!/bin/sh\necho chown \"$@\"\n");
+    write_executable(&bin.join("systemctl"), "#!/bin/sh\necho systemctl \"$@\"\n");
     let supervisor = dir.path().join("supervisor");
     write_executable(&supervisor, "#!/bin/sh\necho $AUTONOUS_CONFIG_DIR $AUTONOUS_DATA_DIR \"$@\"\n");
     let text = fs::read_to_string(workspace().join("package/autonous")).unwrap();
     let text = text.replace("/usr/lib/autonous/supervisor", supervisor.to_str().unwrap());
+    let text = text.replace("/run/systemd/system", dir.path().to_str().unwrap());
     let script = dir.path().join("autonous");
     write_executable(&script, &text);
     let mut command = Command::new("/bin/sh");
@@ -163,6 +166,12 @@ fn the_installed_command_runs_as_the_user_of_the_service() {
     // It writes its settings where the service cannot add a file at other times.
     let [before, after] = ["autonous", "root"].map(|owner| format!("chown {owner} /etc/autonous\n"));
     assert_eq!(printed("root", 0, &["setup"]), format!("{before}{as_user} setup\n{after}"));
+    // Root starts the service: the program has no right to.
+    let enabled = "systemctl --quiet enable autonous.service\nsystemctl restart autonous.service\n";
+    let started = format!(
+        "{before}{as_user} setup --yes\n{after}{enabled}The service runs, now and after each boot.\n"
+    );
+    assert_eq!(printed("root", 0, &["setup", "--service", "--yes"]), started);
     for anybody in [&["--version"][..], &["tasks", "--help"]] {
         assert!(printed("ada", 1000, anybody).starts_with("/etc/autonous"), "{anybody:?}");
     }
