@@ -1,12 +1,13 @@
 #!/bin/bash
-# Does on a fresh Debian, as an ordinary user with sudo, what README.md says for a new machine, and prints how long
-# it took and what it downloaded.
+# Does on a fresh Debian, as an ordinary user with sudo or as root, what README.md says for a new machine, and prints
+# how long it took and what it downloaded.
 #
 #   package/fresh.sh
 #
 # Needs root and debootstrap. It takes what is committed. Lines that `make` prints for people to type are typed. Where
 # rustup cannot be reached, the Debian gets the compiler of this machine, and says so.
 #
+#   AS=root     does it as root
 #   TESTS=yes   also runs `make test` there
 #   KEEP=yes    keeps the root file system, in target/package/root-fresh
 set -euo pipefail
@@ -16,6 +17,11 @@ base=$target/root-minimal
 root=$target/root-fresh
 log=$target/fresh.log
 user=ada
+home=/home/$user
+if [ "${AS:-}" = root ]; then
+    user=root
+    home=/root
+fi
 control=127.0.0.1:18700
 tools=127.0.0.1:18701
 
@@ -33,9 +39,9 @@ if [ "${1:-}" = inside ]; then
     mkdir -p .machine
     pivot_root . .machine
     umount -l /.machine
-    exec setpriv --reuid "$user" --regid "$user" --init-groups env -i HOME=/home/$user USER=$user \
+    exec setpriv --reuid "$user" --regid "$user" --init-groups env -i HOME=$home USER=$user \
         PATH=/opt/rust/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin LC_ALL=C.UTF-8 TESTS="${TESTS:-}" \
-        AUTONOUS_CONTROL_LISTEN=$control AUTONOUS_TOOL_LISTEN=$tools bash /home/$user/new-machine.sh
+        AUTONOUS_CONTROL_LISTEN=$control AUTONOUS_TOOL_LISTEN=$tools bash $home/new-machine.sh
 fi
 
 package/root.sh "$base" sudo
@@ -51,24 +57,24 @@ if [ -f "$sources" ] && grep -qs "^VERSION_CODENAME=${SUITE:-bookworm}$" /etc/os
     rm -f "$root/etc/apt/sources.list"
     cp "$sources" "$root$sources"
 fi
-chroot "$root" useradd --create-home --shell /bin/bash "$user"
+[ $user = root ] || chroot "$root" useradd --create-home --shell /bin/bash "$user"
 echo "$user ALL=(ALL) NOPASSWD: ALL" >"$root/etc/sudoers.d/$user"
 echo "127.0.0.1 localhost $(hostname)" >>"$root/etc/hosts"
-git clone --quiet --bare --depth 1 "file://$PWD" "$root/home/$user/autonous.git"
+git clone --quiet --bare --depth 1 "file://$PWD" "$root$home/autonous.git"
 
 export TOOLCHAIN=
 if ! curl --silent --fail --max-time 15 https://sh.rustup.rs >/dev/null; then
     echo 'rustup cannot be reached: the fresh Debian gets the compiler of this machine, read-only.'
     TOOLCHAIN=$(rustc --print sysroot)
-    mkdir -p "$root/home/$user/.cargo"
+    mkdir -p "$root$home/.cargo"
     # Crates come from where this machine gets its own, which may be a proxy that it trusts.
     config=${CARGO_HOME:-$HOME/.cargo}/config.toml
-    [ ! -f "$config" ] || cp "$config" "$root/home/$user/.cargo/"
+    [ ! -f "$config" ] || cp "$config" "$root$home/.cargo/"
     mkdir -p "$root/etc/ssl/certs"
-    cp /etc/ssl/certs/ca-certificates.crt "$root/home/$user/.cargo/certificates.crt"
+    cp /etc/ssl/certs/ca-certificates.crt "$root$home/.cargo/certificates.crt"
 fi
 
-cat >"$root/home/$user/new-machine.sh" <<'END'
+cat >"$root$home/new-machine.sh" <<'END'
 set -euo pipefail
 cd
 say() { printf '%4d s  %s\n' $((SECONDS)) "$1"; }
@@ -105,9 +111,9 @@ if [ "$TESTS" = yes ]; then
     say '`make test` passed'
 fi
 END
-chroot "$root" chown -R "$user:$user" "/home/$user"
+chroot "$root" chown -R "$user:$user" "$home"
 
 unshare --mount --pid --fork --kill-child "$0" inside 2>&1 | tee "$log"
 megabytes() { find "$@" -type f -printf '%s\n' 2>/dev/null | awk '{ sum += $1 } END { printf "%.0f MB", sum / 1000000 }'; }
-echo "downloaded: packages $(megabytes "$root/var/cache/apt/archives"), crates $(megabytes "$root/home/$user/.cargo/registry/cache")"
-echo "disk: $(($(du -sxm "$root" | cut -f 1) - before)) MB more than the bare system, of which target/ $(megabytes "$root/home/$user/autonous/target")"
+echo "downloaded: packages $(megabytes "$root/var/cache/apt/archives"), crates $(megabytes "$root$home/.cargo/registry/cache")"
+echo "disk: $(($(du -sxm "$root" | cut -f 1) - before)) MB more than the bare system, of which target/ $(megabytes "$root$home/autonous/target")"

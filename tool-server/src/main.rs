@@ -94,6 +94,9 @@ enum Command {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+        /// Try only what a start tries, which shows the tier.
+        #[arg(long)]
+        quick: bool,
     },
     /// Print the OpenAPI document.
     Openapi,
@@ -177,7 +180,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Serve { lifeline } => serve(&Callers::OnPort { lifeline }),
         Command::Run { roots, listen } => serve(&Callers::OfOneUser { roots, listen }),
         Command::Mcp { roots } => serve(&Callers::OnStdin { roots }),
-        Command::Check { json } => check(json),
+        Command::Check { json, quick } => check(json, if quick { Depth::Quick } else { Depth::Full }),
         Command::Openapi => print_openapi(),
         Command::Completions(arguments) => {
             Ok(std::io::stdout().write_all(&manual::completions(Cli::command(), &arguments))?)
@@ -312,8 +315,8 @@ fn is_set(secret: &str, source: &Source, divided: Option<&Divided>) -> bool {
         || divided.is_some_and(|divided| divided.ours.iter().any(|name| name == secret))
 }
 
-/// Starts as a server would, runs the whole self-check, and prints what it found.
-fn check(json: bool) -> anyhow::Result<()> {
+/// Starts as a server would, runs the self-check, and prints what it found.
+fn check(json: bool, depth: Depth) -> anyhow::Result<()> {
     let source = own_settings()?;
     let read_config = || Config::for_check(&source, &std::env::current_dir()?);
     let mut config = read_config()?;
@@ -326,9 +329,9 @@ fn check(json: bool) -> anyhow::Result<()> {
     // It forks.
     let progress = ProgressLine::without_clock();
     progress.step("Trying the ways out of the sandbox");
-    let mut resources = StartupResources::acquire(&config, Depth::Full)?;
+    let mut resources = StartupResources::acquire(&config, depth)?;
     scratch.close()?;
-    if resources.spawner.is_ok() {
+    if resources.spawner.is_ok() && depth == Depth::Full {
         resources.capabilities.findings.extend(guard_check::findings(read_config()?, &progress));
     }
     drop(progress);

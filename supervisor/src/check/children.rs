@@ -56,19 +56,24 @@ pub(super) async fn sandbox(config: &Config) -> Finding {
             "`supervisor run` creates the default roots; create any others yourself.",
         );
     }
-    sandbox_with(&config.children, tool_server::environment(&config.children, &config.data, &config.roots))
-        .await
+    let environment = tool_server::environment(&config.children, &config.data, &config.roots);
+    sandbox_with(&config.children, environment, &["check", "--json"]).await
 }
 
-/// The same before there are roots: the tool server tries an empty directory.
-pub(crate) async fn sandbox_without_roots(settings: &ChildSettings) -> Finding {
+/// The tier, before there are roots: the tool server tries an empty directory.
+pub(crate) async fn tier(settings: &ChildSettings) -> Finding {
     let without_roots = |(name, _): &&(String, String)| name != TOOL_ALLOWED_ROOTS.name();
-    sandbox_with(settings, settings.tool_server.iter().filter(without_roots).cloned().collect()).await
+    let environment = settings.tool_server.iter().filter(without_roots).cloned().collect();
+    sandbox_with(settings, environment, &["check", "--quick", "--json"]).await
 }
 
-async fn sandbox_with(settings: &ChildSettings, environment: Vec<(String, String)>) -> Finding {
+async fn sandbox_with(
+    settings: &ChildSettings,
+    environment: Vec<(String, String)>,
+    arguments: &[&str],
+) -> Finding {
     const NAME: &str = "sandbox";
-    let mut asked = asked(&settings.programs, "tool-server", &["check", "--json"]);
+    let mut asked = asked(&settings.programs, "tool-server", arguments);
     asked.environment = environment;
     quiet(&mut asked.environment);
     let answer = match ask(asked).await {

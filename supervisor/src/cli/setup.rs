@@ -36,6 +36,9 @@ pub(crate) struct SetupArguments {
     /// Start the service of systemd, now and at each boot.
     #[arg(long)]
     pub service: bool,
+    /// Say nothing of a service: the package's command starts it afterwards.
+    #[arg(long, hide = true, conflicts_with = "service")]
+    pub service_follows: bool,
 }
 
 impl From<SetupArguments> for Answers {
@@ -50,6 +53,7 @@ impl From<SetupArguments> for Answers {
             unattended: arguments.yes,
             untested: arguments.untested,
             service: arguments.service,
+            service_follows: arguments.service_follows,
         }
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use settings::Source;
 
-use crate::check::children::sandbox_without_roots;
+use crate::check::children::tier;
 use crate::check::{Finding, Verdict};
 use crate::children::environment::ChildSettings;
 use crate::config::{Config, own_directory};
@@ -45,6 +45,8 @@ pub(crate) struct Answers {
     pub untested: bool,
     /// Start the service.
     pub service: bool,
+    /// The program that started this one does so.
+    pub service_follows: bool,
 }
 
 /// What a part of the set-up works with.
@@ -73,7 +75,7 @@ pub(crate) async fn run(
     telegram::set_up(&mut parts).await?;
     roots::set_up(&mut parts)?;
     parts.say("\nSandbox");
-    let sandbox = sandbox_without_roots(&parts.children()?).await;
+    let sandbox = tier(&parts.children()?).await;
     parts.dialogue.found(&sandbox);
     // What only all settings together show.
     let source = parts.draft.source()?;

@@ -15,6 +15,9 @@ const UNIT_DIRECTORIES: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/sy
 const RUNS: &str = "/run/systemd/system";
 
 pub(super) fn offer(parts: &Parts<'_>) -> anyhow::Result<()> {
+    if parts.answers.service_follows {
+        return Ok(());
+    }
     let is_installed = UNIT_DIRECTORIES.iter().any(|directory| Path::new(directory).join(UNIT).is_file());
     let can_start = is_installed && Path::new(RUNS).is_dir() && rustix::process::geteuid().is_root();
     if parts.answers.service && !can_start {
