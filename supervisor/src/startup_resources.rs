@@ -2,6 +2,7 @@
 //! launcher of its children. Afterwards it can do none of this.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use process::Secret;
@@ -16,6 +17,9 @@ use crate::dispatch::worker::Worker;
 use crate::ports::{Port, PortError};
 use crate::tokens::Tokens;
 
+/// The programs that this one starts.
+pub(crate) const PROGRAMS: [&str; 2] = ["tool-server", "agent-worker"];
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error(transparent)]
@@ -24,6 +28,12 @@ pub(crate) enum StartError {
     Port(#[from] PortError),
     #[error("could not read random bytes")]
     Randomness(#[from] getrandom::Error),
+    #[error(
+        "there is no {program} in {}, where this program is: install it there, too (from the sources: cargo \
+         install --locked --path {program})",
+        .directory.display()
+    )]
+    Program { program: &'static str, directory: PathBuf },
     #[error("could not start the launcher of the other programs")]
     Launcher(#[source] io::Error),
 }
@@ -42,6 +52,7 @@ pub(crate) struct StartupResources {
 impl StartupResources {
     /// The process must have one thread.
     pub(crate) fn acquire(config: &Config) -> Result<Self, StartError> {
+        require_programs(&config.children.programs)?;
         let trace = config.data.trace_of_earlier_runs();
         config.data.create()?;
         let lock = config.data.lock()?;
@@ -62,6 +73,15 @@ impl StartupResources {
         ];
         let launcher = Launcher::start(programs, config.data.path()).map_err(StartError::Launcher)?;
         Ok(Self { lock, control_port, tool_port, webhook, tokens, launcher: Arc::new(launcher) })
+    }
+}
+
+/// The other programs are beside this one.
+fn require_programs(directory: &Path) -> Result<(), StartError> {
+    let missing = PROGRAMS.into_iter().find(|program| !directory.join(program).is_file());
+    match missing {
+        None => Ok(()),
+        Some(program) => Err(StartError::Program { program, directory: directory.to_owned() }),
     }
 }
 

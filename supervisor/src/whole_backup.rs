@@ -88,11 +88,10 @@ fn copy_all(
     let written = |error| BackupError::Write(directory.to_owned(), error);
     let new = |path: &Path| DirBuilder::new().mode(0o700).create(path).map_err(written);
     new(partial)?;
-    let opened = File::open(partial).map_err(written)?;
-    lock(&opened).map_err(written)?;
+    let opened = File::open(partial).and_then(|opened| lock(&opened).map(|()| opened)).map_err(written)?;
     new(&partial.join("db"))?;
     let database = backup(data, wanted.roots, &partial.join("db/autonous.db"), progress)?;
-    // Only now is it known that tools do not reach this directory.
+    // It would have refused a directory that tools reach.
     remove_abandoned(directory.parent().unwrap_or(Path::new("/")));
     let (mut copied, mut parts) = (Copied::default(), vec!["journal", "state", "skills"]);
     parts.extend(wanted.has_workspace.then_some("workspace"));
@@ -108,10 +107,7 @@ fn copy_all(
         new(&to)?;
     }
     let config = copy_config(&from, &to, names, &mut copied).map_err(written)?;
-    let secrets = from.join(SECRETS);
-    if wanted.has_secrets {
-        copy_directory(&secrets, &to.join(SECRETS), &mut copied).map_err(written)?;
-    }
+    let without_secrets = copy_secrets(&from, &to, wanted, &mut copied).map_err(written)?;
     progress.step("Writing to the disk");
     syncfs(&opened).map_err(|errno| written(errno.into()))?;
     renameat_with(CWD, partial, CWD, directory, RenameFlags::NOREPLACE).map_err(|errno| match errno {
@@ -126,7 +122,7 @@ fn copy_all(
         bytes: copied.bytes,
         config,
         without: roots(data, wanted)?.iter().filter(kept).cloned().collect(),
-        without_secrets: Some(secrets).filter(|secrets| !wanted.has_secrets && secrets.is_dir()),
+        without_secrets,
         left_out: copied.left_out,
     })
 }
@@ -166,4 +162,19 @@ fn copy_config(
         }
     }
     Ok(found)
+}
+
+/// Copies the secrets beside the configuration if they are wanted, and otherwise names their directory.
+fn copy_secrets(
+    from: &Path,
+    to: &Path,
+    wanted: &Wanted<'_>,
+    copied: &mut Copied,
+) -> io::Result<Option<PathBuf>> {
+    let secrets = from.join(SECRETS);
+    if wanted.has_secrets {
+        copy_directory(&secrets, &to.join(SECRETS), copied)?;
+        return Ok(None);
+    }
+    Ok(Some(secrets).filter(|secrets| secrets.is_dir()))
 }

@@ -19,6 +19,7 @@ use crate::children::environment::ChildSettings;
 use crate::children::spawn::{Given, Program, SpawnError, command};
 use crate::children::tool_server;
 use crate::config::Config;
+use crate::startup_resources::PROGRAMS;
 use process::error_chain;
 
 /// The pipe with the secrets of one must not be open while another is forked.
@@ -31,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) async fn programs(directory: &Path) -> Finding {
     const NAME: &str = "programs";
     let own = env!("CARGO_PKG_VERSION");
-    for program in ["tool-server", "agent-worker"] {
+    for program in PROGRAMS {
         let answered = ask(asked(directory, program, &["--version"])).await;
         let remedy = format!("Install {program} {own} in {}.", directory.display());
         match answered {

@@ -1,5 +1,5 @@
-//! Whether the programs, the database and the service that runs are of this program's version. Nothing is asked
-//! of another machine.
+//! Whether the programs, the database and the service that runs are of this program's version. Nothing is
+//! asked of another machine.
 
 use std::path::Path;
 

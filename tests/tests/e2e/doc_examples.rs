@@ -62,6 +62,7 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/models.md", "make run", SETTINGS),
     ("docs/models.md", "\"tool_calls\"", Test("a_model_without_function_calling_succeeds_with_sloppy_json")),
     ("docs/packages.md", "enable --now", SYSTEMD),
+    ("docs/packages.md", "cargo install", Not("installs into the reader's home")),
     ("docs/packages.md", "LoadCredential=", SYSTEMD),
     ("docs/packages.md", "ReadWritePaths=", SYSTEMD),
     ("docs/packages.md", "--allow-downgrades", SYSTEMD),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use harness::fake_telegram::TOKEN;
@@ -32,37 +32,29 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
+fn address(model: &FakeModel) -> String {
+    model.variables().into_iter().find(|(name, _)| *name == "AUTONOUS_MODEL_BASE_URL").unwrap().1
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
 #[test]
 fn unattended_it_writes_what_works_and_the_system_starts_with_it() {
-    let (telegram, model) = (
-        FakeTelegram::start(),
-        FakeModel::answering(vec![
-            ModelReply::Text("yes".to_owned()),
-            ModelReply::Text("from the model".to_owned()),
-        ]),
-    );
+    let replies = ["yes", "from the model"].map(|text| ModelReply::Text(text.to_owned()));
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(replies.to_vec()));
     let builder = System::builder().variable("AUTONOUS_TELEGRAM_API_URL", &telegram.url());
     let dir = builder.dir();
     let root = dir.outside().join("project");
     fs::create_dir(&root).unwrap();
     let (token, key) = (file(dir, "token", TOKEN), file(dir, "key", fake_model::KEY));
-    let url = model.variables().into_iter().find(|(name, _)| *name == "AUTONOUS_MODEL_BASE_URL").unwrap().1;
-    let arguments = [
-        "--yes",
-        "--telegram-token-file",
-        &token,
-        "--owner",
-        "7",
-        "--model",
-        "openai/the-model",
-        "--model-url",
-        &url,
-        "--model-key-file",
-        &key,
-        "--root",
-        root.to_str().unwrap(),
-    ];
-    let output = setup(dir, &telegram, &arguments).output().unwrap();
+    let url = address(&model);
+    let telegram_arguments = ["--yes", "--telegram-token-file", &token, "--owner", "7"];
+    let model_arguments =
+        ["--model", "openai/the-model", "--model-url", &url, "--model-key-file", &key, "--root"];
+    let mut command = setup(dir, &telegram, &telegram_arguments);
+    let output = command.args(model_arguments).arg(&root).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     for tried in [
         "model: openai the-model: answers (",
@@ -78,7 +70,7 @@ fn unattended_it_writes_what_works_and_the_system_starts_with_it() {
     assert!(!text.contains(TOKEN) && !text.contains(fake_model::KEY), "{text}");
     assert!(!said(&output).contains(TOKEN) && !said(&output).contains(fake_model::KEY));
     for name in ["autonous.toml", "secrets/telegram_token", "secrets/model_api_key"] {
-        assert_eq!(dir.data().join(name).metadata().unwrap().permissions().mode() & 0o777, 0o600, "{name}");
+        assert_eq!(mode(&dir.data().join(name)), 0o600, "{name}");
     }
     // The files of the command line are not needed any more.
     fs::remove_file(&token).unwrap();
@@ -125,8 +117,7 @@ fn what_fails_its_test_is_not_written() {
     let unknown = serde_json::json!({"message": "no such model", "type": "invalid_request_error"});
     let model = FakeModel::answering(vec![ModelReply::Refused(404, unknown)]);
     let key = file(&dir, "key", fake_model::KEY);
-    let refusing =
-        model.variables().into_iter().find(|(name, _)| *name == "AUTONOUS_MODEL_BASE_URL").unwrap().1;
+    let refusing = address(&model);
     let (empty, odd) = (file(&dir, "empty", "\n"), file(&dir, "odd", "no token"));
     for (arguments, says) in [
         (vec!["--model", "m", "--model-url", closed], "nothing was written"),

@@ -3,9 +3,9 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
 
-use harness::{Request, System, wait};
+use harness::{Request, System, TestDir, binaries, wait};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -161,4 +161,17 @@ fn a_database_that_another_program_holds_is_waited_for() {
     });
     system.run_task("ls path=.");
     assert_eq!(system.database().task_states(), ["done", "done"]);
+}
+
+#[test]
+fn a_supervisor_without_the_other_programs_does_not_start_and_names_the_first() {
+    let dir = TestDir::new();
+    let alone = dir.path().join("supervisor");
+    fs::copy(binaries::path_of("supervisor"), &alone).unwrap();
+    let run = || Command::new(&alone).arg("run").env_clear().envs(dir.variables()).output().unwrap();
+    let missing = format!("there is no tool-server in {}", dir.path().display());
+    assert_says(&refused(&run()), &[&missing, "cargo install --locked --path tool-server"]);
+    fs::write(dir.path().join("tool-server"), "").unwrap();
+    assert_says(&refused(&run()), &["there is no agent-worker"]);
+    assert!(!dir.data().join("db").exists());
 }

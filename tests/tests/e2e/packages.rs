@@ -169,7 +169,8 @@ fn the_installed_command_runs_as_the_user_of_the_service() {
     // Root starts the service: the program has no right to.
     let enabled = "systemctl --quiet enable autonous.service\nsystemctl restart autonous.service\n";
     let started = format!(
-        "{before}{as_user} setup --service-follows --yes\n{after}{enabled}The service runs, now and after each boot.\n"
+        "{before}{as_user} setup --service-follows --yes\n{after}{enabled}\
+         The service runs, now and after each boot.\n"
     );
     assert_eq!(printed("root", 0, &["setup", "--service", "--yes"]), started);
     for anybody in [&["--version"][..], &["tasks", "--help"]] {
