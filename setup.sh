@@ -7,6 +7,10 @@
 # It installs packages as root or by sudo without a password. Otherwise it prints one line to type and fails.
 # It never installs Rust, because the packages of most systems are too old; the line to type names rustup.
 set -eu
+case $0 in
+    */*) project=${0%/*} ;;
+    *) project=. ;;
+esac
 
 case ${1:-} in
     run) programs='make cc bash' ;;
@@ -57,8 +61,34 @@ fail() {
     exit 1
 }
 
+# The oldest compiler that builds this, as Cargo.toml says.
+wanted_rust() {
+    while IFS='= "' read -r key _ value _; do
+        if [ "$key" = rust-version ]; then echo "$value"; fi
+    done <"$project/Cargo.toml"
+}
+
+# Says which compiler is here, if it is older than the one that is wanted.
+old_rust() {
+    has rustc || return 0
+    # shellcheck disable=SC2046 # words
+    set -- $(rustc --version 2>/dev/null)
+    case ${2:-} in
+        *.*.*) ;;
+        *) return 0 ;;
+    esac
+    wanted=$(wanted_rust)
+    minor=${2#*.}
+    # Major and minor version as one number.
+    found=$((${2%%.*} * 10000 + ${minor%%.*}))
+    if [ "$found" -lt $((${wanted%%.*} * 10000 + ${wanted#*.})) ]; then echo "$2"; fi
+}
+
 rust=
-if has cargo; then
+why_rust='Missing: Rust.'
+old=$(old_rust)
+if [ -n "$old" ]; then why_rust="Rust $old is too old: this needs $(wanted_rust) or newer."; fi
+if has cargo && [ -z "$old" ]; then
     :
 elif [ -x "${HOME:-}/.cargo/bin/cargo" ]; then
     # rustup installed it after this shell started.
@@ -89,7 +119,9 @@ if [ -n "$needed" ]; then
     sudo=
     if [ "$(id -u)" != 0 ]; then
         if ! sudo -n true 2>/dev/null; then
-            fail "Missing:$needed." "sudo $install${rust:+ && $rust}"
+            update=
+            if [ "$manager" = apt-get ]; then update='sudo apt-get update && '; fi
+            fail "Missing:$needed." "${update}sudo $install${rust:+ && $rust}"
         fi
         sudo='sudo -n'
     fi
@@ -111,4 +143,4 @@ if [ -n "$needed" ]; then
     fi
 fi
 
-if [ -n "$rust" ]; then fail 'Missing: Rust.' "$rust"; fi
+if [ -n "$rust" ]; then fail "$why_rust" "$rust"; fi

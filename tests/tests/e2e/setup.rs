@@ -40,6 +40,11 @@ fn add_stub(bin: &Path, name: &str, text: &str) {
 
 /// Runs `setup.sh TARGET` as user `uid` where only `programs` exist; returns its output and the stubs' calls.
 fn setup(target: &str, uid: u32, programs: &[&[&str]]) -> (Output, String) {
+    setup_with(target, uid, programs, None)
+}
+
+/// The same with the programs of one more directory.
+fn setup_with(target: &str, uid: u32, programs: &[&[&str]], more: Option<&Path>) -> (Output, String) {
     let directory = tempfile::tempdir().unwrap();
     let bin = directory.path().join("bin");
     fs::create_dir(&bin).unwrap();
@@ -51,7 +56,8 @@ fn setup(target: &str, uid: u32, programs: &[&[&str]]) -> (Output, String) {
     }
     add_stub(&bin, "id", &format!("#!/bin/sh\necho {uid}\n"));
     let mut command = Command::new("/bin/sh");
-    command.arg(workspace().join("setup.sh")).arg(target).env_clear().env("PATH", &bin);
+    let path = std::env::join_paths([Some(&*bin), more].into_iter().flatten()).unwrap();
+    command.arg(workspace().join("setup.sh")).arg(target).env_clear().env("PATH", path);
     let output = command.output().unwrap();
     (output, fs::read_to_string(directory.path().join("calls")).unwrap_or_default())
 }
@@ -106,7 +112,7 @@ fn setup_prints_a_line_to_type_where_it_may_not_install() {
             &[&["make", "bash"], &["apt-get"]],
             format!(
                 "Missing: cc curl. Type:\n    \
-                sudo apt-get install -y --no-install-recommends build-essential curl && {rustup}\n"
+                sudo apt-get update && sudo apt-get install -y --no-install-recommends build-essential curl && {rustup}\n"
             ),
         ),
         ("run", 0, &[&RUN[1..], &["curl"]], format!("Missing: Rust. Type:\n    {rustup}\n")),
@@ -130,4 +136,27 @@ fn setup_fails_if_a_program_is_still_missing_after_the_installation() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(error, "Still missing after the installation: bash. Install these programs by hand.\n");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn setup_names_a_compiler_that_is_too_old() {
+    let manifest = fs::read_to_string(workspace().join("Cargo.toml")).unwrap();
+    let wanted = manifest.split("rust-version = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let (_, minor) = wanted.split_once('.').unwrap();
+    let minor: u32 = minor.parse().unwrap();
+    for (version, is_old) in [
+        ("1.63.0".to_owned(), true),
+        (format!("1.{}.1", minor - 1), true),
+        (format!("1.{minor}.0"), false),
+        (format!("1.{}.0-nightly", minor + 20), false),
+        ("unknown".to_owned(), false),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        add_stub(directory.path(), "rustc", &format!("#!/bin/sh\necho rustc {version} '(a b)'\n"));
+        let (output, _) = setup_with("run", 0, &[&RUN, &["curl"]], Some(directory.path()));
+        assert_eq!(output.status.success(), !is_old, "{version}: {output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        let expected = format!("Rust {version} is too old: this needs {wanted} or newer. Type:\n    curl ");
+        assert!(if is_old { said.starts_with(&expected) } else { said.is_empty() }, "{version}: {said}");
+    }
 }
