@@ -45,6 +45,7 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ),
     ("docs/clients.md", "", Test("every_recipe_for_a_client_is_the_file_that_is_run")),
     ("docs/containers.md", "docker run", ENGINE),
+    ("docs/containers.md", "docker compose up", ENGINE),
     ("docs/containers.md", "tier-a.j", ENGINE),
     ("docs/containers.md", "FROM autonous:full", ENGINE),
     ("docs/control-port.md", "/outbox", Test("a_file_is_sent_to_a_chat_as_shown")),

@@ -157,3 +157,19 @@ fn the_image_is_built_with_the_compiler_that_the_checks_run_with() {
     let dockerfile = read("Dockerfile");
     assert!(dockerfile.contains(&format!("/rust:{release}-slim-")), "rust-toolchain.toml has {channel}");
 }
+
+/// Each setting can be in these; what reads them is one table.
+#[test]
+fn compose_passes_on_every_variable_of_a_file_and_a_configuration_directory() {
+    let text = fs::read_to_string(workspace().join("compose.yaml")).unwrap();
+    let lines: Vec<&str> = text.lines().map(|line| line.trim().split(" #").next().unwrap().trim()).collect();
+    for expected in [
+        ["env_file:", "- path: .env", "required: false"].as_slice(),
+        &["environment:", "AUTONOUS_CONFIG_DIR: /config"],
+        &["- ./config:/config:ro"],
+    ] {
+        assert!(lines.windows(expected.len()).any(|part| part == expected), "{expected:?}: {text}");
+    }
+    let ignored = fs::read_to_string(workspace().join(".gitignore")).unwrap();
+    assert!(["/config", "/.env"].iter().all(|name| ignored.lines().any(|line| line == *name)), "{ignored}");
+}
