@@ -111,8 +111,8 @@ fn setup_prints_a_line_to_type_where_it_may_not_install() {
             1000,
             &[&["make", "bash"], &["apt-get"]],
             format!(
-                "Missing: cc curl. Type:\n    \
-                sudo apt-get update && sudo apt-get install -y --no-install-recommends build-essential curl && {rustup}\n"
+                "Missing: cc curl. Type:\n    sudo apt-get update && \
+                sudo apt-get install -y --no-install-recommends build-essential curl && {rustup}\n"
             ),
         ),
         ("run", 0, &[&RUN[1..], &["curl"]], format!("Missing: Rust. Type:\n    {rustup}\n")),

@@ -253,8 +253,8 @@ fn trees_with_forbidden_paths_are_refused_by_git() {
     for name in [".git", ".GIT", "git~1", ".git ", ".git."] {
         let forge = format!(
             "cd r; b=$(git hash-object -w e); \
-             tree() {{ (printf \"$1 $2\\0\"; printf $3 | xxd -r -p) | git hash-object -t tree -w --stdin \
-             --literally; }}; \
+             bytes() {{ perl -e 'print pack \"H*\", shift' $1; }}; \
+             tree() {{ (printf \"$1 $2\\0\"; bytes $3) | git hash-object -t tree -w --stdin --literally; }}; \
              h=$(tree 100755 post-checkout $b); g=$(tree 40000 hooks $h); t=$(tree 40000 '{name}' $g); \
              git update-ref refs/heads/evil $(git commit-tree -m x $t)"
         );
