@@ -107,7 +107,8 @@ done
 wait $running || true
 if [ "$TESTS" = yes ]; then
     unset AUTONOUS_CONTROL_LISTEN AUTONOUS_TOOL_LISTEN
-    make test >../test.log 2>&1 || { tail -n 60 ../test.log && exit 1; }
+    # In a session of its own, as behind a login: its first process is not the parent of orphans.
+    setsid --wait make test >../test.log 2>&1 || { tail -n 60 ../test.log && exit 1; }
     say '`make test` passed'
 fi
 END
