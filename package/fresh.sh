@@ -39,7 +39,8 @@ if [ "${1:-}" = inside ]; then
     mkdir -p .machine
     pivot_root . .machine
     umount -l /.machine
-    exec setpriv --reuid "$user" --regid "$user" --init-groups env -i HOME=$home USER=$user \
+    # A shell starts what runs in its background without SIGINT, and a test sends it.
+    exec setpriv --reuid "$user" --regid "$user" --init-groups env --default-signal -i HOME=$home USER=$user \
         PATH=/opt/rust/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin LC_ALL=C.UTF-8 TESTS="${TESTS:-}" \
         AUTONOUS_CONTROL_LISTEN=$control AUTONOUS_TOOL_LISTEN=$tools bash $home/new-machine.sh
 fi
