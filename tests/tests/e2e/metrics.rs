@@ -92,7 +92,8 @@ fn the_tool_server_counts_its_calls_by_tool_outcome_and_code() {
         let call = Request::call("bash", &json!({"cmd": "echo once"})).header("Idempotency-Key", "once");
         assert!(server.send(call).envelope().ok);
     }
-    let metrics = of_tool_server(&server);
+    let is_alone = |metrics: &Metrics| metrics.value("autonous_open_connections") == 1.0;
+    let metrics = wait::until("the other connections end", || Some(of_tool_server(&server)).filter(is_alone));
     for (series, value) in [
         ("autonous_tool_calls_total{code=\"\",outcome=\"success\",tool=\"ls\"}", 1.0),
         ("autonous_tool_calls_total{code=\"\",outcome=\"partial\",tool=\"bash\"}", 1.0),
