@@ -127,9 +127,25 @@ impl Fixture {
         }
     }
 
+    /// The example that plays the server, where the scenario's user reaches it: the home of root is closed.
+    fn program(&self) -> PathBuf {
+        let example = example();
+        if !is_root() || self.scenario.is_root() {
+            return example;
+        }
+        let link = self.path("sandboxed");
+        if !link.exists() && fs::hard_link(&example, &link).is_err() {
+            // By another process: a program that another thread starts meanwhile would inherit the open file,
+            // and nothing could execute it.
+            let copied = Command::new("cp").args([&example, &link]).status().unwrap();
+            assert!(copied.success(), "{} cannot be copied", example.display());
+        }
+        link
+    }
+
     /// The example that plays the server, as the scenario's user.
     pub(crate) fn command(&self, options: &[&str], program: &[&str]) -> Command {
-        let mut command = Command::new(example());
+        let mut command = Command::new(self.program());
         if self.scenario.is_tier_b() {
             command.arg("--landlock");
         }
