@@ -19,6 +19,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer than any list of models.
 pub(crate) const MAX_LIST_BYTES: usize = 4 << 20;
 
+/// What to do where a server gives no answer.
+const ADDRESS: &str = "Check the model's base URL, HTTPS_PROXY and the network.";
+
 /// A request for a provider's list of models.
 #[derive(Debug)]
 pub struct Probe {
@@ -103,7 +106,7 @@ const fn remedy(class: ModelErrorClass) -> &'static str {
         ModelErrorClass::BadRequest | ModelErrorClass::ContextTooLong => {
             "Check the model's name and address; docs/models.md has the settings of each provider."
         }
-        ModelErrorClass::Network => "Check the model's base URL, HTTPS_PROXY and the network.",
+        ModelErrorClass::Network => ADDRESS,
         ModelErrorClass::RateLimit
         | ModelErrorClass::Overloaded
         | ModelErrorClass::Stalled
@@ -129,7 +132,6 @@ fn verdict(
     response: Result<HttpResponse, String>,
     model: Option<&str>,
 ) -> (&'static str, String, Option<&'static str>) {
-    const ADDRESS: &str = "Check the model's base URL, HTTPS_PROXY and the network.";
     let response = match response {
         Ok(response) => response,
         Err(error) => return ("fail", error, Some(ADDRESS)),
