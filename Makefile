@@ -44,10 +44,18 @@ check:
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='$(RUSTDOC_LINTS)' $(CARGO) doc --quiet --locked --workspace --no-deps
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		$(CARGO) nextest run --locked --workspace --no-fail-fast --test-threads $$(($$(nproc) * 2)); \
+		$(CARGO) nextest run --locked --workspace --no-fail-fast --test-threads $$(($$(nproc) * 2)) && \
+		tests/postgres.sh $(CARGO) nextest run --locked --workspace --no-fail-fast -E 'package(store)'; \
 	else \
-		$(CARGO) test --locked --workspace --no-fail-fast; \
+		$(CARGO) test --locked --workspace --no-fail-fast && \
+		tests/postgres.sh $(CARGO) test --locked -p store --lib; \
 	fi
+
+.PHONY: test-postgres
+test-postgres: ## Run the tests of whole programs with their database on a PostgreSQL server (TESTS: some of them; 20 minutes)
+	@./setup.sh test
+	$(CARGO) build --locked --workspace --bins
+	@CARGO='$(CARGO)' tests/whole_on_postgres.sh $(TESTS)
 
 .PHONY: test-as-user
 test-as-user: ## Run all tests as an ordinary user, after `make test` has built them as root (TESTS: some of them)

@@ -14,7 +14,7 @@ esac
 
 case ${1:-} in
     run) programs='make cc bash' ;;
-    test) programs='make cc bash git curl python3 perl rg fd chromium ip less' ;;
+    test) programs='make cc bash git curl python3 perl rg fd chromium ip less initdb' ;;
     *)
         echo 'usage: setup.sh run|test' >&2
         exit 2
@@ -25,6 +25,8 @@ has() {
     case $1 in
         fd) set -- fdfind fd ;;
         chromium) set -- chromium chromium-browser google-chrome ;;
+        # Debian keeps the programs of each version apart.
+        initdb) set -- initdb /usr/lib/postgresql/*/bin/initdb ;;
     esac
     for name; do
         if command -v "$name" >/dev/null 2>&1; then return 0; fi
@@ -49,6 +51,8 @@ package() {
         pacman:python3) echo python ;;
         dnf:ip) echo iproute ;;
         *:ip) echo iproute2 ;;
+        dnf:initdb) echo postgresql-server ;;
+        *:initdb) echo postgresql ;;
         apt-get:chromium)
             if grep -qs '^ID=ubuntu' /etc/os-release; then echo chromium-browser; else echo chromium; fi
             ;;

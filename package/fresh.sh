@@ -8,7 +8,7 @@
 # rustup cannot be reached, the Debian gets the compiler of this machine, and says so.
 #
 #   AS=root     does it as root
-#   TESTS=yes   also runs `make test` there
+#   TESTS=yes   also runs `make test` there, with its output in target/package/fresh-test.log
 #   KEEP=yes    keeps the root file system, in target/package/root-fresh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -48,7 +48,11 @@ fi
 package/root.sh "$base" sudo
 rm -rf "$root"
 cp -a "$base" "$root"
-trap '[ "${KEEP:-}" = yes ] || rm -rf "$root"' EXIT
+leave() {
+    cp "$root$home/test.log" "$target/fresh-test.log" 2>/dev/null || true
+    [ "${KEEP:-}" = yes ] || rm -rf "$root"
+}
+trap leave EXIT
 before=$(du -sxm "$root" | cut -f 1)
 
 cp /etc/resolv.conf "$root/etc/"
@@ -109,7 +113,10 @@ wait $running || true
 if [ "$TESTS" = yes ]; then
     unset AUTONOUS_CONTROL_LISTEN AUTONOUS_TOOL_LISTEN
     # In a session of its own, as behind a login: its first process is not the parent of orphans.
-    setsid --wait make test >../test.log 2>&1 || { tail -n 60 ../test.log && exit 1; }
+    setsid --wait make test >../test.log 2>&1 || {
+        grep -E '^(test .* FAILED|error: |error\[)' ../test.log || tail -n 60 ../test.log
+        exit 1
+    }
     say '`make test` passed'
 fi
 END

@@ -6,15 +6,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use channel::{ChannelName, Channels, Chat};
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId, ReplyFormat};
-use rusqlite::Connection;
 use store::attempt::{Ending, end};
 use store::claim::{Claim, Claimed, claim};
 use store::inbox::{IncomingMessage, enqueue};
 use store::open::for_writing;
+use store::sql::Connection;
 use store::{Store, StoreError, events};
 use tokio::runtime::Runtime;
 
@@ -54,7 +53,7 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
 
 /// Bare commits and tasks, in turns.
 fn one_by_one(table: &mut Table, place: &Path, runtime: &Runtime) -> anyhow::Result<()> {
-    let mut connection = Connection::open(place.join("bare.db"))?;
+    let mut connection = rusqlite::Connection::open(place.join("bare.db"))?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.execute_batch("create table row (number integer primary key, text text)")?;
@@ -74,7 +73,7 @@ fn one_by_one(table: &mut Table, place: &Path, runtime: &Runtime) -> anyhow::Res
 }
 
 /// One row, one commit, synced as the supervisor's are.
-fn commit_rows(connection: &mut Connection) -> anyhow::Result<()> {
+fn commit_rows(connection: &mut rusqlite::Connection) -> anyhow::Result<()> {
     for _ in 0..TASKS * COMMITS {
         let transaction = connection.transaction()?;
         transaction.prepare_cached("insert into row (text) values (?1)")?.execute(["a message"])?;
@@ -138,21 +137,22 @@ fn incoming(chat: u32, update_id: i64) -> IncomingMessage {
 
 /// Claims a task and rolls back, because the disk time of a commit would hide the claim's.
 fn claims_beside(path: &Path, finished: u32) -> anyhow::Result<Durations> {
-    let mut connection = for_writing(path)?;
+    let connection = for_writing(path)?;
     finish(&connection, finished)?;
     let run = EventId::new();
     enqueue(&connection, &incoming(1, i64::from(finished) + 1), &run)?;
     Durations::of(CLAIMS, || {
-        let transaction = connection.transaction()?;
-        let claim = claim(&transaction, LEASE, &run)?;
+        connection.begin()?;
+        let claim = claim(&connection, LEASE, &run)?;
         anyhow::ensure!(matches!(claim, Claim::Task(_)), "nothing was claimed");
-        transaction.rollback().context("cannot roll the claim back")
+        connection.roll_back();
+        Ok(())
     })
 }
 
 /// Fills the inbox with tasks that are done.
-fn finish(connection: &Connection, tasks: u32) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "synchronous", "off")?;
+fn finish(connection: &Connection, tasks: u32) -> store::sql::Result<()> {
+    connection.execute_batch("pragma synchronous = off")?;
     let sql = "with recursive number (n) as (select 1 union all select n + 1 from number where n < ?1)
                insert into inbox (id, channel, chat_id, update_id, text, state, attempt, available_at_ms,
                                   created_at_ms, updated_at_ms, finished_at_ms)

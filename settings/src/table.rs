@@ -71,6 +71,9 @@ table! {
     CONTROL_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_TOKEN", OWN, "generated at start",
         secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
         "the token that clients of the control port send");
+    DATABASE_URL: Optional<Secret> = ("AUTONOUS_DATABASE_URL", OWN, "none: a file in `AUTONOUS_DATA_DIR`",
+        secret(checks::is_any, "a URL such as postgres://user@host/database"),
+        "a PostgreSQL server that has the database ([postgres.md](postgres.md))");
     CONTROL_READ_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_READ_TOKEN", OWN, "none",
         secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
         "a second token of the control port, other than the first, with which clients \

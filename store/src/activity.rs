@@ -3,9 +3,9 @@
 use channel::{ChannelName, Chat};
 use protocol::event::Unreachable;
 use protocol::{TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns::task_id;
+use super::sql::{Connection, OptionalExtension, Row, params};
 use super::{StoreError, additions, kv, prior_context};
 
 /// More of a call's arguments is not read.
@@ -136,10 +136,11 @@ fn of_task(
                where task_id = ?1 and type = 'task.claimed' order by seq desc limit 1";
     let claimed = connection
         .prepare_cached(sql)?
-        .query_row([task.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
+        .query_row([task.as_str()], |row| Ok((row.get::<i64>(0)?, row.get(1)?)));
     let Some((since_seq, since_ms)) = claimed.optional()? else { return Ok(None) };
     let sql = "select count(case when type = 'turn.completed' then 1 end) + 1,
-                      coalesce(sum((payload ->> 'input_tokens') + (payload ->> 'output_tokens')), 0)
+                      coalesce(sum(cast(payload ->> 'input_tokens' as bigint)
+                                   + cast(payload ->> 'output_tokens' as bigint)), 0)
                from events indexed by events_task
                where task_id = ?1 and type in ('turn.completed', 'model_request.completed') and seq > ?2";
     let (turn, tokens) = connection

@@ -2,10 +2,10 @@
 
 use channel::Chat;
 use protocol::{Addition, MessageId, TaskId};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
 use super::columns::{json, task_id};
+use super::sql::{Connection, OptionalExtension as _, params};
 
 /// What was added to a task, in order.
 pub fn of(connection: &Connection, task: &TaskId) -> Result<Vec<Addition>, StoreError> {

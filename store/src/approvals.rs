@@ -5,10 +5,10 @@
 use channel::{Chat, Content, Delivery};
 use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::{EventId, MessageId, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension as _, params};
 use texts::{Language, Text};
 
 use super::columns::{chat, content, message_id};
+use super::sql::{Connection, OptionalExtension as _, params};
 use super::{StoreError, languages, outbox};
 
 /// A question that waits for an answer.
@@ -97,8 +97,7 @@ pub fn ask(
 pub fn open(connection: &Connection) -> Result<Vec<Question>, StoreError> {
     let sql = "select approval_id, channel, chat_id, outbox_seq from questions where is_open order by rowid";
     let mut query = connection.prepare_cached(sql)?;
-    let rows =
-        query.query_map([], |row| Ok((row.get::<_, String>(0)?, chat(row, 1)?, row.get::<_, i64>(3)?)))?;
+    let rows = query.query_map([], |row| Ok((row.get::<String>(0)?, chat(row, 1)?, row.get::<i64>(3)?)))?;
     let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
     Ok(rows
         .filter_map(|(approval, chat, outbox)| {
@@ -118,7 +117,7 @@ pub fn open_in(
                order by questions.rowid";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(params![chat.channel.as_str(), chat.id], |row| {
-        Ok((row.get::<_, String>(0)?, message_id(row, 1)?))
+        Ok((row.get::<String>(0)?, message_id(row, 1)?))
     })?;
     let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
     Ok(rows.filter_map(|(approval, message)| Some((approval.parse().ok()?, message))).collect())
@@ -193,10 +192,10 @@ fn insert(connection: &Connection, decision: &Decision, is_given_up: bool) -> Re
 /// Those that no process has in hand, the oldest first: they were given up, or stored at this time or before.
 pub fn to_pass_on(connection: &Connection, until_ms: i64) -> Result<Vec<Decision>, StoreError> {
     let sql = "select approval_id, choice, decided_by, reason, answer from decisions
-               where is_given_up or created_at_ms <= ?1 order by created_at_ms";
+               where is_given_up = 1 or created_at_ms <= ?1 order by created_at_ms";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([until_ms], |row| {
-        let choice = Choice::of_letter(&row.get::<_, String>(1)?);
+        let choice = Choice::of_letter(&row.get::<String>(1)?);
         Ok((row.get(0)?, choice, row.get(2)?, row.get(3)?, row.get(4)?))
     })?;
     let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
@@ -228,7 +227,7 @@ pub(super) fn withdraw(connection: &Connection, task: &TaskId) -> Result<(), Sto
                        and ended.type in ('approval.granted', 'approval.denied', 'approval.expired')
                        and ended.payload ->> 'approval_id' = asked.payload ->> 'approval_id')";
     let mut query = connection.prepare_cached(sql)?;
-    let open = query.query_map([task.as_str()], |row| row.get::<_, String>(0))?;
+    let open = query.query_map([task.as_str()], |row| row.get::<String>(0))?;
     for approval in open.collect::<Result<Vec<_>, _>>()? {
         let (by, reason) = ("the supervisor".to_owned(), Some("its task has ended".to_owned()));
         insert(connection, &Decision { approval, choice: Choice::Deny, by, reason, answer: None }, true)?;

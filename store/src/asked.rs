@@ -4,10 +4,10 @@
 use channel::Chat;
 use protocol::question::Question;
 use protocol::{EventId, MessageId, PersonId};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::StoreError;
 use super::columns::{json, message_id};
+use super::sql::{Connection, OptionalExtension as _, Row, params};
 
 /// A question that a chat was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,11 +57,11 @@ pub fn one(connection: &Connection, approval: &str, chat: &Chat) -> Result<Optio
     Ok(query.query_row(params![approval, chat.channel.as_str(), chat.id], asked).optional()?)
 }
 
-fn asked(row: &Row<'_>) -> rusqlite::Result<Asked> {
+fn asked(row: &Row<'_>) -> crate::sql::Result<Asked> {
     Ok(Asked {
         approval: row.get(0)?,
         question: json(row, 1)?.unwrap_or_default(),
-        asker: row.get::<_, Option<String>>(2)?.map(PersonId::from),
+        asker: row.get::<Option<String>>(2)?.map(PersonId::from),
         message: message_id(row, 3)?,
     })
 }

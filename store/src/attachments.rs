@@ -6,10 +6,10 @@
 use channel::attachment::Attachment;
 use channel::{ChannelName, Chat};
 use protocol::{MessageId, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use texts::{Language, Text};
 
 use super::columns::{chat, task_id};
+use super::sql::{Connection, OptionalExtension as _, Row, params};
 use super::{StoreError, parts, said};
 
 /// Where incoming files lie, beneath the root that they are kept in.
@@ -173,7 +173,7 @@ pub fn next_due(connection: &Connection, channels: &[ChannelName]) -> Result<Opt
                          and inbox.channel in (select value from json_each(?1)))
                select min(due_ms) from (
                    select available_at_ms as due_ms from files where available_at_ms > ?2
-                   union all select created_at_ms + ?3 from files where steps_aside = 0)";
+                   union all select created_at_ms + ?3 from files where steps_aside = 0) as due";
     let values = params![names(channels), now_ms(), LATE_MS];
     Ok(connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
 }
@@ -189,13 +189,14 @@ pub fn try_again(connection: &Connection, channel: &ChannelName) -> Result<(), S
 
 /// Lets later tasks of their chats go before the tasks whose files are late. Returns a file of each.
 pub fn step_aside(connection: &Connection, channels: &[ChannelName]) -> Result<Vec<Waiting>, StoreError> {
-    let sql = "select min(attachments.seq), task_id, inbox.channel, inbox.chat_id, source, kind, path,
-                      attachments.attempt, coalesce(file_name, 'the ' || kind)
-               from attachments join inbox on inbox.id = task_id
-               where attachments.state = 'waiting' and inbox.state = 'queued' and steps_aside = 0
-                     and (attachments.created_at_ms <= ?1 or attachments.attempt >= ?2)
-                     and inbox.channel in (select value from json_each(?3))
-               group by task_id order by 1";
+    let sql = "with late as (
+                   select attachments.seq as seq, task_id, inbox.channel, inbox.chat_id, source, kind, path,
+                          attachments.attempt, coalesce(file_name, 'the ' || kind)
+                   from attachments join inbox on inbox.id = task_id
+                   where attachments.state = 'waiting' and inbox.state = 'queued' and steps_aside = 0
+                         and (attachments.created_at_ms <= ?1 or attachments.attempt >= ?2)
+                         and inbox.channel in (select value from json_each(?3)))
+               select * from late where seq in (select min(seq) from late group by task_id) order by seq";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(params![now_ms() - LATE_MS, LATE_ATTEMPTS, names(channels)], waiting)?;
     let late: Vec<Waiting> = rows.collect::<Result<_, _>>()?;
@@ -211,7 +212,7 @@ fn names(channels: &[ChannelName]) -> String {
     serde_json::json!(channels.iter().map(ChannelName::as_str).collect::<Vec<_>>()).to_string()
 }
 
-fn waiting(row: &Row<'_>) -> rusqlite::Result<Waiting> {
+fn waiting(row: &Row<'_>) -> crate::sql::Result<Waiting> {
     Ok(Waiting {
         seq: row.get(0)?,
         task: task_id(row, 1)?,
@@ -246,7 +247,7 @@ pub fn settle(connection: &Connection, file: &Waiting, fetched: &Fetched) -> Res
 
 /// Gives a task its whole text, and lets it run, once it waits for no file.
 pub fn release(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
-    let sql = "select count(*) filter (where state = 'waiting'), max(created_at_ms), max(album is not null)
+    let sql = "select count(*) filter (where state = 'waiting'), max(created_at_ms), count(album) > 0
                from attachments where task_id = ?1";
     let (waiting, newest, is_album): (i64, Option<i64>, Option<bool>) = connection
         .prepare_cached(sql)?

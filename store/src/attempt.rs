@@ -9,10 +9,10 @@ use protocol::event::{
     AttemptFailed, RetryScheduled, TaskCancelled, TaskClaimed, TaskDead, TaskDone, TaskParked,
 };
 use protocol::{EventBody, EventId, Parked, ReplyFormat, millis, now_ms};
-use rusqlite::{Connection, params};
 
 use super::claim::{Claimed, after};
 use super::outbox::Reply;
+use super::sql::{Connection, params};
 use super::{StoreError, additions, approvals, cancel, conversation, events, outbox, parked};
 
 /// What happens to a task after an attempt.
@@ -115,7 +115,7 @@ fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> R
     let sql = "update inbox
                set state = ?3, error = ?4, available_at_ms = ?5, finished_at_ms = ?6, lease_until_ms = null,
                    updated_at_ms = ?7, attempt_base = attempt_base + ?8,
-                   failing_since_ms = iif(?9, coalesce(failing_since_ms, ?7), null)
+                   failing_since_ms = case when ?9 = 1 then coalesce(failing_since_ms, ?7) end
                where id = ?1 and attempt = ?2 and state = 'in_progress'";
     let changed = connection.prepare_cached(sql)?.execute(params![
         task.id.as_str(),
@@ -203,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn a_reply_that_cannot_be_stored_leaves_the_task_in_progress() {
         let (database, task) = TestDatabase::with_claimed(local_chat());
-        let store = Store::open(&database.path()).unwrap();
+        let store = Store::open(database.location()).unwrap();
         let refused = store.write(move |tx| {
             let first = end(tx, &channels(), &task, &done("answer"))?;
             tx.execute("insert into kv (key, value) values ('a', null)", [])?;

@@ -7,9 +7,9 @@
 use channel::{ChannelName, Chat};
 use protocol::event::TaskSkipped;
 use protocol::{EventId, TaskId, now_ms};
-use rusqlite::{Connection, params};
 
 use super::columns::{chat, task_id};
+use super::sql::{Connection, params};
 use super::{StoreError, events, kv};
 
 /// How long messages wait for the rest of the backlog, should the rest not come.

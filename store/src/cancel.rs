@@ -6,11 +6,11 @@
 use channel::{Channels, Chat};
 use protocol::event::{TaskCancelled, TaskQueued};
 use protocol::{PastCall, PastCallStatus, ReplyFormat, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension, params};
 use texts::{Language, Text};
 
 use super::columns::{chat, task_id};
 use super::outbox::Reply;
+use super::sql::{Connection, OptionalExtension, params};
 use super::{StoreError, approvals, conversation, events, languages, outbox, prior_context};
 
 /// The most calls that a reply names; the event tree has all of them.
@@ -139,7 +139,7 @@ pub fn reply_for(connection: &Connection, task: &TaskId, chat: &Chat) -> Result<
     Ok(describe(&calls, languages::of(connection, chat)?))
 }
 
-fn open(row: &rusqlite::Row<'_>) -> rusqlite::Result<Open> {
+fn open(row: &crate::sql::Row<'_>) -> crate::sql::Result<Open> {
     let state: String = row.get(4)?;
     let runs = state == "in_progress";
     let is_parked = !runs && row.get(5)?;

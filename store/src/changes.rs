@@ -2,10 +2,11 @@
 
 use channel::Chat;
 use protocol::{EventId, SessionId, TaskId};
-use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::Serialize;
 
 use super::StoreError;
+use super::columns::parsed;
+use super::sql::{self, Connection, OptionalExtension as _, Row, params};
 
 /// How many of a chat's newest tasks are looked at for one that changed something.
 const TASKS: i64 = 100;
@@ -44,7 +45,7 @@ const HOLDS: &str = "with recursive undo(call, depth) as (
             and started.payload ->> 'tool_name' = 'undo'
         join events as ended on ended.parent_id = started.id and ended.type = 'tool_call.completed'
             and ended.payload ->> 'undone_call_id' = undo.call and ended.payload ->> 'operation' is not null
-            and ended.payload ->> 'exit_code' = 0
+            and cast(ended.payload ->> 'exit_code' as bigint) = 0
         where depth < 1000)
     select call from undo where depth > 0";
 
@@ -55,7 +56,8 @@ pub fn of_task(connection: &Connection, task: &str) -> Result<Vec<ChangedFile>, 
                from events as started
                join events as ended on ended.parent_id = started.id and ended.type = 'tool_call.completed'
                where started.task_id = ?1 and started.type = 'tool_call.started'
-                   and started.payload ->> 'tool_name' <> 'undo' and ended.payload ->> 'can_be_undone' = 1
+                   and started.payload ->> 'tool_name' <> 'undo'
+                   and cast(ended.payload ->> 'can_be_undone' as bigint) = 1
                order by started.seq desc";
     let mut query = connection.prepare_cached(sql)?;
     let changes = query.query_map([task], changed_file)?.collect::<Result<Vec<_>, _>>()?;
@@ -75,7 +77,7 @@ pub fn of_call(connection: &Connection, call: &str) -> Result<Option<ChangedFile
                       ended.payload ->> 'path_resolved'
                from events as started
                join events as ended on ended.parent_id = started.id and ended.type = 'tool_call.completed'
-               where started.id = ?1 and ended.payload ->> 'can_be_undone' = 1";
+               where started.id = ?1 and cast(ended.payload ->> 'can_be_undone' as bigint) = 1";
     let mut query = connection.prepare_cached(sql)?;
     if let Some(found) = query.query_row([call], changed_file).optional()? {
         return Ok(Some(found.with_undos(connection)?));
@@ -84,9 +86,11 @@ pub fn of_call(connection: &Connection, call: &str) -> Result<Option<ChangedFile
         return Ok(None);
     }
     let ends = "select id from (select id from events where type = 'tool_call.started'
-                                order by seq desc limit ?2) where substr(id, -length(?1)) = ?1 limit 2";
+                                order by seq desc limit ?2) as started
+                where substr(id, -length(?1)) = ?1 limit 2";
     let mut ends = connection.prepare_cached(ends)?;
-    let found: Vec<String> = ends.query_map((call, CALLS), |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let found: Vec<String> =
+        ends.query_map(params![call, CALLS], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let [whole] = found.as_slice() else { return Ok(None) };
     query.query_row([whole], changed_file).optional()?.map(|found| found.with_undos(connection)).transpose()
 }
@@ -95,8 +99,8 @@ pub fn of_call(connection: &Connection, call: &str) -> Result<Option<ChangedFile
 pub fn last_in_chat(connection: &Connection, chat: &Chat) -> Result<LastChanged, StoreError> {
     let sql = "select id, state from inbox where channel = ?1 and chat_id = ?2 order by seq desc limit ?3";
     let mut query = connection.prepare_cached(sql)?;
-    let tasks = query.query_map((chat.channel.as_str(), &chat.id, TASKS), |row| {
-        Ok((super::columns::task_id(row, 0)?, row.get::<_, String>(1)?))
+    let tasks = query.query_map(params![chat.channel.as_str(), chat.id, TASKS], |row| {
+        Ok((super::columns::task_id(row, 0)?, row.get::<String>(1)?))
     })?;
     for task in tasks {
         let (task, state) = task?;
@@ -112,20 +116,17 @@ impl ChangedFile {
     /// A change holds if an even number of undos follow on it.
     fn with_undos(self, connection: &Connection) -> Result<Self, StoreError> {
         let mut query = connection.prepare_cached(HOLDS)?;
-        let undos = query.query_map([self.call_id.as_str()], |row| row.get::<_, String>(0))?.count();
+        let undos = query.query_map([self.call_id.as_str()], |row| row.get::<String>(0))?.count();
         Ok(Self { holds: undos % 2 == 0, ..self })
     }
 }
 
-fn changed_file(row: &Row<'_>) -> rusqlite::Result<ChangedFile> {
-    let malformed =
-        |column| rusqlite::Error::InvalidColumnType(column, "id".to_owned(), rusqlite::types::Type::Text);
-    let id = |column: usize| row.get::<_, String>(column);
+fn changed_file(row: &Row<'_>) -> sql::Result<ChangedFile> {
     Ok(ChangedFile {
-        call_id: id(0)?.parse().map_err(|_| malformed(0))?,
-        session_id: id(1)?.parse().map_err(|_| malformed(1))?,
-        task_id: row.get::<_, Option<String>>(2)?.and_then(|task| task.parse().ok()),
-        path: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+        call_id: parsed(row, 0)?,
+        session_id: parsed(row, 1)?,
+        task_id: row.get::<Option<String>>(2)?.and_then(|task| task.parse().ok()),
+        path: row.get::<Option<String>>(3)?.unwrap_or_default(),
         holds: true,
     })
 }

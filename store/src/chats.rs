@@ -5,9 +5,9 @@
 use channel::{ChannelName, Chat};
 use protocol::event::ChatMoved;
 use protocol::{Event, EventId};
-use rusqlite::{Connection, params};
 
-use super::{StoreError, events, kv, pairing};
+use super::sql::{Connection, params};
+use super::{StoreError, events, kv, moved_row, pairing};
 
 /// The tables whose rows belong to a chat.
 const TABLES: [&str; 4] = ["inbox", "history", "outbox", "schedules"];
@@ -24,9 +24,8 @@ pub fn move_to(
         let sql = format!("update {table} set chat_id = ?3 where channel = ?1 and chat_id = ?2");
         connection.prepare_cached(&sql)?.execute(params![from.channel.as_str(), from.id, to])?;
     }
-    let sql = "update or replace chat_settings set chat_id = ?3 where channel = ?1 and chat_id = ?2";
-    connection.prepare_cached(sql)?.execute(params![from.channel.as_str(), from.id, to])?;
-    pairing::moved(connection, &from.channel, &from.id, to)?;
+    moved_row::moved(connection, "chat_settings", from, to)?;
+    pairing::moved(connection, from, to)?;
     let key = format!("{}{}", prefix(&from.channel), from.id);
     if kv::get(connection, &key)?.as_deref() == Some(to) {
         return Ok(());
@@ -66,7 +65,7 @@ mod tests {
         move_to(&database, &test_chat(-1), "-1001", Some(&database.run)).unwrap();
         for table in TABLES {
             let left = format!("select count(*) from {table} where chat_id = '-1'");
-            assert_eq!(database.query_row(&left, [], |row| row.get::<_, i64>(0)).unwrap(), 0, "{table}");
+            assert_eq!(database.query_row(&left, [], |row| row.get::<i64>(0)).unwrap(), 0, "{table}");
         }
         assert_eq!(database.texts("select chat_id from inbox order by seq"), ["-1001", "-1001", "2"]);
         assert_eq!(moved(&database, &CHANNEL).unwrap(), [("-1".to_owned(), "-1001".to_owned())]);

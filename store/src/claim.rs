@@ -9,12 +9,12 @@ use std::time::Duration;
 use channel::Chat;
 use protocol::event::TaskClaimed;
 use protocol::{EventId, Origin, Quota, TaskId, now_ms};
-use rusqlite::{Connection, Row, params};
 use settings::quotas::{DailyLimits, Limits};
 use texts::Language;
 
 use super::columns::{chat, json, task_id};
 use super::quotas::{self, UsedUp, Verdict};
+use super::sql::{Connection, Row, params};
 use super::{StoreError, events, languages};
 
 /// A task to run now.
@@ -149,7 +149,7 @@ fn next_due(connection: &Connection, after_ms: i64) -> Result<Option<i64>, Store
     Ok(connection.prepare_cached(sql)?.query_row([after_ms], |row| row.get(0))?)
 }
 
-fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
+fn claimed(row: &Row<'_>) -> crate::sql::Result<Claimed> {
     Ok(Claimed {
         id: task_id(row, 1)?,
         attempt: row.get(2)?,
@@ -186,7 +186,6 @@ pub(super) fn take(
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::StatementStatus;
 
     use super::*;
     use crate::fixture::{TestDatabase, done, retry, test_chat};
@@ -245,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_claim_looks_at_one_task_of_a_chat_however_many_wait() {
-        let database = TestDatabase::new();
+        let database = TestDatabase::in_a_file();
         database.execute_batch("begin").unwrap();
         for number in 0..1000 {
             database.enqueue(test_chat(1), &number.to_string());
@@ -263,7 +262,7 @@ mod tests {
         ] {
             let mut statement = database.prepare(sql).unwrap();
             let _ = statement.query([]).unwrap().next().unwrap().is_some();
-            let steps = statement.get_status(StatementStatus::VmStep);
+            let steps = statement.steps();
             assert!(steps < 500, "{steps} steps for {sql}");
         }
         assert_eq!(database.claim().chat.id, "2");

@@ -7,26 +7,27 @@ use channel::Chat;
 use channel::content::{Content, File, FileBody, Media, StoredFile};
 use channel::formatting::{Entity, FormattedText};
 use protocol::{MessageId, TaskId};
-use rusqlite::Row;
 use serde::de::DeserializeOwned;
 
-pub(super) fn task_id(row: &Row<'_>, column: usize) -> rusqlite::Result<TaskId> {
+use super::sql::Row;
+
+pub(super) fn task_id(row: &Row<'_>, column: usize) -> crate::sql::Result<TaskId> {
     parsed(row, column)
 }
 
 /// Reads a message's ID from a column that may be null.
-pub(super) fn message_id(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<MessageId>> {
-    Ok(row.get::<_, Option<String>>(column)?.map(MessageId::from))
+pub(super) fn message_id(row: &Row<'_>, column: usize) -> crate::sql::Result<Option<MessageId>> {
+    Ok(row.get::<Option<String>>(column)?.map(MessageId::from))
 }
 
 /// Reads a chat from a column with its channel and the next one with its ID.
-pub(super) fn chat(row: &Row<'_>, column: usize) -> rusqlite::Result<Chat> {
+pub(super) fn chat(row: &Row<'_>, column: usize) -> crate::sql::Result<Chat> {
     Ok(Chat { channel: parsed(row, column)?, id: row.get(column + 1)? })
 }
 
 /// Reads a content from eleven columns: kind, text, target, file name, file ID, entities, is_big, size,
 /// buttons, entities of the caption, media.
-pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> {
+pub(super) fn content(row: &Row<'_>, first: usize) -> crate::sql::Result<Content> {
     let (kind, text): (String, String) = (row.get(first)?, row.get(first + 1)?);
     let file = |text| {
         let caption = FormattedText { text, entities: json(row, first + 9)?.unwrap_or_default() };
@@ -35,16 +36,16 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
         let body = FileBody::Stored(StoredFile { id: row.get(first + 4)?, size_bytes });
         let media: Option<String> = row.get(first + 10)?;
         let media = media.and_then(|name| Media::ALL.into_iter().find(|media| media.name() == name));
-        Ok::<_, rusqlite::Error>(File { name: row.get(first + 3)?, caption, body, media })
+        Ok::<_, crate::sql::Error>(File { name: row.get(first + 3)?, caption, body, media })
     };
-    let target = || row.get::<_, String>(first + 2).map(MessageId::from);
+    let target = || row.get::<String>(first + 2).map(MessageId::from);
     Ok(match kind.as_str() {
         "edit" => Content::Edit { message_id: target()?, text },
         "document" => Content::Document(file(text)?),
         "voice" => Content::Voice(file(text)?),
         "reaction" => Content::Reaction { message_id: target()?, emoji: text, is_big: row.get(first + 6)? },
         _ => match json::<Vec<Entity>>(row, first + 5)? {
-            entities if row.get_ref(first + 8)? != rusqlite::types::ValueRef::Null => {
+            entities if row.get_ref(first + 8)? != crate::sql::ValueRef::Null => {
                 let text = FormattedText { text, entities: entities.unwrap_or_default() };
                 Content::Question { text, buttons: json(row, first + 8)?.unwrap_or_default() }
             }
@@ -55,18 +56,18 @@ pub(super) fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Content> 
 }
 
 /// Reads JSON from a column that may be null.
-pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> crate::sql::Result<Option<T>> {
     let text: Option<String> = row.get(column)?;
     text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| unreadable(column, error))
 }
 
-fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+fn unreadable(column: usize, error: impl Error + Send + Sync + 'static) -> crate::sql::Error {
+    crate::sql::Error::unreadable(column, error)
 }
 
-fn parsed<T: FromStr<Err: Error + Send + Sync + 'static>>(
+pub(super) fn parsed<T: FromStr<Err: Error + Send + Sync + 'static>>(
     row: &Row<'_>,
     column: usize,
-) -> rusqlite::Result<T> {
-    row.get_ref(column)?.as_str()?.parse().map_err(|error| unreadable(column, error))
+) -> crate::sql::Result<T> {
+    row.text(column)?.parse().map_err(|error| unreadable(column, error))
 }

@@ -2,8 +2,8 @@
 
 use channel::{Chat, Content, Delivery};
 use protocol::{EventId, SessionId};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::sql::{Connection, OptionalExtension as _, params};
 use super::{StoreError, outbox};
 
 /// A message that has left, or never will.
@@ -78,9 +78,8 @@ pub fn ended(connection: &Connection) -> Result<Vec<Ended>, StoreError> {
                    where seq between first_outbox_seq and last_outbox_seq and state = 'queued')
                order by first_outbox_seq";
     let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?))
-    })?;
+    let rows = query
+        .query_map([], |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?, row.get(2)?, row.get(3)?)))?;
     let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
     Ok(rows
         .filter_map(|(call, session, contact_id, is_sent)| {

@@ -3,10 +3,10 @@
 
 use channel::Chat;
 use protocol::{Addition, EarlierAttempts, HistoryMessage, Parked, Role, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension, params};
 
 use super::claim::Claimed;
 use super::columns::{json, task_id};
+use super::sql::{Connection, OptionalExtension, params};
 use super::{StoreError, additions, attachments, parked, prior_context};
 
 /// The most messages of a chat that the worker gets.
@@ -115,13 +115,13 @@ pub fn messages(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessa
         if bytes > MAX_BYTES {
             break;
         }
-        let role = if row.get::<_, String>(0)? == "user" { Role::User } else { Role::Assistant };
+        let role = if row.get::<String>(0)? == "user" { Role::User } else { Role::Assistant };
         let mut calls = Vec::new();
         if role == Role::Assistant && traces < MAX_TRACES {
             traces += 1;
-            calls = prior_context::trace(connection, &task_id(row, 2)?)?;
+            calls = prior_context::trace(connection, &task_id(&row, 2)?)?;
         }
-        let origin = if role == Role::User { json(row, 3)? } else { None };
+        let origin = if role == Role::User { json(&row, 3)? } else { None };
         messages.push(HistoryMessage { role, text, origin, calls });
     }
     messages.reverse();

@@ -8,10 +8,10 @@ use std::time::Duration;
 use channel::{ChannelName, Chat, Content};
 use protocol::event::{AttemptFailed, ReplySent, RetryExhausted, RetryScheduled};
 use protocol::{Event, EventBody, EventId, MessageId, TaskId, millis, now_ms};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::claim::after;
 use super::columns::{chat, content, message_id, task_id};
+use super::sql::{Connection, OptionalExtension as _, params};
 use super::{StoreError, events, kv};
 
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
                    select (select min(chat_id) from outbox
                            where state = 'queued' and channel = ?1 and chat_id > line.chat_id)
                    from line where line.chat_id is not null)
-               select seq, outbox.chat_id, iif(updated_at_ms > ?2, ?2, available_at_ms)
+               select seq, outbox.chat_id, case when updated_at_ms > ?2 then ?2 else available_at_ms end
                from line join outbox on seq = (
                    select seq from outbox
                    where state = 'queued' and channel = ?1 and chat_id = line.chat_id
@@ -66,7 +66,7 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
 pub fn answer_in_line(connection: &Connection, chat: &Chat) -> Result<Option<TaskId>, StoreError> {
     let sql = "select task_id from outbox
                where state = 'queued' and channel = ?1 and chat_id = ?2
-                   and task_id is not null and not is_notice
+                   and task_id is not null and is_notice = 0
                order by seq limit 1";
     let mut query = connection.prepare_cached(sql)?;
     let first = query.query_row(params![chat.channel.as_str(), chat.id], |row| task_id(row, 0));
@@ -204,7 +204,7 @@ fn record(
     events::append(connection, &Event::now(body, Some(parent), message.task.as_ref()))
 }
 
-fn outgoing(row: &rusqlite::Row<'_>) -> rusqlite::Result<OutgoingMessage> {
+fn outgoing(row: &crate::sql::Row<'_>) -> crate::sql::Result<OutgoingMessage> {
     let (task, event): (Option<String>, String) = (row.get(1)?, row.get(5)?);
     Ok(OutgoingMessage {
         seq: row.get(0)?,
@@ -316,8 +316,8 @@ mod tests {
         for number in [41, 42] {
             mark_sent(&database, &message, &[number.into()]).unwrap();
         }
-        let sent = "select payload ->> 'message_id' from events where type = 'reply.sent'";
-        assert_eq!(database.column::<i64>(sent), [41]);
+        let sent = "select cast(payload ->> 'message_id' as text) from events where type = 'reply.sent'";
+        assert_eq!(database.column::<String>(sent), ["41"]);
     }
 
     fn album(names: &[&str]) -> Content {

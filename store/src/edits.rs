@@ -3,9 +3,9 @@
 use channel::Chat;
 use protocol::event::TaskEdited;
 use protocol::{MessageId, TaskId};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::columns::task_id;
+use super::sql::{Connection, OptionalExtension as _, params};
 use super::{StoreError, additions, events};
 
 /// The task of a message that was changed.

@@ -3,10 +3,10 @@
 use channel::Chat;
 use protocol::effect::Answer;
 use protocol::{EventId, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
 use super::columns::json;
+use super::sql::{Connection, OptionalExtension as _, params};
 
 /// No request is repeated after this time.
 const KEPT_MS: i64 = 24 * 3600 * 1000;

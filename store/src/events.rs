@@ -2,11 +2,10 @@
 
 use protocol::event::{EventPayload, ProcessStarted};
 use protocol::{Event, EventBody, EventId, TaskId};
-use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use serde_json::Value;
 
 use super::StoreError;
+use super::sql::{Connection, OptionalExtension, Params, Row, params};
 
 /// Adds an event. One whose ID is stored is left as it is, so it is safe to repeat this after a crash.
 pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> {
@@ -70,7 +69,7 @@ fn newest(
 pub const COLUMNS: &str = "id, parent_id, task_id, type, payload, time_ms";
 
 /// Reads an event from a row with the [`COLUMNS`].
-pub fn from_row(row: &Row<'_>) -> rusqlite::Result<Event> {
+pub fn from_row(row: &Row<'_>) -> crate::sql::Result<Event> {
     let (id, parent, task): (String, Option<String>, Option<String>) =
         (row.get(0)?, row.get(1)?, row.get(2)?);
     Ok(Event {
@@ -83,14 +82,14 @@ pub fn from_row(row: &Row<'_>) -> rusqlite::Result<Event> {
 }
 
 /// Reads an event's body from a column with its type and the next one with its payload.
-pub(crate) fn body(row: &Row<'_>, column: usize) -> rusqlite::Result<EventBody> {
+pub(crate) fn body(row: &Row<'_>, column: usize) -> crate::sql::Result<EventBody> {
     let payload: String = row.get(column + 1)?;
     let payload = serde_json::from_str(&payload).map_err(|error| malformed(column + 1, error))?;
     Ok(EventBody::new(row.get(column)?, payload))
 }
 
-fn malformed(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+fn malformed(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> crate::sql::Error {
+    crate::sql::Error::unreadable(column, error)
 }
 
 /// The table takes only objects; any other payload is put into one.

@@ -3,9 +3,9 @@
 
 use channel::{Chat, Content, Delivery};
 use protocol::TaskId;
-use rusqlite::{Connection, Row, params};
 
 use super::columns::{chat, task_id};
+use super::sql::{Connection, Row, params};
 use super::{StoreError, outbox};
 
 /// What a chat wants of the files.
@@ -78,7 +78,7 @@ pub fn answer(
     Ok(())
 }
 
-fn request(row: &Row<'_>) -> rusqlite::Result<FileRequest> {
+fn request(row: &Row<'_>) -> crate::sql::Result<FileRequest> {
     let kind: String = row.get(3)?;
     Ok(FileRequest { task: task_id(row, 0)?, chat: chat(row, 1)?, kind: Kind::of(&kind), path: row.get(4)? })
 }

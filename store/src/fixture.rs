@@ -1,17 +1,17 @@
-//! Databases for tests: real files in a directory that goes away, with one run's `process.started` in them.
+//! Databases for tests, which go away: with one run's `process.started` in them.
+//!
+//! They are SQLite files. Where the variable [`SERVER`] has the URL of a PostgreSQL server, each is a schema
+//! there.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::new_without_default, reason = "only tests use it")]
 
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::event::{ProcessStarted, ToolCallCompleted, ToolCallStarted};
 use protocol::journal::{CallEnded, CallStarted};
 use protocol::{Event, EventBody, EventId, ReplyFormat, Risk, SessionId, TaskId};
-use rusqlite::Connection;
-use rusqlite::types::FromSql;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Claimed};
 use super::inbox::{self, IncomingMessage};
-use super::{Store, events, open};
+use super::sql::address::ServerAddress;
+use super::sql::server::Session;
+use super::sql::{Connection, FromSql};
+use super::{Location, Store, events, open};
 use channel::update_sink::UpdateSink;
 use channel::{
     Access, BoxFuture, Channel, ChannelName, Channels, Chat, Content, Delivery, Outgoing, Rejection,
@@ -79,18 +82,64 @@ impl Channel for Local {
     }
 }
 
+/// The URL of a PostgreSQL server on which the same tests run.
+pub const SERVER: &str = "AUTONOUS_TEST_DATABASE_URL";
+
+/// Where the database of one test is.
+pub struct Place {
+    pub location: Location,
+    pub directory: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let mut place = Self::in_a_file();
+        let Ok(url) = std::env::var(SERVER) else { return place };
+        let server = ServerAddress::parse(&url).unwrap();
+        let id = Event::now(started(), None, None).id;
+        let schema = format!("test_{}", id.as_str().replace('-', ""));
+        on(&server, &format!("create schema {schema}"));
+        place.location = Location::Server(Arc::new(server.in_schema(&schema)));
+        place
+    }
+
+    fn in_a_file() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        Self { location: directory.path().join("autonous.db").into(), directory }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Location::Server(address) = &self.location {
+            on(address, &format!("drop schema {} cascade", address.schema().unwrap()));
+        }
+    }
+}
+
+/// Runs statements on a server.
+pub fn on(server: &ServerAddress, sql: &str) {
+    // On a thread of its own: the client waits, which the threads of a test's runtime may not.
+    let (server, sql) = (Arc::new(server.clone()), sql.to_owned());
+    let run = move || Session::connect(&server, false).unwrap().batch(&sql).unwrap();
+    std::thread::spawn(run).join().unwrap();
+}
+
 /// A database behind a [`Store`].
 pub struct Fixture {
     pub store: Store,
     pub run: EventId,
-    pub directory: TempDir,
+    pub place: Place,
 }
 
 impl Fixture {
     pub async fn new() -> Self {
-        let TestDatabase { run, directory, .. } = TestDatabase::new();
-        let store = Store::open(&directory.path().join("autonous.db")).unwrap();
-        Self { store, run, directory }
+        let open = || {
+            let TestDatabase { run, place, .. } = TestDatabase::new();
+            (Store::open(&place.location).unwrap(), run, place)
+        };
+        let (store, run, place) = tokio::task::spawn_blocking(open).await.unwrap();
+        Self { store, run, place }
     }
 
     /// The first column of the rows of a query.
@@ -103,7 +152,7 @@ impl Fixture {
 pub struct TestDatabase {
     connection: Connection,
     pub run: EventId,
-    directory: TempDir,
+    place: Place,
 }
 
 impl Deref for TestDatabase {
@@ -116,12 +165,22 @@ impl Deref for TestDatabase {
 
 impl TestDatabase {
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let connection = open::for_writing(&directory.path().join("autonous.db")).unwrap();
-        connection.pragma_update(None, "synchronous", "off").unwrap();
+        Self::at(Place::new())
+    }
+
+    /// One whose steps and plans are those of SQLite.
+    pub fn in_a_file() -> Self {
+        Self::at(Place::in_a_file())
+    }
+
+    fn at(place: Place) -> Self {
+        let connection = open::for_writing(&place.location).unwrap();
+        if let Some(file) = connection.sqlite() {
+            file.pragma_update(None, "synchronous", "off").unwrap();
+        }
         let started = Event::now(started(), None, None);
         events::append(&connection, &started).unwrap();
-        Self { connection, run: started.id, directory }
+        Self { connection, run: started.id, place }
     }
 
     /// A database with one task, which is running.
@@ -132,8 +191,8 @@ impl TestDatabase {
         (database, task)
     }
 
-    pub fn path(&self) -> PathBuf {
-        self.directory.path().join("autonous.db")
+    pub fn location(&self) -> &Location {
+        &self.place.location
     }
 
     pub fn append(

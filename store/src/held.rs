@@ -5,12 +5,12 @@ use std::time::Duration;
 use channel::{Channels, Delivery};
 use protocol::event::QuotaExhausted;
 use protocol::{EventId, ReplyFormat, now_ms};
-use rusqlite::{Connection, params};
 use settings::quotas::{DAY_MS, minutes_until_midnight, next_midnight_ms};
 use texts::{Language, Text};
 
 use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Exhausted};
+use super::sql::{Connection, params};
 use super::{StoreError, events, outbox};
 
 /// The lease of an attempt that ends in the transaction in which it begins.

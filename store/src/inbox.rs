@@ -3,10 +3,10 @@
 use channel::{ChannelName, Chat};
 use protocol::event::{TaskPart, TaskQueued, TaskSkipped};
 use protocol::{EventId, MessageId, Origin, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::columns::{self, json};
+use super::sql::{Connection, OptionalExtension, params};
 use super::{StoreError, additions, events, outbox};
 
 /// An incoming message.
@@ -119,7 +119,8 @@ pub fn status(connection: &Connection, message: &TaskId) -> Result<Option<Messag
     let added = additions::task_of(connection, message)?;
     let task = added.as_ref().unwrap_or(message);
     // A command that needs the tool server is answered later.
-    let sql = "select iif(exists (select 1 from file_requests where task_id = ?1), 'in_progress', state)
+    let sql = "select case when exists (select 1 from file_requests where task_id = ?1) then 'in_progress'
+                      else state end
                from inbox where id = ?1";
     let mut query = connection.prepare_cached(sql)?;
     let found = query.query_row([task.as_str()], |row| row.get(0)).optional()?;
@@ -172,7 +173,8 @@ pub fn user_id(channel: &ChannelName, origin: &Origin) -> Option<String> {
 /// An ID that comes with another message than before would lose that message in silence.
 fn report_reuse(connection: &Connection, incoming: &IncomingMessage) -> Result<(), StoreError> {
     let sql = "select id from inbox where channel = ?1 and update_id = ?2
-               and (chat_id <> ?3 or message_id is not ?4 or (text <> ?5 and text <> '' and ?5 <> ''))";
+               and (chat_id <> ?3 or message_id is distinct from ?4
+                    or (text <> ?5 and text <> '' and ?5 <> ''))";
     let other = connection.prepare_cached(sql)?.query_row(
         params![
             incoming.chat.channel.as_str(),
@@ -181,7 +183,7 @@ fn report_reuse(connection: &Connection, incoming: &IncomingMessage) -> Result<(
             incoming.message_id.as_ref().map(MessageId::as_str),
             incoming.text
         ],
-        |row| row.get::<_, String>(0),
+        |row| row.get::<String>(0),
     );
     if let Some(stored_task) = other.optional()? {
         let (channel, chat_id) = (&incoming.chat.channel, &incoming.chat.id);

@@ -1,8 +1,7 @@
 //! Positions, stored in the same transaction as what they count.
 
-use rusqlite::{Connection, OptionalExtension, params};
-
 use super::StoreError;
+use super::sql::{Connection, OptionalExtension, params};
 
 /// How far the tool server's journal has been read.
 pub const JOURNAL_POSITION: &str = "journal.position";

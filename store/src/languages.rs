@@ -2,10 +2,10 @@
 //! person's client, else the setting, which is noted here because other processes queue messages, too.
 
 use channel::Chat;
-use rusqlite::{Connection, params};
 use settings::choices::Words as _;
 use settings::language::Language;
 
+use super::sql::{Connection, params};
 use super::{StoreError, kv};
 
 /// The key of the setting.
@@ -35,7 +35,7 @@ pub fn choose(connection: &Connection, chat: &Chat, language: Option<Language>) 
 pub fn note_client(connection: &Connection, chat: &Chat, tag: &str) -> Result<(), StoreError> {
     let sql = "insert into chat_settings (channel, chat_id, client_language) values (?1, ?2, ?3)
                on conflict (channel, chat_id) do update set client_language = excluded.client_language
-               where client_language is not excluded.client_language";
+               where chat_settings.client_language is distinct from excluded.client_language";
     let (chat, code) = (chat.whole(), Language::of_code(tag).map(Language::word));
     connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id, code])?;
     Ok(())

@@ -1,4 +1,4 @@
-//! The database: the only state that outlives a process.
+//! The database: the only state that outlives a process, in a SQLite file or on a PostgreSQL server.
 //!
 //! One thread owns the only connection that writes. Other code sends it closures, each of which is committed
 //! completely or not at all. The modules below have the verbs; they use the caller's transaction and never
@@ -36,8 +36,11 @@ pub mod inbox;
 pub mod kv;
 pub mod languages;
 pub mod line;
+mod location;
 pub mod message_numbers;
+mod moved_row;
 pub mod open;
+mod open_server;
 pub mod outbox;
 pub mod outgoing_files;
 pub mod outside;
@@ -55,6 +58,8 @@ pub mod resend;
 pub mod retention;
 pub mod said;
 pub mod schedules;
+mod schema;
+pub mod sql;
 pub mod stages;
 pub mod steering;
 pub mod timing;
@@ -62,16 +67,17 @@ pub mod tool_calls;
 pub mod usage;
 mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use channel::ChannelName;
-use rusqlite::Transaction;
 use tokio::sync::{mpsc, watch};
 
+pub use location::Location;
+use sql::Connection;
 use writer::{Asked, Job, Notices, work_off};
 
 /// More waiting closures than this make their senders wait.
@@ -83,28 +89,27 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Why the database could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite returned an error.
+    /// The database returned an error.
     #[error("database error: {0}")]
-    Sqlite(rusqlite::Error),
+    Database(sql::Error),
     /// The file is damaged.
     #[error(
         "the database {} is damaged ({}). The file was not changed. Keep it, and restore a backup: see \
          docs/backup.md",
         .0.display(), .1
     )]
-    Damaged(PathBuf, rusqlite::Error),
+    Damaged(PathBuf, sql::Error),
     /// Others could read the file, and that could not be changed.
     #[error("could not make {} readable by its owner alone", .0.display())]
     NotPrivate(PathBuf, #[source] std::io::Error),
     /// A newer program made the file.
     #[error(
-        "the database {} has version {found}, but this program only knows version {known}. The file was not \
-         changed. Use the newer program, or restore a backup from before it",
-        .path.display()
+        "the database {location} has version {found}, but this program only knows version {known}. It was \
+         not changed. Use the newer program, or restore a backup from before it"
     )]
     Newer {
         /// The database.
-        path: PathBuf,
+        location: Location,
         /// Its version.
         found: i64,
         /// The newest version that this program knows.
@@ -137,9 +142,15 @@ pub enum StoreError {
     Closed,
 }
 
+impl From<sql::Error> for StoreError {
+    fn from(error: sql::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::Sqlite(error)
+        Self::Database(error.into())
     }
 }
 
@@ -153,10 +164,7 @@ impl StoreError {
     /// Whether the same work can succeed later.
     fn is_transient(&self) -> bool {
         match self {
-            Self::Sqlite(error) => {
-                error.sqlite_error_code() != Some(rusqlite::ErrorCode::ConstraintViolation)
-                    && !open::is_damage(error)
-            }
+            Self::Database(error) => !error.is_refusal() && !open::is_damage(error),
             Self::Damaged(..)
             | Self::NotPrivate(..)
             | Self::Newer { .. }
@@ -171,18 +179,23 @@ impl StoreError {
     }
 
     fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged(..)) || matches!(self, Self::Sqlite(error) if open::is_damage(error))
+        matches!(self, Self::Damaged(..)) || matches!(self, Self::Database(error) if open::is_damage(error))
+    }
+
+    /// Whether the database is on a server that gives no answer, or takes no connections now.
+    pub fn is_away(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_away())
     }
 
     /// Whether another program has the database locked.
     pub fn is_locked(&self) -> bool {
-        let (Self::Sqlite(error)
-        | Self::Migration(rusqlite_migration::Error::RusqliteError { err: error, .. })) = self
-        else {
-            return false;
+        let code = match self {
+            Self::Database(error) => error.sqlite_error_code(),
+            Self::Migration(rusqlite_migration::Error::RusqliteError { err, .. }) => err.sqlite_error_code(),
+            _ => None,
         };
         let locked = [rusqlite::ErrorCode::DatabaseBusy, rusqlite::ErrorCode::DatabaseLocked];
-        error.sqlite_error_code().is_some_and(|code| locked.contains(&code))
+        code.is_some_and(|code| locked.contains(&code))
     }
 }
 
@@ -199,18 +212,29 @@ pub struct Store {
 
 impl Store {
     /// Opens the database, migrates it, and starts the writer.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection = open::for_writing(path)?;
+    pub fn open(location: impl Into<Location>) -> Result<Self, StoreError> {
+        let location = location.into();
         let (jobs, queue) = mpsc::channel(QUEUE_LENGTH);
         let changed = Arc::new(watch::Sender::new(0));
         let (troubled, trouble) = watch::channel(None);
         let is_damaged = Arc::<AtomicBool>::default();
+        let (opened, is_open) = std::sync::mpsc::channel();
         let notices =
             Notices { changed: Arc::clone(&changed), trouble: troubled, is_damaged: Arc::clone(&is_damaged) };
         thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || work_off(connection, queue, &notices))
+            .spawn(move || {
+                // A client of a server waits for it, which the caller's thread may not.
+                match open::for_writing(location) {
+                    Ok(connection) => {
+                        let _ = opened.send(Ok(()));
+                        work_off(&connection, queue, &notices);
+                    }
+                    Err(error) => drop(opened.send(Err(error))),
+                }
+            })
             .map_err(StoreError::Thread)?;
+        is_open.recv().map_err(|_| StoreError::Closed)??;
         Ok(Self { jobs, changed, trouble, is_damaged })
     }
 
@@ -219,7 +243,7 @@ impl Store {
     pub async fn write<T, W>(&self, work: W) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        W: FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+        W: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
         let (job, answered) = Asked::new(work);
         self.jobs.send(Box::new(job)).await.map_err(|_| StoreError::Closed)?;
@@ -230,7 +254,7 @@ impl Store {
     pub async fn write_until_done<T, W>(&self, work: W) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        W: Fn(&Transaction<'_>) -> Result<T, StoreError> + Clone + Send + 'static,
+        W: Fn(&Connection) -> Result<T, StoreError> + Clone + Send + 'static,
     {
         loop {
             match self.write(work.clone()).await {
@@ -260,8 +284,7 @@ impl Store {
     pub async fn trouble(&self) -> Option<Trouble> {
         let was_well = self.trouble.borrow().is_none();
         let now = protocol::now_ms().to_string();
-        let try_it =
-            move |tx: &Transaction<'_>| if was_well { Ok(()) } else { kv::set(tx, kv::LAST_PROBE, &now) };
+        let try_it = move |tx: &Connection| if was_well { Ok(()) } else { kv::set(tx, kv::LAST_PROBE, &now) };
         match self.write(try_it).await {
             Err(error) if error.is_locked() => Some(Trouble::Locked),
             Err(error) => Some(Trouble::Other(error.to_string())),
@@ -275,6 +298,6 @@ impl Store {
 pub enum Trouble {
     /// Another program holds SQLite's write lock.
     Locked,
-    /// What SQLite says.
+    /// What the database says.
     Other(String),
 }

@@ -5,11 +5,11 @@
 
 use channel::{ChannelName, Chat};
 use protocol::{TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::StoreError;
 use super::attachments::ALBUM_PAUSE_MS;
 use super::columns::{self, task_id};
+use super::sql::{Connection, OptionalExtension as _, Row, params};
 
 /// The next task of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
     Ok(line)
 }
 
-fn next(row: &Row<'_>) -> rusqlite::Result<Next> {
+fn next(row: &Row<'_>) -> crate::sql::Result<Next> {
     Ok(Next {
         task: task_id(row, 0)?,
         chat: columns::chat(row, 1)?,
@@ -118,7 +118,8 @@ fn next(row: &Row<'_>) -> rusqlite::Result<Next> {
 /// The file that a task waits for, or the last of an album of which another part may come.
 fn file_of(connection: &Connection, next: &Next, now: i64) -> Result<Option<String>, StoreError> {
     let sql = "select coalesce(file_name, 'the ' || kind) from attachments
-               where task_id = ?1 and (state = 'waiting' or ?2) order by state = 'waiting' desc, seq limit 1";
+               where task_id = ?1 and (state = 'waiting' or ?2 = 1)
+               order by state = 'waiting' desc, seq limit 1";
     let is_almost_due = !next.is_gathering && next.available_at_ms <= now + ALBUM_PAUSE_MS;
     let name = connection
         .prepare_cached(sql)?

@@ -5,9 +5,9 @@
 
 use channel::Chat;
 use protocol::MessageId;
-use rusqlite::{Connection, params};
 
 use super::StoreError;
+use super::sql::{Connection, params};
 
 /// More of what a chat said is not looked at.
 const NEWEST_RECEIVED: u32 = 20;
@@ -16,9 +16,9 @@ const NEWEST_SENT: u32 = 500;
 
 /// The highest number that is known in a chat.
 pub fn highest(connection: &Connection, chat: &Chat) -> Result<Option<MessageId>, StoreError> {
-    let sql = "select max(cast(message_id as integer)) from (
+    let sql = "select max(cast(message_id as bigint)) from (
                    select message_id, channel from inbox
-                   where chat_id = ?1 order by seq desc limit ?3)
+                   where chat_id = ?1 order by seq desc limit ?3) as newest
                where channel = ?2";
     let params = params![chat.id, chat.channel.as_str(), NEWEST_RECEIVED];
     let received: Option<i64> = connection.prepare_cached(sql)?.query_row(params, |row| row.get(0))?;
@@ -33,7 +33,7 @@ pub fn sent(connection: &Connection, chat: &Chat) -> Result<Vec<MessageId>, Stor
                    and channel = ?1 and chat_id = ?2 and message_id is not null";
     let mut query = connection.prepare_cached(sql)?;
     let params = params![chat.channel.as_str(), chat.id, NEWEST_SENT];
-    let rows = query.query_map(params, |row| row.get::<_, String>(0))?;
+    let rows = query.query_map(params, |row| row.get::<String>(0))?;
     Ok(rows.map(|id| id.map(MessageId::from)).collect::<Result<_, _>>()?)
 }
 

@@ -1,4 +1,4 @@
-//! Opens the database file, for the one writer and for read-only commands.
+//! Opens the database, for the one writer and for read-only commands.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
@@ -6,19 +6,15 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use include_dir::{Dir, include_dir};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection as File, ErrorCode, OpenFlags};
 use rusqlite_migration::Migrations;
 
-use super::StoreError;
 use super::copy_before_update;
-
-static MIGRATIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../migrations");
-
-/// The schema version of this program: the number of migrations.
-pub fn known_version() -> i64 {
-    i64::try_from(MIGRATIONS.dirs().count()).unwrap_or(i64::MAX)
-}
+use super::open_server;
+use super::schema::MIGRATIONS;
+pub use super::schema::known_version;
+use super::sql::{self, Connection};
+use super::{Location, StoreError};
 
 /// How long to wait for another program that reads or copies the file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,29 +23,45 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const MERGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Opens and migrates the database; a file that is damaged, or that a newer program made, is not changed.
-pub fn for_writing(path: &Path) -> Result<Connection, StoreError> {
-    prepared(path).map_err(|error| match error {
-        StoreError::Sqlite(cause) if is_damage(&cause) => StoreError::Damaged(path.to_owned(), cause),
-        StoreError::Migration(rusqlite_migration::Error::RusqliteError { err, .. }) if is_damage(&err) => {
-            StoreError::Damaged(path.to_owned(), err)
+pub fn for_writing(location: impl Into<Location>) -> Result<Connection, StoreError> {
+    match location.into() {
+        Location::File(path) => file_for_writing(&path),
+        Location::Server(address) => open_server::for_writing(&address),
+    }
+}
+
+fn file_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    prepared(path).map(Connection::from).map_err(|error| match error {
+        StoreError::Database(cause) if is_damage(&cause) => StoreError::Damaged(path.to_owned(), cause),
+        StoreError::Migration(rusqlite_migration::Error::RusqliteError { query, err }) => {
+            let cause = sql::Error::from(err);
+            if is_damage(&cause) {
+                return StoreError::Damaged(path.to_owned(), cause);
+            }
+            match cause {
+                sql::Error::Sqlite(err) => {
+                    StoreError::Migration(rusqlite_migration::Error::RusqliteError { query, err })
+                }
+                other => StoreError::Database(other),
+            }
         }
         other => other,
     })
 }
 
-pub fn is_damage(error: &rusqlite::Error) -> bool {
+pub fn is_damage(error: &sql::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
-fn prepared(path: &Path) -> Result<Connection, StoreError> {
+fn prepared(path: &Path) -> Result<File, StoreError> {
     make_private(path)?;
-    let mut connection = Connection::open(path)?;
+    let mut connection = File::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     keep_temporary_data_in_memory(&connection)?;
     let found: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
     let known = known_version();
     if found > known {
-        return Err(StoreError::Newer { path: path.to_owned(), found, known });
+        return Err(StoreError::Newer { location: path.into(), found, known });
     }
     connection.pragma_update(None, "journal_mode", "wal")?;
     // A channel confirms a message once it is committed here, so a commit must survive a power loss.
@@ -84,6 +96,25 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// The version of the schema of a database.
+pub fn version(connection: &Connection) -> sql::Result<i64> {
+    match connection {
+        Connection::Sqlite(_) => connection.query_row("pragma user_version", [], |row| row.get(0)),
+        Connection::Server(_) => Ok(open_server::version(connection)?.unwrap_or(0)),
+    }
+}
+
+/// The space that the database takes, in bytes, as its server counts it; none for a file.
+pub fn size_on_server(connection: &Connection) -> sql::Result<Option<i64>> {
+    match connection {
+        Connection::Sqlite(_) => Ok(None),
+        Connection::Server(_) => {
+            let size = "select pg_database_size(current_database())";
+            connection.query_row(size, [], |row| row.get(0)).map(Some)
+        }
+    }
+}
+
 /// In what way there is no database here, or none with anything in it; none if there is one, or if it cannot
 /// be read, which opening it explains.
 pub fn blank(path: &Path) -> Option<&'static str> {
@@ -94,7 +125,7 @@ pub fn blank(path: &Path) -> Option<&'static str> {
         Ok(_) => {}
     }
     let tables = for_reading(path).and_then(|connection| {
-        Ok(connection.query_row("select count(*) from sqlite_schema", [], |row| row.get::<_, i64>(0))?)
+        Ok(connection.query_row("select count(*) from sqlite_schema", [], |row| row.get::<i64>(0))?)
     });
     matches!(tables, Ok(0)).then_some("empty")
 }
@@ -102,12 +133,12 @@ pub fn blank(path: &Path) -> Option<&'static str> {
 /// Returns the space of deleted rows to the disk. This rewrites the whole file: no other program may use it.
 pub fn make_smaller(path: &Path) -> Result<(), StoreError> {
     // The copy would not fit into memory.
-    Ok(for_writing(path)?.execute_batch("pragma temp_store = default; vacuum")?)
+    Ok(file_for_writing(path)?.execute_batch("pragma temp_store = default; vacuum")?)
 }
 
 /// Merges SQLite's log into the database, as far as no reader still needs it.
 pub fn merge_log(path: &Path) -> Result<(), StoreError> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let connection = File::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(MERGE_TIMEOUT)?;
     Ok(connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?)
 }
@@ -115,14 +146,14 @@ pub fn merge_log(path: &Path) -> Result<(), StoreError> {
 /// Opens the database for reading, whether a supervisor runs or not.
 pub fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = File::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     keep_temporary_data_in_memory(&connection)?;
-    Ok(connection)
+    Ok(connection.into())
 }
 
 /// A running supervisor cannot reach the directories in which SQLite makes temporary files.
-fn keep_temporary_data_in_memory(connection: &Connection) -> Result<(), StoreError> {
+fn keep_temporary_data_in_memory(connection: &File) -> Result<(), StoreError> {
     Ok(connection.pragma_update(None, "temp_store", "memory")?)
 }
 
@@ -133,7 +164,8 @@ mod tests {
     #[test]
     fn the_file_is_in_wal_mode_and_syncs_every_commit() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = for_writing(&directory.path().join("a.db")).unwrap();
+        let connection = for_writing(directory.path().join("a.db")).unwrap();
+        let connection = connection.sqlite().unwrap();
         let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
         let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap();
         assert_eq!((mode.as_str(), synchronous), ("wal", 2));
@@ -144,20 +176,21 @@ mod tests {
         for version in 1..known_version() {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("a.db");
-            let mut earlier = Connection::open(&path).unwrap();
+            let mut earlier = File::open(&path).unwrap();
             let migrations = Migrations::from_directory(&MIGRATIONS).unwrap();
             migrations.to_version(&mut earlier, usize::try_from(version).unwrap()).unwrap();
             earlier.execute("insert into kv values ('a', 'kept')", []).unwrap();
             drop(earlier);
             fs::write(copy_before_update::place(&path, 0), "an older copy").unwrap();
-            let kept = |connection: &Connection| -> (String, i64) {
+            let kept = |path: &Path| -> (String, i64) {
+                let connection = File::open(path).unwrap();
                 let sql = "select value, user_version from kv, pragma_user_version where key = 'a'";
                 connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
             };
             let copy = copy_before_update::place(&path, version);
             let updated = for_writing(&path).unwrap();
-            assert_eq!(kept(&updated), ("kept".to_owned(), known_version()));
-            assert_eq!(kept(&Connection::open(&copy).unwrap()), ("kept".to_owned(), version));
+            assert_eq!(kept(&path), ("kept".to_owned(), known_version()));
+            assert_eq!(kept(&copy), ("kept".to_owned(), version));
             assert_eq!(copy.metadata().unwrap().permissions().mode() & 0o777, 0o600);
             assert!(!copy_before_update::place(&path, 0).exists(), "only the newest copy is kept");
             drop(updated);
@@ -170,14 +203,14 @@ mod tests {
             fs::create_dir(&copy).unwrap();
             let refused = for_writing(&path).unwrap_err().to_string();
             assert!(refused.contains("could not keep a copy of the database"), "{refused}");
-            assert_eq!(kept(&Connection::open(&path).unwrap()).1, version);
+            assert_eq!(kept(&path).1, version);
         }
     }
 
     #[test]
     fn the_tables_refuse_what_must_not_happen() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = for_writing(&directory.path().join("a.db")).unwrap();
+        let connection = for_writing(directory.path().join("a.db")).unwrap();
         let some = "
             insert into events (id, type, time_ms, payload) values ('e', 'process.started', 1, '{}');
             insert into inbox (id, channel, chat_id, text, state, attempt, available_at_ms, created_at_ms,

@@ -6,10 +6,10 @@ use channel::content::Media;
 use channel::{Channels, Chat, Content, Delivery};
 use protocol::event::{ReplyQueued, ReplySent};
 use protocol::{Event, EventId, MessageId, ReplyFormat, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 use texts::Text;
 
+use super::sql::{Connection, OptionalExtension, params};
 use super::{StoreError, columns, events, languages, outgoing_files};
 
 /// A row as `GET /outbox/{id}` shows it.
@@ -80,8 +80,7 @@ pub fn queue(
         if row.is_sent && !matches!((task, &row.content), (Some(_), Content::Text(_))) {
             return Err(StoreError::NotAReply(chat.channel.clone()));
         }
-        let queued = insert(connection, &row, parent)?;
-        let seq = connection.last_insert_rowid();
+        let (seq, queued) = insert(connection, &row, parent)?;
         first = first.filter(|_| place > 0).or(Some(seq));
         if let (true, Some(task)) = (row.is_sent, task) {
             events::record(connection, ReplySent { message_id: None }, Some(&queued), task)?;
@@ -179,11 +178,12 @@ impl NewRow<'_> {
 }
 
 /// Adds a row and its `reply.queued`, whose ID it returns.
+/// Returns the row's number and the event of it.
 fn insert(
     connection: &Connection,
     row: &NewRow<'_>,
     parent: Option<&EventId>,
-) -> Result<EventId, StoreError> {
+) -> Result<(i64, EventId), StoreError> {
     let NewRow { task, chat, content, part, is_sent, .. } = row;
     let file = content.file();
     let file_id = file.map(|file| outgoing_files::of(connection, &file.body)).transpose()?;
@@ -199,8 +199,9 @@ fn insert(
                                    created_at_ms, updated_at_ms, finished_at_ms, buttons,
                                    caption_entities, media, album)
                values (?1, coalesce((select requeues from inbox where id = ?1), 0), ?2, ?3, ?4, ?5, ?6, ?7,
-                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13, ?16, ?17, ?18, ?19)";
-    connection.prepare_cached(sql)?.execute(params![
+                       ?8, ?9, ?14, ?15, ?10, ?11, ?12, ?11, ?11, ?13, ?16, ?17, ?18, ?19)
+               returning seq";
+    let values = params![
         task.map(TaskId::as_str),
         part,
         chat.channel.as_str(),
@@ -220,8 +221,9 @@ fn insert(
         caption_entities,
         file.and_then(|file| file.media).map(Media::name),
         row.album,
-    ])?;
-    Ok(queued.id)
+    ];
+    let seq = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?;
+    Ok((seq, queued.id))
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use std::io;
 use channel::BoxFuture;
 use channel::content::{FileBody, StoredFile, StoredFiles};
 use protocol::EventId;
-use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::sql::{Connection, OptionalExtension as _, params};
 use super::{Store, StoreError};
 
 /// The ID of a file that the outbox is to send; one that comes as bytes is stored.

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use channel::Chat;
 use protocol::Origin;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 
 use super::StoreError;
 use super::attachments::INBOX;
 use super::columns::json;
+use super::sql::{Connection, OptionalExtension as _, params};
 
 /// So many sources are named.
 const MOST_NAMED: usize = 5;
@@ -36,7 +36,7 @@ pub fn seen_in(connection: &Connection, chat: &Chat) -> Result<Option<String>, S
         return Ok(None);
     }
     let mut query = connection.prepare_cached(READ)?;
-    let rows = query.query_map(params![channel, id], |row| Ok((row.get::<_, String>(0)?, json(row, 1)?)))?;
+    let rows = query.query_map(params![channel, id], |row| Ok((row.get::<String>(0)?, json(row, 1)?)))?;
     let mut sources = BTreeSet::new();
     for row in rows.collect::<Result<Vec<(String, Option<Origin>)>, _>>()? {
         let (task, origin) = row;
@@ -57,7 +57,7 @@ pub fn seen_in(connection: &Connection, chat: &Chat) -> Result<Option<String>, S
 fn files_of(connection: &Connection, task: &str) -> Result<Vec<String>, StoreError> {
     let sql = "select coalesce(file_name, kind) from attachments where task_id = ?1 and state = 'stored'";
     let mut query = connection.prepare_cached(sql)?;
-    let names = query.query_map([task], |row| row.get::<_, String>(0))?;
+    let names = query.query_map([task], |row| row.get::<String>(0))?;
     let names = names.collect::<Result<Vec<_>, _>>()?.into_iter();
     Ok(names.map(|name| format!("a file that came in ({})", short(&name))).collect())
 }
@@ -99,7 +99,7 @@ fn came_in(connection: &Connection, chat: &Chat, arguments: &str) -> Result<Opti
                where inbox.channel = ?1 and inbox.chat_id = ?2 and attachments.state = 'stored'
                order by attachments.seq desc";
     let mut query = connection.prepare_cached(sql)?;
-    let paths = query.query_map(params![chat.channel.as_str(), chat.id], |row| row.get::<_, String>(0))?;
+    let paths = query.query_map(params![chat.channel.as_str(), chat.id], |row| row.get::<String>(0))?;
     let names: Vec<String> = paths
         .map(|path| Ok(path?.rsplit('/').next().unwrap_or_default().to_owned()))
         .collect::<Result<_, StoreError>>()?;

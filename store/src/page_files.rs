@@ -3,9 +3,9 @@
 //! A file that nothing refers to belongs to a message that was not stored; the next start deletes it.
 
 use protocol::EventId;
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
+use super::sql::{Connection, OptionalExtension as _, params};
 
 /// What is known of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

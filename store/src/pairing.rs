@@ -3,12 +3,12 @@
 use channel::{ChannelName, Chat, Content, Delivery};
 use protocol::event::{ChatPaired, ChatUnpaired};
 use protocol::{Event, EventId, now_ms};
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use texts::Text;
 
 use super::columns::chat;
-use super::{StoreError, cancel, events, kv, languages, outbox, schedules};
+use super::sql::{Connection, OptionalExtension, Row, params};
+use super::{StoreError, cancel, events, kv, languages, moved_row, outbox, schedules};
 
 /// How long a code can be used, and the pause before its chat gets another one.
 const CODE_LIFE_MS: i64 = 60 * 60 * 1000;
@@ -56,7 +56,7 @@ pub fn give_code(connection: &Connection, chat: &Chat, title: &str) -> Result<Op
     // A code that was given in the future is older than the clock says.
     let sql = "delete from pairing_codes where given_at_ms <= ?1 or given_at_ms > ?2";
     connection.prepare_cached(sql)?.execute([now - CODE_LIFE_MS, now])?;
-    let count = connection.query_row("select count(*) from pairing_codes", [], |row| row.get::<_, i64>(0))?;
+    let count = connection.query_row("select count(*) from pairing_codes", [], |row| row.get::<i64>(0))?;
     if count >= MAX_CODES {
         tracing::warn!(count, "too many strangers want to use the bot; some get no answer");
         return Ok(None);
@@ -79,7 +79,7 @@ pub fn set_asked(connection: &Connection, code: &str, is_asked: bool) -> Result<
 /// The chats that the owner of a channel is asked about, oldest first.
 pub fn asked(connection: &Connection, channel: &ChannelName) -> Result<Vec<KnownChat>, StoreError> {
     let sql = "select channel, chat_id, title, given_at_ms, code from pairing_codes
-               where channel = ?1 and is_asked and given_at_ms > ?2 order by given_at_ms, chat_id";
+               where channel = ?1 and is_asked = 1 and given_at_ms > ?2 order by given_at_ms, chat_id";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(params![channel.as_str(), now_ms() - CODE_LIFE_MS], known)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -120,7 +120,7 @@ pub fn next_stranger(
                                                  order by wrote_at_ms, chat_id limit 1)
                returning chat_id, title";
     let found = connection.prepare_cached(sql)?.query_row([channel.as_str()], |row| {
-        Ok((Chat::new(channel.clone(), &row.get::<_, String>(0)?), row.get(1)?))
+        Ok((Chat::new(channel.clone(), &row.get::<String>(0)?), row.get(1)?))
     });
     Ok(found.optional()?)
 }
@@ -142,7 +142,7 @@ pub fn tell_how_many(
     run: &EventId,
 ) -> Result<(), StoreError> {
     let channel = owner.channel.as_str();
-    let sql = "select count(*), coalesce(sum(not is_told), 0) from strangers where channel = ?1";
+    let sql = "select count(*), count(*) filter (where is_told = 0) from strangers where channel = ?1";
     let (all, untold): (i64, i64) =
         connection.prepare_cached(sql)?.query_row([channel], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if untold == 0 {
@@ -257,20 +257,12 @@ pub fn waiting(connection: &Connection) -> Result<Vec<KnownChat>, StoreError> {
 }
 
 /// A chat has another ID.
-pub(super) fn moved(
-    connection: &Connection,
-    channel: &ChannelName,
-    from: &str,
-    to: &str,
-) -> Result<(), StoreError> {
-    for table in ["paired_chats", "pairing_codes", "strangers"] {
-        let sql = format!("update or replace {table} set chat_id = ?3 where channel = ?1 and chat_id = ?2");
-        connection.prepare_cached(&sql)?.execute(params![channel.as_str(), from, to])?;
-    }
-    Ok(())
+pub(super) fn moved(connection: &Connection, from: &Chat, to: &str) -> Result<(), StoreError> {
+    let mut tables = ["paired_chats", "pairing_codes", "strangers"].into_iter();
+    tables.try_for_each(|table| moved_row::moved(connection, table, from, to))
 }
 
-fn known(row: &Row<'_>) -> rusqlite::Result<KnownChat> {
+fn known(row: &Row<'_>) -> crate::sql::Result<KnownChat> {
     Ok(KnownChat { chat: chat(row, 0)?, title: row.get(2)?, since_ms: row.get(3)?, note: row.get(4)? })
 }
 

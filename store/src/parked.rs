@@ -5,9 +5,9 @@
 //! the chat's messages keep their order.
 
 use protocol::{CallState, EventId, Parked, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
+use super::sql::{Connection, OptionalExtension as _, params};
 
 /// How long after the last of its approvals has expired a task runs, should no end have been reported.
 const MARGIN_MS: i64 = 60_000;
@@ -24,7 +24,7 @@ pub(super) fn keep(connection: &Connection, task: &TaskId, parked: &Parked) -> R
     connection.prepare_cached("delete from awaited where task_id = ?1")?.execute([task.as_str()])?;
     let turn = serde_json::to_string(parked)?;
     let sql = "insert into parked (task_id, turn) values (?1, ?2)
-               on conflict do update set turn = excluded.turn";
+               on conflict (task_id) do update set turn = excluded.turn";
     connection.prepare_cached(sql)?.execute(params![task.as_str(), turn])?;
     let mut due = now_ms();
     for (approval, expires_at_ms) in parked.awaited() {
@@ -38,7 +38,7 @@ pub(super) fn keep(connection: &Connection, task: &TaskId, parked: &Parked) -> R
 /// What a task continues with, if it waited.
 pub fn of(connection: &Connection, task: &TaskId) -> Result<Option<Parked>, StoreError> {
     let sql = "select turn from parked where task_id = ?1";
-    let turn = connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get::<_, String>(0));
+    let turn = connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get::<String>(0));
     let Some(turn) = turn.optional()? else { return Ok(None) };
     let mut parked: Parked = serde_json::from_str(&turn)?;
     for call in &mut parked.calls {
@@ -62,7 +62,7 @@ fn is_expired(connection: &Connection, task: &TaskId, approval: &EventId) -> Res
 pub fn awaited(connection: &Connection) -> Result<Vec<EventId>, StoreError> {
     let sql = "select distinct approval_id from awaited where ended is null";
     let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    let rows = query.query_map([], |row| row.get::<String>(0))?.collect::<Result<Vec<_>, _>>()?;
     Ok(rows.iter().filter_map(|id| id.parse().ok()).collect())
 }
 

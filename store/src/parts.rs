@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use channel::Chat;
 use protocol::{MessageId, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::StoreError;
 use super::claim::after;
 use super::columns::task_id;
 use super::inbox::IncomingMessage;
+use super::sql::{Connection, OptionalExtension as _, params};
 
 /// A task gets no further message beyond so many, or beyond so many characters.
 const MOST_PARTS: u32 = 100;
@@ -27,7 +27,8 @@ pub fn open_task(
     // One that was changed in the future is due, because the clock was set back.
     let sql = "select id from inbox
                where channel = ?1 and chat_id = ?2 and gather_until_ms > ?3 and updated_at_ms <= ?3
-                   and user_id is ?4 and gather_sent_until >= ?5 and state = 'queued' and attempt = 0
+                   and user_id is not distinct from ?4 and gather_sent_until >= ?5
+                   and state = 'queued' and attempt = 0
                    and length(text) < ?6 and (select count(*) from parts where task_id = inbox.id) < ?7
                order by seq desc limit 1";
     let mut query = connection.prepare_cached(sql)?;
@@ -55,7 +56,8 @@ pub fn wait(connection: &Connection, task: &TaskId, quiet: Duration, sent_at: i6
 /// Nothing more of this sender belongs to a task that waits: it can run.
 pub fn end(connection: &Connection, chat: &Chat, user: Option<&str>) -> Result<(), StoreError> {
     let sql = "update inbox set gather_until_ms = null
-               where channel = ?1 and chat_id = ?2 and gather_until_ms is not null and user_id is ?3
+               where channel = ?1 and chat_id = ?2 and gather_until_ms is not null
+                   and user_id is not distinct from ?3
                    and state = 'queued'";
     connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id, user])?;
     Ok(())

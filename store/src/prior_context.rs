@@ -7,9 +7,9 @@
 use protocol::event::EventPayload;
 use protocol::event::{TaskDone, TaskParked};
 use protocol::{EarlierAttempts, PastCall, PastCallStatus, Plan, TaskId};
-use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::StoreError;
+use super::sql::{Connection, OptionalExtension, Row, params};
 
 /// How much of a task's calls to read: the newest `calls`, each cut at so many characters.
 struct Bounds {
@@ -86,17 +86,17 @@ fn calls_of(
     // The index is named because the events of one type grow with the age of the database, while those of one
     // task do not.
     let sql = "select call.tool_name, substr(call.arguments_json, 1, ?3 + 1), call.status,
-                      substr(concat_ws(char(10), call.error, nullif(call.output_text, '')), 1, ?4 + 1),
+                      substr(concat_ws('\n', call.error, nullif(call.output_text, '')), 1, ?4 + 1),
                       substr(coalesce(call.arguments_json ->> 'path', call.arguments_json ->> 'cmd',
                                       call.arguments_json ->> 'relative_path',
                                       call.arguments_json ->> 'name'), 1, ?6 + 1),
-                      call.arguments_json -> 'dry_run' is 'true'
+                      call.arguments_json -> 'dry_run' is not distinct from 'true'
                from events as begun indexed by events_task join tool_calls as call on call.id = begun.id
                where begun.task_id = ?1 and begun.type = 'tool_call.started' and begun.seq > ?5
-                   and not exists (select 1 from events as outer
-                                   where outer.id = begun.parent_id
-                                       and (outer.type = 'tool_call.started'
-                                            or ?7 and outer.type = 'agent.started'))
+                   and not exists (select 1 from events as above
+                                   where above.id = begun.parent_id
+                                       and (above.type = 'tool_call.started'
+                                            or ?7 = 1 and above.type = 'agent.started'))
                order by begun.seq desc limit ?2";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(
@@ -116,13 +116,13 @@ fn calls_of(
     Ok(calls)
 }
 
-fn past_call(row: &Row<'_>, bounds: &Bounds) -> rusqlite::Result<PastCall> {
-    let status = match row.get_ref(2)?.as_str()? {
+fn past_call(row: &Row<'_>, bounds: &Bounds) -> crate::sql::Result<PastCall> {
+    let status = match row.text(2)? {
         "done" => PastCallStatus::Done,
         "failed" => PastCallStatus::Failed,
         _ => PastCallStatus::Interrupted,
     };
-    let text = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?.unwrap_or_default());
+    let text = |column| Ok::<_, crate::sql::Error>(row.get::<Option<String>>(column)?.unwrap_or_default());
     Ok(PastCall {
         tool_name: text(0)?,
         arguments: shortened(text(1)?, bounds.argument_chars),
@@ -154,7 +154,7 @@ fn plan_since(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<
                where task_id = ?1 and type in ('plan.created', 'plan.updated') and seq > ?2
                order by seq desc limit 1";
     let mut query = connection.prepare_cached(sql)?;
-    let newest = query.query_row(params![task.as_str(), since_seq], |row| row.get::<_, String>(0));
+    let newest = query.query_row(params![task.as_str(), since_seq], |row| row.get::<String>(0));
     // One that a newer version wrote is no plan of ours.
     Ok(newest.optional()?.and_then(|plan| serde_json::from_str(&plan).ok()))
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use protocol::{CallState, EventId, Parked, ParkedCall, ReplyFormat};
-use rusqlite::Connection;
 
 use super::attempt::{self, Ending};
 use super::claim::{self, Claim, Claimed};
 use super::columns::task_id;
 use super::fixture::{self, channels};
 use super::inbox::{self, IncomingMessage};
+use super::sql::Connection;
 use super::{cancel, open, requeue};
 
 #[derive(Debug, Clone)]
@@ -149,7 +149,7 @@ impl World {
     fn check(&self) {
         self.assert_none(
             "the last event of a task says another state than its row",
-            "select inbox.id from inbox where state is not (
+            "select inbox.id from inbox where state is distinct from (
                  select case type when 'task.queued' then 'queued' when 'retry.scheduled' then 'queued'
                      when 'task.parked' then 'queued'
                      when 'task.claimed' then 'in_progress' else substr(type, 6) end
@@ -200,7 +200,7 @@ proptest! {
     #[test]
     fn rows_events_and_replies_agree(steps in proptest::collection::vec(steps(), 1..60)) {
         let directory = tempfile::tempdir().unwrap();
-        let database = open::for_writing(&directory.path().join("autonous.db")).unwrap();
+        let database = open::for_writing(directory.path().join("autonous.db")).unwrap();
         // Never committed: a sync for each step would take most of the time.
         database.execute_batch("begin").unwrap();
         let mut world = World { database, run: EventId::new(), running: Vec::new(), given: Vec::new() };

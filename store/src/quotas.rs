@@ -7,11 +7,11 @@
 
 use channel::Chat;
 use protocol::{Quota, TaskId};
-use rusqlite::{Connection, params};
 use settings::quotas::{DAY_MS, DailyLimits, Limits};
 use texts::{Language, Text};
 
 use super::StoreError;
+use super::sql::{Connection, params};
 
 /// The tools whose time counts as that of commands.
 const COMMANDS: &str = "('bash', 'run_script')";
@@ -236,21 +236,22 @@ fn used(connection: &Connection, of: &Of<'_>, task: &str, now_ms: i64) -> Result
         "select count(distinct case when event.type = 'task.claimed' and task.id <> ?4 then task.id end),
                 count(case when event.type = 'turn.completed' then 1 end),
                 coalesce(sum(case when event.type in {REPLIES} then
-                    max(0, (event.payload ->> 'input_tokens') - (event.payload ->> 'cached_input_tokens'))
-                    + (event.payload ->> 'output_tokens') end), 0),
+                    max(0, cast(event.payload ->> 'input_tokens' as bigint)
+                           - cast(event.payload ->> 'cached_input_tokens' as bigint))
+                    + cast(event.payload ->> 'output_tokens' as bigint) end), 0),
                 coalesce(sum(case when event.type in ('tool_call.completed', 'tool_call.failed')
                     and event.payload ->> 'tool_name' in {COMMANDS}
-                    then event.payload ->> 'latency_ms' end), 0),
+                    then cast(event.payload ->> 'latency_ms' as bigint) end), 0),
                 coalesce(sum(case when event.type in {REPLIES}
-                    then event.payload ->> 'cost_micros' end), 0)
+                    then cast(event.payload ->> 'cost_micros' as bigint) end), 0)
          from inbox as task join events as event on event.task_id = task.id and event.time_ms >= ?1
          where {condition} and task.attempt > 0
              and (task.finished_at_ms is null or task.finished_at_ms >= ?1)"
     );
     let (id, channel) = of.values();
     let mut query = connection.prepare_cached(&sql)?;
-    let number = |row: &rusqlite::Row<'_>, column: usize| {
-        Ok::<_, rusqlite::Error>(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
+    let number = |row: &crate::sql::Row<'_>, column: usize| {
+        Ok::<_, crate::sql::Error>(u64::try_from(row.get::<i64>(column)?).unwrap_or(0))
     };
     Ok(query.query_row(params![midnight, id, channel, task], |row| {
         Ok(Used {

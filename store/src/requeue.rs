@@ -7,10 +7,10 @@
 use channel::Chat;
 use protocol::event::{Requeued as RequeuedBy, TaskQueued};
 use protocol::{EventId, TaskId, now_ms};
-use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::columns::task_id;
+use super::sql::{Connection, OptionalExtension, params};
 use super::{StoreError, conversation, events};
 
 /// The most tasks that one call requeues, so that the writer is never busy for long.
@@ -73,7 +73,7 @@ pub fn task(
     let sql = "select state, text <> '' from inbox where id = ?1";
     let found = connection
         .prepare_cached(sql)?
-        .query_row([id.as_str()], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)));
+        .query_row([id.as_str()], |row| Ok((row.get::<String>(0)?, row.get(1)?)));
     match found.optional()? {
         None => Ok(Requeued::NoSuchTask),
         Some((state, _)) if state == "queued" || state == "in_progress" => Ok(Requeued::Open { state }),

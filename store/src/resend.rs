@@ -2,10 +2,10 @@
 
 use protocol::event::ReplyRequeued;
 use protocol::{Event, EventId, TaskId, now_ms};
-use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use super::requeue::MOST_AT_ONCE;
+use super::sql::{Connection, params};
 use super::{StoreError, events};
 
 /// What `POST /outbox/resend` takes: one of these.
@@ -32,7 +32,7 @@ pub struct Resent {
 /// Queues again, oldest first, what was given up among these. It is tried as often as a new message.
 pub fn resend(connection: &Connection, which: &Which, by: &str, run: &EventId) -> Result<Resent, StoreError> {
     let (rule, of) = match which {
-        Which::OutboxId(number) => ("and seq = ?1", number.to_string()),
+        Which::OutboxId(number) => ("and seq = cast(?1 as bigint)", number.to_string()),
         Which::TaskId(task) => ("and task_id = ?1", task.to_string()),
         Which::AllDead(true) => ("and ?1 = ''", String::new()),
         Which::AllDead(false) => ("and ?1 <> ''", String::new()),

@@ -3,9 +3,9 @@
 //!
 //! Each call deletes a small batch, so that the writer is never busy for long.
 
-use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
+use super::sql::{Connection, params};
 use super::{StoreError, kv};
 
 /// A key of `kv` that permits deleting events; it exists only within the transaction that deletes.
@@ -41,7 +41,7 @@ pub struct Pruned {
 
 /// What would be deleted. This counts all old events without a task; those with younger children will stay.
 pub fn count(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
-    let number = |sql: &str| connection.query_row(sql, [before_ms], |row| row.get::<_, i64>(0));
+    let number = |sql: &str| connection.query_row(sql, [before_ms], |row| row.get::<i64>(0));
     Ok(Pruned {
         tasks: number(&format!("select count(*) from inbox where {OLD_TASKS}"))?,
         events_of_tasks: number(&format!(

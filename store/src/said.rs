@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use protocol::{PassedOn, TaskId};
-use rusqlite::{Connection, Row, params};
 
+use super::sql::{Connection, Row, params};
 use super::{StoreError, inbox};
 
 /// What a list of files begins and ends with.
@@ -84,8 +84,8 @@ fn add_files(connection: &Connection, task: &TaskId, pieces: &mut Vec<Piece>) ->
         if at == pieces.len() {
             pieces.push(Piece { message_id, words: row.get(1)?, ..Piece::default() });
         }
-        pieces[at].files.push_str(&line(row)?);
-        is_waiting |= row.get::<_, String>(10)? == "waiting";
+        pieces[at].files.push_str(&line(&row)?);
+        is_waiting |= row.get::<String>(10)? == "waiting";
     }
     if is_waiting {
         pieces.iter_mut().for_each(|piece| piece.files.clear());
@@ -94,7 +94,7 @@ fn add_files(connection: &Connection, task: &TaskId, pieces: &mut Vec<Piece>) ->
 }
 
 /// What a file is, where it is, and what it says.
-fn line(row: &Row<'_>) -> rusqlite::Result<String> {
+fn line(row: &Row<'_>) -> crate::sql::Result<String> {
     let (kind, path): (String, String) = (row.get(2)?, row.get(3)?);
     let (media_type, file_name): (Option<String>, Option<String>) = (row.get(4)?, row.get(5)?);
     let (size, error): (Option<i64>, Option<String>) = (row.get(6)?, row.get(7)?);

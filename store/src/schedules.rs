@@ -4,11 +4,11 @@ use channel::Chat;
 use jiff::Timestamp;
 use protocol::event::{ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed};
 use protocol::{Event, EventId, Origin, TaskId};
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
 use super::columns::{chat, json};
 use super::inbox::{self, IncomingMessage};
+use super::sql::{Connection, OptionalExtension, Row, params};
 use super::{StoreError, events};
 use crate::timing::{self, TimingError};
 
@@ -357,7 +357,7 @@ pub fn remember_timezone(connection: &Connection, chat: &Chat, name: &str) -> Re
     Ok(())
 }
 
-fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
+fn schedule(row: &Row<'_>) -> crate::sql::Result<Schedule> {
     Ok(Schedule {
         id: row.get(0)?,
         chat: chat(row, 1)?,

@@ -3,10 +3,10 @@
 use channel::ChannelName;
 use channel::sign::Stage;
 use protocol::{MessageId, TaskId, now_ms};
-use rusqlite::{Connection, Row, params};
 
 use super::StoreError;
 use super::columns::task_id;
+use super::sql::{Connection, Row, params};
 
 /// A task that runs no longer than this is not shown as one that runs.
 const SHORT_MS: i64 = 1000;
@@ -39,10 +39,11 @@ pub fn of_channel(
         "select * from (
              select {columns} from inbox indexed by inbox_queued
              where state = 'queued' and channel = ?1 and message_id is not null
-             order by seq limit {MOST_OPEN})
+             order by seq limit {MOST_OPEN}) as queued
          union select {columns} from inbox indexed by inbox_in_progress
              where state = 'in_progress' and channel = ?1 and message_id is not null
-         union select {columns} from inbox where channel = ?1 and id in (select value from json_each(?2))"
+         union select {columns} from inbox where channel = ?1 and id in (select value from json_each(?2))
+         order by 1"
     );
     let known: Vec<&str> = known.iter().map(|task| task.as_str()).collect();
     let known = serde_json::json!(known).to_string();
@@ -51,7 +52,7 @@ pub fn of_channel(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-fn staged(row: &Row<'_>) -> rusqlite::Result<Staged> {
+fn staged(row: &Row<'_>) -> crate::sql::Result<Staged> {
     let state: String = row.get(3)?;
     let stage = match (state.as_str(), row.get(4)?) {
         ("queued" | "in_progress", true) => Stage::Working,
@@ -62,7 +63,7 @@ fn staged(row: &Row<'_>) -> rusqlite::Result<Staged> {
     Ok(Staged {
         task: task_id(row, 0)?,
         chat_id: row.get(1)?,
-        message_id: row.get::<_, String>(2)?.into(),
+        message_id: row.get::<String>(2)?.into(),
         stage,
     })
 }

@@ -13,11 +13,11 @@
 
 use protocol::event::{TaskAdded, TaskClaimed, TaskPart, TaskSkipped};
 use protocol::{Addition, EventId, MessageId, Origin, now_ms};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::claim::Claimed;
 use super::columns::{chat, json, message_id, task_id};
 use super::inbox::{self, IncomingMessage};
+use super::sql::{Connection, OptionalExtension as _, params};
 use super::{StoreError, edits, events};
 
 /// More of those that wait are not looked at.
@@ -56,7 +56,7 @@ pub fn waiting(connection: &Connection, task: &Claimed) -> Result<Waiting, Store
     let mut rows = query.query(params![of.channel.as_str(), of.id, id, MOST])?;
     let mut waiting = Waiting::default();
     while let Some(row) = rows.next()? {
-        let addition = Addition { message: task_id(row, 0)?, text: row.get(1)?, origin: json(row, 2)? };
+        let addition = Addition { message: task_id(&row, 0)?, text: row.get(1)?, origin: json(&row, 2)? };
         let (gathers_until, may_be): (i64, bool) = (row.get(3)?, row.get(4)?);
         if !may_be || !is_own_word(addition.origin.as_ref(), task.origin.as_ref()) {
             break;
@@ -95,7 +95,7 @@ pub fn take(
     let of = addition.message.as_str();
     let found = connection
         .prepare_cached(sql)?
-        .query_row([of], |row| Ok((chat(row, 0)?, message_id(row, 2)?, row.get::<_, String>(3)?)));
+        .query_row([of], |row| Ok((chat(row, 0)?, message_id(row, 2)?, row.get::<String>(3)?)));
     let Some((in_chat, number, text)) = found.optional()? else { return Ok(false) };
     let sql = "insert into additions (task_id, message_task_id, message_id, text, origin)
                values (?1, ?2, ?3, ?4, ?5)";

@@ -2,8 +2,8 @@
 
 use protocol::event::ToolCallInterrupted;
 use protocol::{Event, EventId, TaskId};
-use rusqlite::Connection;
 
+use super::sql::Connection;
 use super::{StoreError, events};
 
 /// The number of the newest event; later ones have higher numbers.
@@ -15,7 +15,7 @@ pub fn newest_event(connection: &Connection) -> Result<i64, StoreError> {
 pub fn mark_interrupted(connection: &Connection, until_seq: i64, reason: &str) -> Result<usize, StoreError> {
     let mut query = connection.prepare_cached(OPEN)?;
     let rows = query.query_map([until_seq], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, Option<String>>(2)?))
+        Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?, row.get::<Option<String>>(2)?))
     })?;
     let open = rows.collect::<Result<Vec<_>, _>>()?;
     let marked = open.len();
@@ -36,7 +36,6 @@ const OPEN: &str = "select started.id, started.task_id, started.payload ->> 'too
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::StatementStatus;
 
     use super::*;
     use crate::fixture::{TestDatabase, call_completed, call_started};
@@ -58,7 +57,7 @@ mod tests {
 
     #[test]
     fn settling_costs_the_same_however_many_calls_have_ended() {
-        let database = TestDatabase::new();
+        let database = TestDatabase::in_a_file();
         for _ in 0..500 {
             let ended = database.append(call_started("ls", "."), None, None);
             database.append(call_completed(""), Some(&ended), None);
@@ -66,7 +65,7 @@ mod tests {
         database.append(call_started("ls", "."), None, None);
         let mut statement = database.prepare(OPEN).unwrap();
         assert_eq!(statement.query_map([i64::MAX], |_| Ok(())).unwrap().count(), 1);
-        let steps = statement.get_status(StatementStatus::VmStep);
+        let steps = statement.steps();
         assert!(steps < 100, "{steps} steps");
         drop(statement);
         assert_eq!(mark_interrupted(&database, i64::MAX, "cut off").unwrap(), 1);

@@ -1,9 +1,9 @@
 //! What a chat does and uses, from its tasks and their events.
 
 use channel::Chat;
-use rusqlite::{Connection, OptionalExtension, params};
 
 use super::StoreError;
+use super::sql::{Connection, OptionalExtension, params};
 
 /// A day in UTC has no leap seconds here, as in Unix time.
 const DAY_MS: i64 = 86_400_000;
@@ -69,8 +69,9 @@ pub fn waiting(connection: &Connection, chat: &Chat) -> Result<i64, StoreError> 
 pub fn today(connection: &Connection, chat: &Chat, now_ms: i64) -> Result<Usage, StoreError> {
     let midnight = now_ms - now_ms.rem_euclid(DAY_MS);
     let sql = "select count(distinct task.id), count(case when turn.type = 'turn.completed' then 1 end),
-                      coalesce(sum(turn.payload ->> 'input_tokens'), 0),
-                      coalesce(sum(turn.payload ->> 'output_tokens'), 0), sum(turn.payload ->> 'cost_micros')
+                      coalesce(sum(cast(turn.payload ->> 'input_tokens' as bigint)), 0),
+                      coalesce(sum(cast(turn.payload ->> 'output_tokens' as bigint)), 0),
+                      sum(cast(turn.payload ->> 'cost_micros' as bigint))
                from inbox as task left join events as turn
                    on turn.task_id = task.id and turn.time_ms >= ?3
                        and turn.type in ('turn.completed', 'model_request.completed')

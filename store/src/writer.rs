@@ -7,11 +7,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::StoreError;
 use super::open::is_damage;
+use super::sql::{self, Connection};
 
 /// The most jobs that share a commit: the first waits for the last.
 const MOST_TOGETHER: usize = 64;
@@ -19,7 +19,7 @@ const MOST_TOGETHER: usize = 64;
 /// A piece of work that waits for its transaction.
 pub(super) trait Job: Send {
     /// Runs it. Returns false if its changes must be rolled back.
-    fn run(&mut self, transaction: &Transaction<'_>) -> bool;
+    fn run(&mut self, transaction: &Connection) -> bool;
 
     /// Returns the result to the caller, once the transaction has ended.
     fn end(self: Box<Self>, outcome: Result<(), StoreError>);
@@ -46,9 +46,9 @@ impl<T, W> Asked<T, W> {
 impl<T, W> Job for Asked<T, W>
 where
     T: Send,
-    W: FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send,
+    W: FnOnce(&Connection) -> Result<T, StoreError> + Send,
 {
-    fn run(&mut self, transaction: &Transaction<'_>) -> bool {
+    fn run(&mut self, transaction: &Connection) -> bool {
         self.result = self.work.take().map(|work| work(transaction));
         matches!(self.result, Some(Ok(_)))
     }
@@ -79,7 +79,7 @@ pub(super) struct Notices {
 
 impl Notices {
     /// Reports a transaction's outcome. Callers get their results afterwards, so they see these reports.
-    fn tell(&self, jobs: &[Box<dyn Job>], committed: &Result<(), rusqlite::Error>, has_changed: bool) {
+    fn tell(&self, jobs: &[Box<dyn Job>], committed: &sql::Result<()>, has_changed: bool) {
         let is_transient = |failure: &&StoreError| failure.is_transient();
         let failure = jobs.iter().find_map(|job| job.failure().filter(is_transient)).map(ToString::to_string);
         let failure = failure.or_else(|| committed.as_ref().err().map(ToString::to_string));
@@ -95,12 +95,8 @@ impl Notices {
 }
 
 /// Runs jobs until all handles are dropped or the database is found damaged: then callers get an error.
-pub(super) fn work_off(
-    mut connection: Connection,
-    mut queue: mpsc::Receiver<Box<dyn Job>>,
-    notices: &Notices,
-) {
-    let mut rows_changed = connection.total_changes();
+pub(super) fn work_off(connection: &Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, notices: &Notices) {
+    let mut rows_changed = connection.rows_changed();
     while let Some(first) = queue.blocking_recv() {
         let mut jobs = vec![first];
         while jobs.len() < MOST_TOGETHER
@@ -108,14 +104,14 @@ pub(super) fn work_off(
         {
             jobs.push(job);
         }
-        let committed = run_all(&mut connection, &mut jobs);
-        notices.tell(&jobs, &committed, rows_changed != connection.total_changes());
-        rows_changed = connection.total_changes();
+        let committed = run_all(connection, &mut jobs);
+        notices.tell(&jobs, &committed, rows_changed != connection.rows_changed());
+        rows_changed = connection.rows_changed();
         let mut failures = jobs.iter().filter_map(|job| job.failure());
         let is_damaged = failures.any(StoreError::is_damage) || committed.as_ref().is_err_and(is_damage);
         notices.is_damaged.store(is_damaged, Ordering::Release);
         for job in jobs {
-            job.end(committed.as_ref().copied().map_err(|error| StoreError::Sqlite(copy_of(error))));
+            job.end(committed.as_ref().copied().map_err(|error| StoreError::Database(error.copy())));
         }
         if is_damaged {
             return;
@@ -123,50 +119,53 @@ pub(super) fn work_off(
     }
 }
 
-fn run_all(connection: &mut Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), rusqlite::Error> {
-    // Immediate: a transaction that begins as a reader cannot always become a writer.
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> sql::Result<()> {
+    connection.begin()?;
     if let [alone] = jobs {
-        return if alone.run(&transaction) { transaction.commit() } else { transaction.rollback() };
-    }
-    for job in jobs {
-        transaction.prepare_cached("savepoint job")?.execute([])?;
-        if !job.run(&transaction) {
-            // After some failures, such as a full disk, SQLite has already rolled back the whole transaction.
-            // Then this fails, and so does every job in it.
-            transaction.prepare_cached("rollback to job")?.execute([])?;
+        if alone.run(connection) {
+            return connection.commit();
         }
-        transaction.prepare_cached("release job")?.execute([])?;
+        connection.roll_back();
+        return Ok(());
     }
-    transaction.commit()
+    match jobs.iter_mut().try_for_each(|job| run_one(connection, job.as_mut())) {
+        Ok(()) => connection.commit(),
+        Err(error) => {
+            connection.roll_back();
+            Err(error)
+        }
+    }
 }
 
-/// A copy of the error, for the next caller.
-fn copy_of(error: &rusqlite::Error) -> rusqlite::Error {
-    match error {
-        rusqlite::Error::SqliteFailure(code, words) => rusqlite::Error::SqliteFailure(*code, words.clone()),
-        other => {
-            let code = ffi::Error::new(ffi::SQLITE_ABORT);
-            rusqlite::Error::SqliteFailure(code, Some(other.to_string()))
-        }
+/// Runs a job of several, in a savepoint of its own.
+fn run_one(connection: &Connection, job: &mut dyn Job) -> sql::Result<()> {
+    connection.prepare_cached("savepoint job")?.execute([])?;
+    if !job.run(connection) {
+        // After some failures, such as a full disk, SQLite has already rolled back the whole transaction.
+        // Then this fails, and so does every job in it.
+        connection.prepare_cached("rollback to job")?.execute([])?;
     }
+    connection.prepare_cached("release job")?.execute([])?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc as blocking;
 
+    use rusqlite::ffi;
+
     use super::*;
     use crate::fixture::Fixture;
     use crate::kv;
 
-    type Work = fn(&Transaction<'_>) -> Result<(), StoreError>;
+    type Work = fn(&Connection) -> Result<(), StoreError>;
 
     /// Sends all jobs while the writer is busy, so that they share a commit.
     async fn run_together(fixture: &Fixture, works: &[Work]) -> Vec<Result<(), StoreError>> {
         let (release, held) = blocking::channel::<()>();
         let (running, runs) = oneshot::channel();
-        let hold = move |_: &Transaction<'_>| {
+        let hold = move |_: &Connection| {
             let _ = running.send(());
             let _ = held.recv();
             Ok(())
@@ -190,23 +189,24 @@ mod tests {
         answers
     }
 
-    fn set_a(tx: &Transaction<'_>) -> Result<(), StoreError> {
+    fn set_a(tx: &Connection) -> Result<(), StoreError> {
         kv::set(tx, "a", "1")
     }
 
-    fn set_b_and_fail(tx: &Transaction<'_>) -> Result<(), StoreError> {
+    fn set_b_and_fail(tx: &Connection) -> Result<(), StoreError> {
         kv::set(tx, "b", "1")?;
         Ok(tx.execute("insert into kv (key, value) values ('c', null)", []).map(drop)?)
     }
 
-    fn set_d(tx: &Transaction<'_>) -> Result<(), StoreError> {
+    fn set_d(tx: &Connection) -> Result<(), StoreError> {
         kv::set(tx, "d", "1")
     }
 
     /// What SQLite does when the disk is full.
-    fn lose_the_transaction(tx: &Transaction<'_>) -> Result<(), StoreError> {
+    fn lose_the_transaction(tx: &Connection) -> Result<(), StoreError> {
         tx.execute_batch("rollback")?;
-        Err(StoreError::Sqlite(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_FULL), None)))
+        let full = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_FULL), None);
+        Err(StoreError::Database(full.into()))
     }
 
     #[tokio::test]

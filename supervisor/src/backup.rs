@@ -13,10 +13,10 @@ use std::thread;
 use std::time::Duration;
 
 use progress_line::{ProgressLine, Unit};
-use rusqlite::Connection;
 use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use serde::Serialize;
 use store::queries::{self, QueryError};
+use store::sql::Connection;
 use store::{kv, open};
 
 use crate::data_dir::DataDir;
@@ -36,6 +36,11 @@ pub(crate) struct Backup {
 pub(crate) enum BackupError {
     #[error(transparent)]
     Look(#[from] QueryError),
+    #[error(
+        "the database is at {0}: back it up as the other databases of its server, such as with pg_dump, and \
+         copy the data directory as files"
+    )]
+    OnServer(String),
     #[error("{} already exists: choose another name", .0.display())]
     Exists(PathBuf),
     #[error(
@@ -47,7 +52,7 @@ pub(crate) enum BackupError {
     #[error("could not write {}", .0.display())]
     Write(PathBuf, #[source] io::Error),
     #[error("could not copy the database")]
-    Copy(#[source] rusqlite::Error),
+    Copy(#[source] store::sql::Error),
     #[error("the copy is damaged ({0}) and was deleted; check the database with `supervisor check`")]
     Damaged(String),
 }
@@ -64,7 +69,11 @@ pub(crate) fn backup(
     if file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file.to_owned()));
     }
-    let source = queries::open(&data.database())?;
+    let database = data.database();
+    if database.file().is_none() {
+        return Err(BackupError::OnServer(database.to_string()));
+    }
+    let source = queries::open(database)?;
     let of_last_run = kv::get(&source, kv::ROOTS).map_err(QueryError::from)?.unwrap_or_default();
     let of_last_run = of_last_run.lines().map(PathBuf::from);
     let own = [data.output(), data.skills()];
@@ -151,7 +160,7 @@ fn copy_and_check(
 const LOOK: Duration = Duration::from_millis(100);
 
 /// One statement reads one snapshot, whatever the supervisor commits meanwhile.
-fn copy(source: &Connection, partial: &Path, progress: &ProgressLine) -> rusqlite::Result<()> {
+fn copy(source: &Connection, partial: &Path, progress: &ProgressLine) -> store::sql::Result<()> {
     let size = "select page_count * page_size from pragma_page_count(), pragma_page_size()";
     let size: i64 = source.query_row(size, [], |row| row.get(0))?;
     progress.step_of("Copying the database", size.unsigned_abs(), Unit::Bytes);
@@ -170,8 +179,8 @@ fn copy(source: &Connection, partial: &Path, progress: &ProgressLine) -> rusqlit
 
 fn checked(partial: &Path, file: &Path) -> Result<Backup, BackupError> {
     let copy = open::for_reading(partial).map_err(QueryError::from)?;
-    let text = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, String>(0)).map_err(BackupError::Copy);
-    let number = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(BackupError::Copy);
+    let text = |sql: &str| copy.query_row(sql, [], |row| row.get::<String>(0)).map_err(BackupError::Copy);
+    let number = |sql: &str| copy.query_row(sql, [], |row| row.get::<i64>(0)).map_err(BackupError::Copy);
     let integrity = text("pragma integrity_check(1)")?;
     if integrity != "ok" {
         return Err(BackupError::Damaged(integrity));

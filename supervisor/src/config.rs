@@ -9,16 +9,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use process::secrets::Secret;
 use settings::choices::{Division, STATE_ROOT};
 use settings::language::Language;
 use settings::quotas::Limits;
 use settings::table::{
     CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN, CONTROL_MAX_WALL_TIME_SECONDS,
-    DATA_DIR, LANGUAGE, METRICS_PUBLIC, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT, SCHEDULES_MIN_MINUTES,
-    STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS, TOOL_ALLOWED_ROOTS,
-    TOOL_APPROVER_TOKEN, TOOL_LISTEN, WORKERS, WORKSPACES,
+    DATA_DIR, DATABASE_URL, LANGUAGE, METRICS_PUBLIC, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
+    SCHEDULES_MIN_MINUTES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
+    TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, WORKERS, WORKSPACES,
 };
 use settings::{Program, Row, SettingError, Source, selection};
+use store::sql::address::ServerAddress;
 use telegram::TelegramSettings;
 
 use crate::children::environment::ChildSettings;
@@ -194,7 +196,12 @@ pub(crate) fn data_dir_from(source: &Source, data_dir: Option<&Path>) -> anyhow:
     };
     let absolute = std::path::absolute(&named)
         .with_context(|| format!("could not make the data directory {} absolute", named.display()))?;
-    Ok(DataDir::at(absolute))
+    let server = DATABASE_URL.read(source)?.map(|url| server_address(&url)).transpose()?;
+    Ok(DataDir::at(absolute).with_database_at(server))
+}
+
+fn server_address(url: &Secret) -> anyhow::Result<ServerAddress> {
+    ServerAddress::parse(url.expose()).with_context(|| format!("{}=\"***\"", DATABASE_URL.name()))
 }
 
 /// The children's programs are installed beside this one.

@@ -7,16 +7,22 @@ use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use settings::choices::STATE_ROOT;
-use store::open;
+use store::sql::address::ServerAddress;
+use store::{Location, open};
 
 use crate::shipped_skills;
 
 /// A data directory, by its absolute path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DataDir(PathBuf);
+#[derive(Debug, Clone)]
+pub(crate) struct DataDir {
+    path: PathBuf,
+    /// Where the database is, if not here.
+    server: Option<Arc<ServerAddress>>,
+}
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataDirError {
@@ -52,66 +58,84 @@ pub(crate) enum DataDirError {
 pub(crate) struct DataDirLock(#[expect(dead_code, reason = "held open for their locks")] Vec<File>);
 
 impl DataDir {
-    pub(crate) fn at(absolute: PathBuf) -> Self {
-        Self(absolute)
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path, server: None }
+    }
+
+    /// The same with its database on a server.
+    pub(crate) fn with_database_at(self, server: Option<ServerAddress>) -> Self {
+        Self { server: server.map(Arc::new), ..self }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
-    pub(crate) fn database(&self) -> PathBuf {
-        self.0.join("db/autonous.db")
+    pub(crate) fn database(&self) -> Location {
+        match &self.server {
+            Some(server) => Location::Server(Arc::clone(server)),
+            None => Location::File(self.database_file()),
+        }
+    }
+
+    /// The files that each connection to the database's server reads.
+    pub(crate) fn files_of_server(&self) -> Vec<PathBuf> {
+        self.server.iter().flat_map(|server| server.files()).map(Path::to_owned).collect()
+    }
+
+    /// The file of the database, if it is not on a server.
+    fn database_file(&self) -> PathBuf {
+        self.path.join("db/autonous.db")
     }
 
     pub(crate) fn tokens(&self) -> PathBuf {
-        self.0.join("tokens")
+        self.path.join("tokens")
     }
 
     /// The tool server's journal.
     pub(crate) fn journal(&self) -> PathBuf {
-        self.0.join("journal/tool-calls.jsonl")
+        self.path.join("journal/tool-calls.jsonl")
     }
 
     /// Where the tool server keeps the full text of truncated outputs.
     pub(crate) fn output(&self) -> PathBuf {
-        self.0.join("output")
+        self.path.join("output")
     }
 
     /// Where the tools work.
     pub(crate) fn workspace(&self) -> PathBuf {
-        self.0.join("workspace")
+        self.path.join("workspace")
     }
 
     /// Where the agent keeps its own notes.
     pub(crate) fn state(&self) -> PathBuf {
-        self.0.join(STATE_ROOT)
+        self.path.join(STATE_ROOT)
     }
 
     /// What was typed in conversations.
     pub(crate) fn chat_history(&self) -> PathBuf {
-        self.0.join("chat-history")
+        self.path.join("chat-history")
     }
 
     pub(crate) fn skills(&self) -> PathBuf {
-        self.0.join("skills")
+        self.path.join("skills")
     }
 
     /// The directories whose files the supervisor itself reads and changes; each may be a link to elsewhere.
     pub(crate) fn own_directories(&self) -> Vec<PathBuf> {
-        ["", "db", "journal"].map(|part| self.0.join(part)).into()
+        ["", "db", "journal"].map(|part| self.path.join(part)).into()
     }
 
     /// What a supervisor and its tools write, as far as it is there.
     pub(crate) fn written(&self) -> Vec<PathBuf> {
         let parts = ["", "db", "journal", "output", "workspace", STATE_ROOT, "db/autonous.db-wal"];
-        let files = [self.lock_file(), self.tokens(), self.database(), self.journal()];
-        parts.map(|part| self.0.join(part)).into_iter().chain(files).collect()
+        let files = [self.lock_file(), self.tokens(), self.database_file(), self.journal()];
+        parts.map(|part| self.path.join(part)).into_iter().chain(files).collect()
     }
 
     pub(crate) fn create(&self) -> Result<(), DataDirError> {
         for part in ["", "db", "journal", "output", "workspace", STATE_ROOT] {
-            let directory = self.0.join(part);
+            let directory = self.path.join(part);
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -122,7 +146,7 @@ impl DataDir {
             .map_err(|error| DataDirError::Create(self.skills(), error))?;
         // These belong to no other program, so they are closed even if they were made with another mode.
         for part in ["db", "journal", "output"] {
-            let directory = self.0.join(part);
+            let directory = self.path.join(part);
             std::fs::set_permissions(&directory, Permissions::from_mode(0o700))
                 .map_err(|error| DataDirError::Create(directory, error))?;
         }
@@ -133,7 +157,7 @@ impl DataDir {
     /// works alone leaves a journal as well, but no lock.
     pub(crate) fn trace_of_earlier_runs(&self) -> Option<PathBuf> {
         let has_bytes = |path: &PathBuf| path.metadata().is_ok_and(|found| found.len() > 0);
-        let log = self.0.join("db/autonous.db-wal");
+        let log = self.path.join("db/autonous.db-wal");
         let own = [self.tokens(), log].into_iter().find(has_bytes);
         own.or_else(|| {
             let journal = self.journal();
@@ -144,7 +168,10 @@ impl DataDir {
     /// Refuses to begin with a new database where there was another: it is lost, or on a disk that is not
     /// mounted. `trace` is what showed before this start that there was one.
     pub(crate) fn require_database(&self, trace: Option<PathBuf>) -> Result<(), DataDirError> {
-        let (database, data) = (self.database(), self.0.clone());
+        if self.server.is_some() {
+            return Ok(());
+        }
+        let (database, data) = (self.database_file(), self.path.clone());
         match (open::blank(&database), trace) {
             (Some(what), Some(trace)) => Err(DataDirError::DatabaseGone { database, what, trace, data }),
             (_, _) => Ok(()),
@@ -152,7 +179,7 @@ impl DataDir {
     }
 
     fn lock_file(&self) -> PathBuf {
-        self.0.join("supervisor.lock")
+        self.path.join("supervisor.lock")
     }
 
     /// Whether a supervisor is running here; creates nothing.
@@ -181,7 +208,7 @@ impl DataDir {
             let file = File::open(&path).map_err(|error| DataDirError::Lock(path.clone(), error))?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => held.push(file),
-                Err(rustix::io::Errno::WOULDBLOCK) => return Err(DataDirError::InUse(self.0.clone())),
+                Err(rustix::io::Errno::WOULDBLOCK) => return Err(DataDirError::InUse(self.path.clone())),
                 Err(errno) => return Err(DataDirError::Lock(path, errno.into())),
             }
         }
@@ -192,7 +219,7 @@ impl DataDir {
     /// be deleted and made again. The one of the database may be a link to where another data directory's
     /// link leads.
     fn locked(&self) -> [PathBuf; 3] {
-        [self.lock_file(), self.0.clone(), self.0.join("db")]
+        [self.lock_file(), self.path.clone(), self.path.join("db")]
     }
 }
 

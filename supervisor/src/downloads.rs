@@ -17,8 +17,8 @@ use futures_util::future::select_all;
 use futures_util::{Stream, TryStreamExt as _};
 use protocol::{EventId, now_ms, visible};
 use reqwest::Body;
-use rusqlite::Transaction;
 use store::attachments::{self, Fetched, NotFetched, Waiting};
+use store::sql::Connection;
 use store::{Store, StoreError, languages, outbox};
 use texts::{Language, Text};
 use tokio::sync::Notify;
@@ -188,7 +188,7 @@ fn bounded(bytes: Bytes, most: u64, received: Arc<AtomicU64>) -> Body {
 
 /// Tells the chat of a file something about it.
 fn tell(
-    tx: &Transaction<'_>,
+    tx: &Connection,
     file: &Waiting,
     text: impl FnOnce(Language) -> String,
     run: &EventId,

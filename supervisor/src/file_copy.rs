@@ -22,7 +22,7 @@ pub(crate) async fn copy(request: RequestBuilder, store: &Store) -> Result<Store
         Some(size) if size > MAX_FILE_BYTES => return Err(too_large(size)),
         Some(_) | None => {}
     }
-    let id = store.write(|tx| outgoing_files::begin(tx)).await.map_err(not_stored)?;
+    let id = store.write(outgoing_files::begin).await.map_err(not_stored)?;
     let copied = copy_parts(response, store, &id).await;
     if copied.is_err()
         && let Err(error) = store.write(move |tx| outgoing_files::delete(tx, &id)).await

@@ -3,14 +3,14 @@
 //! The time of the last one is in the database, so restarts neither skip it nor repeat it. A failure is
 //! logged and the work is tried again with the next.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use protocol::{EventId, now_ms};
-use rusqlite::Connection;
 use settings::quotas::DAY_MS;
 use store::retention::Pruned;
-use store::{Store, StoreError, events, kv, open};
+use store::sql::Connection;
+use store::{Location, Store, StoreError, events, kv, open};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock_jump::ClockJump;
@@ -82,7 +82,7 @@ impl Housekeeping {
         noted.map_err(|error| error.to_string())?;
         let mut pruned = Pruned::default();
         if let Some(retention) = self.retention {
-            let jump = self.store.write(|tx| jump(tx)).await.map_err(|error| error.to_string())?;
+            let jump = self.store.write(jump).await.map_err(|error| error.to_string())?;
             let before_ms = retention.before(now) - jump.map_or(0, |jump| jump.by_ms);
             pruned = delete(&self.store, &self.data.journal(), before_ms, |_| ())
                 .await
@@ -92,14 +92,15 @@ impl Housekeeping {
                 recorded.map_err(|error| error.to_string())?;
             }
         }
-        merge_log(self.data.database()).await.map_err(|error| error.to_string())?;
+        merge_log(&self.data.database()).await.map_err(|error| error.to_string())?;
         Ok(pruned)
     }
 }
 
-/// Merges SQLite's log into the database. Without readers the log is empty afterwards.
-pub(crate) async fn merge_log(database: PathBuf) -> Result<(), StoreError> {
-    let merged = tokio::task::spawn_blocking(move || open::merge_log(&database)).await;
+/// Merges SQLite's log into the database, if that is a file. Without readers the log is empty afterwards.
+pub(crate) async fn merge_log(database: &Location) -> Result<(), StoreError> {
+    let Some(file) = database.file().map(Path::to_owned) else { return Ok(()) };
+    let merged = tokio::task::spawn_blocking(move || open::merge_log(&file)).await;
     merged.unwrap_or(Err(StoreError::Closed))
 }
 

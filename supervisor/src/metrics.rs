@@ -77,8 +77,12 @@ impl Sizes {
         };
         let size = |file: &OsString| fs::metadata(file).map_or(0, |file| file.len());
         let files = ["", "-wal", "-shm"].map(with);
-        let journal = Files::list(journal).map_or(0, |files| files.bytes());
-        Self { database: files.iter().map(size).sum(), journal }
+        Self { database: files.iter().map(size).sum(), ..Self::of_journal(journal) }
+    }
+
+    /// Without that of the database.
+    pub(crate) fn of_journal(journal: &Path) -> Self {
+        Self { database: 0, journal: Files::list(journal).map_or(0, |files| files.bytes()) }
     }
 }
 

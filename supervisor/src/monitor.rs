@@ -4,13 +4,12 @@
 //! A report takes less than a second and has the last known state. What may hang, such as a database that
 //! another program has locked, is asked on the side.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use process::log_queue;
 use protocol::event::JournalTampered;
 use store::queries::{self, QueryError};
-use store::{Store, Trouble};
+use store::{Location, Store, Trouble};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -47,7 +46,8 @@ pub(crate) struct Monitor {
     store: Store,
     children: ChildrenStates,
     data: DataDir,
-    file: DatabaseFile,
+    /// The database, if it is a file.
+    file: Option<DatabaseFile>,
     /// Notified for a new look.
     asked: Notify,
     looks: watch::Sender<Looks>,
@@ -93,13 +93,13 @@ impl Monitor {
         store: Store,
         children: ChildrenStates,
         data: DataDir,
-        file: DatabaseFile,
+        file: Option<DatabaseFile>,
     ) -> Self {
         Self { board, store, children, data, file, asked: Notify::new(), looks: watch::Sender::default() }
     }
 
     /// Where the database is.
-    pub(crate) fn database_path(&self) -> PathBuf {
+    pub(crate) fn database_location(&self) -> Location {
         self.data.database()
     }
 
@@ -154,12 +154,14 @@ impl Monitor {
 
     async fn database(&self, changes: &mut Asking<Option<Trouble>>, search: &mut Search) -> Reading {
         const RESTORE: &str = "Stop the supervisor, keep the file and restore a backup; see docs/backup.md.";
-        if let Some(file) = self.file.replaced() {
+        if let Some(file) = self.file.as_ref().and_then(DatabaseFile::replaced) {
             let detail = format!("{} was removed or replaced; new rows are lost", file.display());
             return Reading::failed(detail, "Put the file back or restore a backup, and restart.");
         }
-        if let Some(damage) = self.file.bad_beginning().or(search.go_on(&self.file).await) {
-            return Reading::failed(format!("{} is damaged: {damage}", self.file.path().display()), RESTORE);
+        if let Some(file) = &self.file
+            && let Some(damage) = file.bad_beginning().or(search.go_on(file).await)
+        {
+            return Reading::failed(format!("{} is damaged: {damage}", file.path().display()), RESTORE);
         }
         let store = self.store.clone();
         let trouble = changes.ask(PART_PATIENCE, || async move { store.trouble().await }).await;
@@ -169,7 +171,11 @@ impl Monitor {
                 Reading::failed("another program holds its write lock", self.locked_remedy())
             }
             Ok(Some(Trouble::Other(trouble))) => {
-                Reading::failed(trouble, "Free some space, or see docs/operations.md; it is tried again.")
+                let remedy = match self.file {
+                    Some(_) => "Free some space, or see docs/operations.md; it is tried again.",
+                    None => "See that the server runs and takes changes; it is tried again.",
+                };
+                Reading::failed(trouble, remedy)
             }
             Err(waited) => {
                 let detail = format!(
@@ -186,7 +192,15 @@ impl Monitor {
     }
 
     fn locked_remedy(&self) -> String {
-        format!("End the other program; `fuser {}` shows it. It is tried again.", self.file.path().display())
+        match &self.file {
+            Some(file) => {
+                format!(
+                    "End the other program; `fuser {}` shows it. It is tried again.",
+                    file.path().display()
+                )
+            }
+            None => "See which sessions of the server wait: pg_stat_activity. It is tried again.".to_owned(),
+        }
     }
 
     /// None while the database does not answer.

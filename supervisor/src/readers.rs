@@ -1,23 +1,23 @@
 //! Connections that read the database past the writer, kept for the next who reads: opening one costs more
 //! than most questions.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use rusqlite::Connection;
+use store::Location;
 use store::queries::{self, QueryError};
+use store::sql::Connection;
 
 /// More are closed when they have been used.
 const MOST_KEPT: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Readers {
-    database: PathBuf,
+    database: Location,
     kept: Mutex<Vec<Connection>>,
 }
 
 impl Readers {
-    pub(crate) fn of(database: PathBuf) -> Self {
+    pub(crate) fn of(database: Location) -> Self {
         Self { database, kept: Mutex::default() }
     }
 

@@ -57,7 +57,7 @@ pub(crate) async fn delete(
             break;
         }
     }
-    let mut until_seq = store.write(|tx| tool_calls::newest_event(tx)).await?;
+    let mut until_seq = store.write(tool_calls::newest_event).await?;
     while until_seq > 0 {
         let (batch, next) = store.write(move |tx| events(tx, before_ms, until_seq)).await?;
         pruned += batch;

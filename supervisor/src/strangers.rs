@@ -5,8 +5,8 @@ use channel::content::Button;
 use channel::formatting::FormattedText;
 use channel::{Chat, Content, Delivery};
 use protocol::{EventId, MessageId};
-use rusqlite::{Connection, Transaction};
 use store::pairing::{self, MAX_QUESTIONS};
+use store::sql::Connection;
 use store::{StoreError, languages, outbox};
 use texts::{Language, Text};
 
@@ -25,7 +25,7 @@ pub(crate) struct Decision {
 /// An unknown chat has written: it gets a code, and the owner is asked, unless that was a short time ago.
 /// While the owner has as many questions open as are allowed, it waits.
 pub(crate) fn wrote(
-    tx: &Transaction<'_>,
+    tx: &Connection,
     chat: &Chat,
     title: &str,
     owner: Option<&str>,
@@ -51,7 +51,7 @@ pub(crate) fn wrote(
 }
 
 /// Gives codes to the chats that wait, as many as the owner can be asked about.
-pub(crate) fn ask_next(tx: &Transaction<'_>, owner: &Chat, run: &EventId) -> Result<(), StoreError> {
+pub(crate) fn ask_next(tx: &Connection, owner: &Chat, run: &EventId) -> Result<(), StoreError> {
     while let Some((chat, title)) = pairing::next_stranger(tx, &owner.channel)? {
         let Some(code) = pairing::give_code(tx, &chat, &title)? else { continue };
         ask(tx, owner, (&chat, &title, &code), run)?;
@@ -90,7 +90,7 @@ pub(crate) fn list(tx: &Connection, owner: &Chat, run: &EventId) -> Result<Strin
 }
 
 fn ask(
-    tx: &Transaction<'_>,
+    tx: &Connection,
     owner: &Chat,
     (chat, title, code): (&Chat, &str, &str),
     run: &EventId,
@@ -132,7 +132,7 @@ impl Decision {
     /// to the press, and the chat that may use the bot from now on.
     pub(crate) fn carry_out(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         (chat, message_id): (&Chat, MessageId),
         run: &EventId,
     ) -> Result<(String, Option<Chat>), StoreError> {

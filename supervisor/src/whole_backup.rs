@@ -131,13 +131,13 @@ fn config_dir(data: &DataDir, wanted: &Wanted<'_>) -> Result<Option<PathBuf>, Qu
     if wanted.config_dir.is_some() {
         return Ok(wanted.config_dir.clone());
     }
-    let of_last_run = kv::get(&queries::open(&data.database())?, kv::CONFIG_DIR)?;
+    let of_last_run = kv::get(&queries::open(data.database())?, kv::CONFIG_DIR)?;
     Ok(of_last_run.filter(|directory| !directory.is_empty()).map(PathBuf::from))
 }
 
 /// What tools reach: by the last run, else by the settings of this shell.
 fn roots(data: &DataDir, wanted: &Wanted<'_>) -> Result<Vec<PathBuf>, QueryError> {
-    let of_last_run = kv::get(&queries::open(&data.database())?, kv::ROOTS)?.unwrap_or_default();
+    let of_last_run = kv::get(&queries::open(data.database())?, kv::ROOTS)?.unwrap_or_default();
     let of_last_run: Vec<PathBuf> = of_last_run.lines().map(PathBuf::from).collect();
     Ok(if of_last_run.is_empty() { wanted.roots.to_vec() } else { of_last_run })
 }

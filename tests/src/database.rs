@@ -1,31 +1,39 @@
-//! The supervisor's database, opened read-only.
+//! The supervisor's database, opened read-only: a file in the data directory, or, where the variable
+//! [`store::fixture::SERVER`] has the URL of a PostgreSQL server, a schema there.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use protocol::Event;
 use protocol::event::EventPayload;
-use rusqlite::{Connection, OpenFlags, Row};
+use store::events::{COLUMNS, from_row};
+use store::fixture::SERVER;
+use store::sql::address::ServerAddress;
+use store::sql::{Connection, Result, Row, Value};
+use store::{Location, queries};
 
-/// The database file, opened for each query, so it can be queried whether or not the system runs.
+/// The database, opened for each query, so it can be queried whether or not the system runs.
 #[derive(Debug, Clone)]
-pub struct Database {
-    file: PathBuf,
-}
+pub struct Database(Location);
 
 impl Database {
     pub fn in_data(data: &Path) -> Self {
-        Self { file: data.join("db").join("autonous.db") }
+        let Some(url) = server_url(data) else { return Self(data.join("db").join("autonous.db").into()) };
+        Self(Location::Server(Arc::new(ServerAddress::parse(&url).expect("the variable has a server's URL"))))
     }
 
     /// All rows of a query, mapped by `read`; none while the database does not exist.
-    pub fn rows<T>(&self, query: &str, read: impl Fn(&Row<'_>) -> rusqlite::Result<T>) -> Vec<T> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let Ok(connection) = Connection::open_with_flags(&self.file, flags) else { return Vec::new() };
-        connection.busy_timeout(std::time::Duration::from_secs(5)).expect("a time-out can be set");
-        let mut statement =
-            connection.prepare(query).unwrap_or_else(|error| panic!("invalid query {query}: {error}"));
-        let rows = statement.query_map([], |row| read(row)).expect("the query takes no arguments");
-        rows.map(|row| row.unwrap_or_else(|error| panic!("unreadable row of {query}: {error}"))).collect()
+    pub fn rows<T>(&self, query: &str, read: impl Fn(&Row<'_>) -> Result<T>) -> Vec<T> {
+        let rows = self.apart(|connection| {
+            let mut statement =
+                connection.prepare(query).unwrap_or_else(|error| panic!("invalid query {query}: {error}"));
+            let rows = statement.query_map([], |row| row.values()).expect("the query takes no arguments");
+            rows.map(|row| row.expect("values are copied")).collect::<Vec<Vec<Value>>>()
+        });
+        let read = |row: &Vec<Value>| {
+            read(&Row::Server(row)).unwrap_or_else(|error| panic!("unreadable row of {query}: {error}"))
+        };
+        rows.unwrap_or_default().iter().map(read).collect()
     }
 
     /// The first column of each row, as text.
@@ -35,9 +43,11 @@ impl Database {
 
     /// Changes it as no program does: to have what takes long to come about.
     pub fn change(&self, sql: &str) {
-        let connection = Connection::open(&self.file).expect("the database exists");
-        connection.busy_timeout(std::time::Duration::from_secs(5)).expect("a time-out can be set");
-        connection.execute_batch(sql).unwrap_or_else(|error| panic!("{error}: {sql}"));
+        let change = || {
+            let connection = store::open::for_writing(&self.0).expect("the database exists");
+            connection.execute_batch(sql).unwrap_or_else(|error| panic!("{error}: {sql}"));
+        };
+        std::thread::scope(|scope| scope.spawn(change).join().expect("the change is made"));
     }
 
     pub fn count(&self, query: &str) -> i64 {
@@ -45,13 +55,7 @@ impl Database {
     }
 
     pub fn events(&self) -> Vec<Event> {
-        let sql =
-            "select json_object('id', id, 'parent_id', parent_id, 'task_id', task_id, 'time_ms', time_ms,
-                                      'type', type, 'payload', json(payload)) from events order by seq";
-        let events = self.texts(sql).into_iter();
-        events
-            .map(|row| serde_json::from_str(&row).unwrap_or_else(|error| panic!("{error}: {row}")))
-            .collect()
+        self.rows(&format!("select {COLUMNS} from events order by seq"), from_row)
     }
 
     pub fn payloads<T: EventPayload + Clone>(&self) -> Vec<T> {
@@ -65,4 +69,32 @@ impl Database {
     pub fn task_states(&self) -> Vec<String> {
         self.texts("select state from inbox order by seq")
     }
+
+    /// Asks on a thread of its own: a server's client waits, which a thread of a test's runtime may not.
+    fn apart<T: Send>(&self, ask: impl FnOnce(&Connection) -> T + Send) -> Option<T> {
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| Some(ask(&queries::open(&self.0).ok()?)));
+            asking.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// The URL of the database that belongs to a data directory, if it is on a server.
+pub(crate) fn server_url(data: &Path) -> Option<String> {
+    let url = std::env::var(SERVER).ok()?;
+    let separator = if url.contains('?') { '&' } else { '?' };
+    Some(format!("{url}{separator}options=-c%20search_path%3D{}", schema(data)))
+}
+
+/// The schema of a data directory: its path, as far as a name can have it.
+fn schema(data: &Path) -> String {
+    let name: String = data.to_string_lossy().chars().filter(char::is_ascii_alphanumeric).collect();
+    format!("e2e_{}", name.to_ascii_lowercase())
+}
+
+/// Makes or removes the schema of a data directory, if the database is on a server.
+pub(crate) fn on_server(data: &Path, verb: &str, ending: &str) {
+    let Ok(url) = std::env::var(SERVER) else { return };
+    let server = ServerAddress::parse(&url).expect("the variable has a server's URL");
+    store::fixture::on(&server, &format!("{verb} {}{ending}", schema(data)));
 }

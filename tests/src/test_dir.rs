@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 
 use tempfile::TempDir;
 
+use crate::database;
 use crate::mark::Mark;
 
 /// The content of the file outside all roots; no answer may contain it.
@@ -34,6 +35,7 @@ impl TestDir {
             fs::create_dir(dir.path().join(name)).expect("a fresh directory takes another");
         }
         fs::write(dir.outside().join("secret.txt"), format!("{OUTSIDE_SECRET}\n")).expect("it is writable");
+        database::on_server(&dir.data(), "create schema", "");
         dir
     }
 
@@ -139,7 +141,14 @@ impl TestDir {
             ("AUTONOUS_CONTROL_LISTEN", "127.0.0.1:0".to_owned()),
             ("AUTONOUS_TOOL_LISTEN", "127.0.0.1:0".to_owned()),
         ];
-        own.map(|(name, value)| (name.to_owned(), value)).into()
+        let database = database::server_url(&self.data()).map(|url| ("AUTONOUS_DATABASE_URL", url));
+        own.into_iter().chain(database).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+impl Drop for TestDir {
+    fn drop(&mut self) {
+        database::on_server(&self.data(), "drop schema", " cascade");
     }
 }
 

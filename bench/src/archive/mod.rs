@@ -53,7 +53,7 @@ fn fill(data: &Path, tasks: u32) -> anyhow::Result<()> {
     std::fs::create_dir_all(data.join("db"))?;
     let database = data.join("db/autonous.db");
     let connection = for_writing(&database)?;
-    connection.pragma_update(None, "synchronous", "off")?;
+    connection.execute_batch("pragma synchronous = off")?;
     let filling = format!("begin; {} commit;", FILL.replace("$tasks", &tasks.to_string()));
     connection.execute_batch(&filling).context("cannot fill the database")?;
     connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;

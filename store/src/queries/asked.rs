@@ -7,10 +7,10 @@ use std::collections::HashMap;
 
 use protocol::EventBody;
 use protocol::approval::ApprovalScope;
-use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::Serialize;
 
 use crate::events;
+use crate::sql::{Connection, OptionalExtension as _, Row};
 
 /// How a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -89,7 +89,7 @@ fn of_type(event_type: &str) -> String {
 pub(super) fn used_since(
     connection: &Connection,
     first_ms: i64,
-) -> rusqlite::Result<HashMap<String, String>> {
+) -> crate::sql::Result<HashMap<String, String>> {
     let sql = "select payload ->> 'call_id', payload ->> 'approval_id' from events
                where type = 'approval.used' and time_ms >= ?1";
     let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -97,7 +97,7 @@ pub(super) fn used_since(
 }
 
 /// What became of a question.
-pub(super) fn of_approval(connection: &Connection, approval_id: String) -> rusqlite::Result<AskedAbout> {
+pub(super) fn of_approval(connection: &Connection, approval_id: String) -> crate::sql::Result<AskedAbout> {
     let sql = format!(
         "select type, payload, time_ms, strftime('%Y-%m-%d %H:%M', time_ms / 1000, 'unixepoch')
          from events where type in ({DECIDED}) and payload ->> 'approval_id' = ?1

@@ -5,14 +5,14 @@ use protocol::event::{
 };
 use protocol::journal::CallEnded;
 use protocol::{EventBody, EventId, SessionId};
-use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, Row, params_from_iter};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::asked::{self, AskedAbout, Decision};
 use super::{QueryError, oldest_first, short_id};
 use crate::events;
+use crate::sql::Value as Sql;
+use crate::sql::{Connection, Row, params_from_iter};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
@@ -141,7 +141,7 @@ pub fn calls(connection: &Connection, question: &Question, filter: &Filter) -> R
              where candidate.parent_id = started.id
                  and candidate.type in ('tool_call.completed', 'tool_call.failed', 'tool_call.interrupted')
              order by candidate.type = 'tool_call.interrupted', candidate.seq limit 1)
-         where +started.type in ('tool_call.started', 'tool_call.replayed')
+         where (started.type || '') in ('tool_call.started', 'tool_call.replayed')
              and started.time_ms >= ? and {condition}
          order by started.seq desc limit ?"
     );
@@ -153,7 +153,7 @@ pub fn calls(connection: &Connection, question: &Question, filter: &Filter) -> R
 }
 
 /// Adds to each call that a person was asked about what became of that.
-fn add_questions(connection: &Connection, calls: &mut [Call]) -> rusqlite::Result<()> {
+fn add_questions(connection: &Connection, calls: &mut [Call]) -> crate::sql::Result<()> {
     let Some(first_ms) = calls.iter().map(|call| call.started_at_ms).min() else { return Ok(()) };
     let used = asked::used_since(connection, first_ms)?;
     for call in calls {
@@ -222,15 +222,16 @@ fn of_file(absolute: &[String], end: Option<&str>) -> (String, Vec<Sql>) {
           or started.id in (select call from (
                  select start.id as call, start.payload ->> '$.arguments.path' as argument
                  from events as interruption join events as start on start.id = interruption.parent_id
-                 where interruption.type = 'tool_call.interrupted' and start.payload ->> 'risk' = 'high')
+                 where interruption.type = 'tool_call.interrupted'
+                     and start.payload ->> 'risk' = 'high') as calls
              where {}))",
         named.join(" or ")
     );
     (condition, values)
 }
 
-fn call(row: &Row<'_>) -> rusqlite::Result<Call> {
-    let status = match row.get::<_, Option<String>>(6)?.as_deref() {
+fn call(row: &Row<'_>) -> crate::sql::Result<Call> {
+    let status = match row.get::<Option<String>>(6)?.as_deref() {
         Some("tool_call.completed") => "done",
         Some("tool_call.failed") => "failed",
         Some(_) => "interrupted",
@@ -286,7 +287,7 @@ mod tests {
     fn found(events: &[Event], question: &Question) -> Vec<(String, &'static str)> {
         let database = TestDatabase::new();
         events.iter().for_each(|event| events::append(&database, event).unwrap());
-        let connection = queries::open(&database.path()).unwrap();
+        let connection = queries::open(database.location()).unwrap();
         let filter = Filter { since_ms: i64::MIN, tool: None, chat: None, decision: None, limit: 50 };
         let calls = calls(&connection, question, &filter).unwrap();
         let path = |call: &Call| call.arguments["path"].as_str().unwrap_or_default().to_owned();

@@ -1,9 +1,8 @@
 //! What waits in the database, for metrics. Each query reads an index of what is open, however much has
 //! ended.
 
-use rusqlite::{Connection, OptionalExtension as _};
-
 use crate::StoreError;
+use crate::sql::{Connection, OptionalExtension as _};
 
 /// What waits at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,7 +36,7 @@ const WAITS: &str = "exists (select 1 from awaited where awaited.task_id = inbox
 
 /// What waits now.
 pub fn figures(connection: &Connection) -> Result<Figures, StoreError> {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<i64>(0));
     let group = |count: &str, oldest: &str| -> Result<Group, StoreError> {
         let oldest_ms = connection.query_row(oldest, [], |row| row.get(0)).optional()?.flatten();
         Ok(Group { count: number(count)?, oldest_ms })
@@ -104,7 +103,7 @@ mod tests {
 
     #[test]
     fn no_query_reads_what_has_ended() {
-        let database = TestDatabase::new();
+        let database = TestDatabase::in_a_file();
         for (sql, index) in [
             ("select count(*) from inbox where state = 'queued'", "inbox_queued"),
             ("select min(created_at_ms) from inbox where state = 'in_progress'", "inbox_in_progress"),

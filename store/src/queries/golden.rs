@@ -15,8 +15,8 @@ const TASK: &str = "019a0000-0000-7000-8000-000000000001";
 const TASK_AUDIT: &str = "\
 ingress task.queued
 ingress task.skipped: older than the pending window
-ingress task.skipped: more than 50 messages waited at start; this one is not among the newest
 ingress task.skipped: a part of the message before it
+ingress task.skipped: more than 50 messages waited at start; this one is not among the newest
 ingress task.claimed
 model agent.started: model-1
 model context.assembled
@@ -54,10 +54,10 @@ failed task.cancelled
 tool tool_call.replayed: write
 reply reply.requeued
 ingress task.edited
-quota quota.exhausted: 20 tasks a day for this chat
 model model_request.completed: m
 model plan.created
 model plan.updated
+quota quota.exhausted: 20 tasks a day for this chat
 model task.added
 approval task.parked
 approval approval.requested: delete
@@ -102,14 +102,14 @@ fn the_view_tool_calls_finds_name_arguments_output_and_error() {
 #[test]
 fn the_view_task_audit_has_a_line_for_each_event() {
     let database = filled_with(rows());
-    let lines = database.texts("select phase || ' ' || message from task_audit order by created_at");
+    let lines = database.texts("select phase || ' ' || message from task_audit order by created_at, message");
     assert_eq!(lines.join("\n"), TASK_AUDIT);
 }
 
 #[test]
 fn the_audit_finds_changed_files_and_refused_calls() {
     let database = filled_with(rows());
-    let connection = super::open(&database.path()).unwrap();
+    let connection = super::open(database.location()).unwrap();
     let file = |path: &str| Question::File { absolute: vec![path.to_owned()], end: None };
     for (question, expected) in [
         (file("/w/a.txt"), vec![("write", "done")]),

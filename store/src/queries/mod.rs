@@ -17,9 +17,10 @@ pub mod watch;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row};
+use rusqlite::{ErrorCode, OpenFlags};
 
-use crate::{StoreError, open};
+use crate::sql::{self, Connection, Params, Row};
+use crate::{Location, StoreError, open, open_server};
 
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
@@ -30,6 +31,8 @@ pub enum QueryError {
         .0.display()
     )]
     Empty(PathBuf),
+    #[error("the database {0} has no tables; `supervisor run` makes them")]
+    NoTables(String),
     #[error("cannot read the database {}: {}", .0.display(), .1)]
     Unreadable(PathBuf, io::Error),
     #[error(
@@ -43,7 +46,7 @@ pub enum QueryError {
          docs/backup.md",
         .0.display(), .1
     )]
-    Damaged(PathBuf, rusqlite::Error),
+    Damaged(PathBuf, crate::sql::Error),
     #[error("no such task: {0}. List tasks with `supervisor tasks`")]
     NoTask(String),
     #[error("{0} matches several tasks: {1}. Type more of the ID")]
@@ -53,10 +56,24 @@ pub enum QueryError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("could not read the database")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(#[from] crate::sql::Error),
 }
 
-pub fn open(path: &Path) -> Result<Connection, QueryError> {
+/// Opens the database for questions alone.
+pub fn open(location: impl Into<Location>) -> Result<Connection, QueryError> {
+    match location.into() {
+        Location::File(path) => open_file(&path),
+        Location::Server(address) => {
+            let connection = open_server::for_reading(&address)?;
+            match open_server::version(&connection)? {
+                Some(_) => Ok(connection),
+                None => Err(QueryError::NoTables(address.to_string())),
+            }
+        }
+    }
+}
+
+fn open_file(path: &Path) -> Result<Connection, QueryError> {
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(QueryError::Missing(path.to_owned()));
@@ -82,7 +99,7 @@ pub fn open(path: &Path) -> Result<Connection, QueryError> {
 }
 
 /// Opens a file without writers: a running supervisor always has a write-ahead log beside it.
-fn open_immutable(path: &Path, error: rusqlite::Error) -> Result<Connection, QueryError> {
+fn open_immutable(path: &Path, error: crate::sql::Error) -> Result<Connection, QueryError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     if Path::new(&log).metadata().is_ok_and(|log| log.len() > 0) {
@@ -92,13 +109,15 @@ fn open_immutable(path: &Path, error: rusqlite::Error) -> Result<Connection, Que
     let name = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)?;
+    let uri = format!("file:{name}?immutable=1");
+    let connection = rusqlite::Connection::open_with_flags(uri, flags).map_err(sql::Error::from)?;
+    let connection = Connection::from(connection);
     probe(&connection)?;
     Ok(connection)
 }
 
 /// Reads the file: opening alone does not.
-fn probe(connection: &Connection) -> rusqlite::Result<()> {
+fn probe(connection: &Connection) -> crate::sql::Result<()> {
     connection.query_row("select count(*) from sqlite_schema", [], |_| Ok(()))
 }
 
@@ -107,8 +126,8 @@ fn oldest_first<T>(
     connection: &Connection,
     sql: &str,
     parameters: impl Params,
-    read: fn(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
+    read: fn(&Row<'_>) -> crate::sql::Result<T>,
+) -> crate::sql::Result<Vec<T>> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query_map(parameters, read)?.collect::<Result<Vec<_>, _>>()?;
     rows.reverse();
@@ -124,11 +143,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("what? 50% #1.db");
         drop(open::for_writing(&path).unwrap());
-        let connection = open_immutable(&path, rusqlite::Error::InvalidQuery).unwrap();
+        let connection = open_immutable(&path, sql::Error::NoRows).unwrap();
         let kept: i64 = connection.query_row("select count(*) from kv", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, 0);
         std::fs::write(directory.path().join("what? 50% #1.db-wal"), "x").unwrap();
-        let refused = open_immutable(&path, rusqlite::Error::InvalidQuery);
+        let refused = open_immutable(&path, sql::Error::NoRows);
         assert!(matches!(refused, Err(QueryError::Unmerged(_))));
     }
 }

@@ -7,13 +7,13 @@ use channel::Chat;
 use channel::formatting::Entity;
 use protocol::event::{PlanCreated, PlanUpdated};
 use protocol::{Event, EventBody, Plan, TaskId};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::QueryError;
 use super::tasks::{TASK_COLUMNS, Task, task};
 use crate::changes::{self, ChangedFile};
 use crate::columns;
 use crate::events::{self, COLUMNS};
+use crate::sql::{Connection, OptionalExtension as _, Row, params};
 
 /// A chat that has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub fn said(connection: &Connection, chat: &Chat, limit: u32) -> Result<Vec<Said
     let sql = format!(
         "select {TASK_COLUMNS},
                 exists (select 1 from events where task_id = inbox.id and type = 'tool_call.completed'
-                        and payload ->> 'can_be_undone' = 1)
+                        and cast(payload ->> 'can_be_undone' as bigint) = 1)
          from inbox where channel = ?1 and chat_id = ?2 order by seq desc limit ?3"
     );
     let of_chat = params![chat.channel.as_str(), chat.id, limit];
@@ -148,7 +148,7 @@ const SENT_COLUMNS: &str = "seq, text, entities, caption_entities, file_name,
     (select file_id from page_files where page_files.file_id = outbox.message_id), state, error,
     created_at_ms, task_id";
 
-fn sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
+fn sent(row: &Row<'_>) -> crate::sql::Result<Sent> {
     let entities: Option<Vec<Entity>> = columns::json(row, 2)?;
     let of_caption: Option<Vec<Entity>> = columns::json(row, 3)?;
     Ok(Sent {
@@ -177,7 +177,7 @@ pub fn chat_version(connection: &Connection, chat: &Chat) -> Result<(String, Opt
             (select coalesce(max(events.seq), 0) from inbox join events on events.task_id = inbox.id
              where inbox.channel = ?1 and inbox.chat_id = ?2 and inbox.state in ('queued', 'in_progress')),
             (select id from inbox where channel = ?1 and chat_id = ?2 and state = 'in_progress')";
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?));
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<Option<String>>(1)?));
     let of_chat = params![chat.channel.as_str(), chat.id];
     let (version, running) = connection.prepare_cached(sql)?.query_row(of_chat, read)?;
     Ok((version, running.and_then(|task| task.parse().ok())))
@@ -236,10 +236,11 @@ pub fn plan(connection: &Connection, task: &TaskId) -> Result<Option<Plan>, Quer
 pub fn newest_changes(connection: &Connection, limit: u32) -> Result<Vec<(i64, ChangedFile)>, QueryError> {
     let sql = "select parent_id, time_ms from events indexed by events_changed
                where type = 'tool_call.completed' and payload ->> 'operation' is not null
-                   and payload ->> 'can_be_undone' = 1 and payload ->> 'undone_call_id' is null
+                   and cast(payload ->> 'can_be_undone' as bigint) = 1
+                   and payload ->> 'undone_call_id' is null
                order by seq desc limit ?1";
     let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([limit], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+    let rows = query.query_map([limit], |row| Ok((row.get::<String>(0)?, row.get(1)?)))?;
     let mut changed = Vec::new();
     for row in rows {
         let (call, at) = row?;
@@ -252,12 +253,14 @@ pub fn newest_changes(connection: &Connection, limit: u32) -> Result<Vec<(i64, C
 pub fn tool_figures(connection: &Connection, since_ms: i64) -> Result<Vec<ToolFigures>, QueryError> {
     let columns: Vec<String> = BUCKETS_MS.iter().map(|ms| format!("when took <= {ms} then {ms}")).collect();
     let sql = format!(
-        "select tool, case {} else -1 end as bucket, count(*), sum(failed), sum(refused) from (
-             select payload ->> 'tool_name' as tool, payload ->> 'latency_ms' as took,
-                    type = 'tool_call.failed' and payload ->> 'error_class' is not 'policy' as failed,
-                    type = 'tool_call.failed' and payload ->> 'error_class' is 'policy' as refused
+        "select tool, case {} else -1 end as bucket, count(*), count(*) filter (where failed),
+                count(*) filter (where refused) from (
+             select payload ->> 'tool_name' as tool, cast(payload ->> 'latency_ms' as bigint) as took,
+                    type = 'tool_call.failed' and payload ->> 'error_class' is distinct from 'policy'
+                        as failed,
+                    type = 'tool_call.failed' and payload ->> 'error_class' = 'policy' as refused
              from events
-             where type in ('tool_call.completed', 'tool_call.failed') and time_ms >= ?1)
+             where type in ('tool_call.completed', 'tool_call.failed') and time_ms >= ?1) as calls
          where tool is not null group by tool, bucket order by tool",
         columns.join(" ")
     );
@@ -265,7 +268,7 @@ pub fn tool_figures(connection: &Connection, since_ms: i64) -> Result<Vec<ToolFi
     let rows = query.query_map([since_ms], |row| {
         let tool: String = row.get(0)?;
         let counts: [i64; 3] = [row.get(2)?, row.get(3)?, row.get(4)?];
-        Ok((tool, row.get::<_, i64>(1)?, counts))
+        Ok((tool, row.get::<i64>(1)?, counts))
     })?;
     let mut figures: Vec<ToolFigures> = Vec::new();
     for row in rows {

@@ -3,9 +3,8 @@
 //! IDs begin with the time, so tasks of the same minute begin alike. They differ at the end, so tables show
 //! the end.
 
-use rusqlite::{Connection, OptionalExtension};
-
 use super::QueryError;
+use crate::sql::{Connection, OptionalExtension};
 
 /// How many characters of an ID tables show.
 const SHOWN: usize = 8;
@@ -41,10 +40,10 @@ pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryErro
 /// index serves ends of at least the length that tables show; a shorter end scans all IDs.
 fn candidates(given: &str) -> &'static str {
     if given.chars().count() < SHOWN {
-        "select id from inbox where id between ?1 and ?1 || char(0x10ffff)
+        "select id from inbox where id between ?1 and ?1 || '\u{10ffff}'
          union select id from inbox where substr(id, -length(?1)) = ?1 order by id limit 4"
     } else {
-        "select id from inbox where id between ?1 and ?1 || char(0x10ffff)
+        "select id from inbox where id between ?1 and ?1 || '\u{10ffff}'
          union select id from inbox
                where substr(id, -8) = substr(?1, -8) and substr(id, -length(?1)) = ?1 order by id limit 4"
     }
@@ -59,10 +58,10 @@ mod tests {
     #[test]
     fn what_tables_show_is_found_without_a_scan() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = open::for_writing(&directory.path().join("a.db")).unwrap();
+        let connection = open::for_writing(directory.path().join("a.db")).unwrap();
         let explained = format!("explain query plan {}", candidates("11112222"));
         let mut statement = connection.prepare(&explained).unwrap();
-        let steps = statement.query_map(["11112222"], |row| row.get::<_, String>(3)).unwrap();
+        let steps = statement.query_map(["11112222"], |row| row.get::<String>(3)).unwrap();
         for step in steps.map(Result::unwrap) {
             assert!(!step.contains("SCAN"), "{step}");
         }
@@ -71,7 +70,7 @@ mod tests {
     #[test]
     fn a_task_is_found_by_the_beginning_or_end_of_its_id_if_only_one_matches() {
         let directory = tempfile::tempdir().unwrap();
-        let connection = open::for_writing(&directory.path().join("a.db")).unwrap();
+        let connection = open::for_writing(directory.path().join("a.db")).unwrap();
         for id in ["0190-aaaa-11112222", "0190-bbbb-33334444", "%%%%"] {
             let sql = "insert into inbox (id, channel, chat_id, text, state, available_at_ms, created_at_ms,
                                           updated_at_ms)

@@ -1,11 +1,11 @@
 //! The queue: tasks by state, and replies that could not be delivered.
 
 use protocol::{Origin, TaskId};
-use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params_from_iter};
 use serde::Serialize;
 
 use super::{QueryError, oldest_first};
 use crate::columns;
+use crate::sql::{Connection, OptionalExtension as _, Row, ToSql, params_from_iter};
 
 /// The states of a task, in the order of its life.
 pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
@@ -164,7 +164,7 @@ pub(super) const TASK_COLUMNS: &str = "id, state, channel, chat_id, text, attemp
     available_at_ms, finished_at_ms,
     state = 'queued' and exists (select 1 from awaited where task_id = inbox.id and ended is null)";
 
-pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
+pub(super) fn task(row: &Row<'_>) -> crate::sql::Result<Task> {
     Ok(Task {
         id: row.get(0)?,
         state: row.get(1)?,

@@ -1,7 +1,8 @@
 //! What was used, by day (UTC), chat and model.
 
-use rusqlite::Connection;
 use serde::Serialize;
+
+use crate::sql::{Connection, params};
 
 /// What a chat used of a model in a day; or how long its commands ran, without a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,26 +28,26 @@ pub fn used(
     connection: &Connection,
     since_ms: i64,
     chat: Option<&str>,
-) -> Result<Vec<Used>, rusqlite::Error> {
+) -> Result<Vec<Used>, crate::sql::Error> {
     let sql = "select strftime('%Y-%m-%d', event.time_ms / 1000, 'unixepoch') as day,
                       task.channel, task.chat_id,
                       event.payload ->> 'model_name' as model, count(distinct task.id),
-                      sum(event.type = 'turn.completed'),
-                      coalesce(sum(event.payload ->> 'input_tokens'), 0),
-                      coalesce(sum(event.payload ->> 'cached_input_tokens'), 0),
-                      coalesce(sum(event.payload ->> 'output_tokens'), 0),
-                      coalesce(sum(iif(event.type in ('turn.completed', 'model_request.completed'), null,
-                                       event.payload ->> 'latency_ms')), 0),
-                      sum(event.payload ->> 'cost_micros')
+                      count(*) filter (where event.type = 'turn.completed'),
+                      coalesce(sum(cast(event.payload ->> 'input_tokens' as bigint)), 0),
+                      coalesce(sum(cast(event.payload ->> 'cached_input_tokens' as bigint)), 0),
+                      coalesce(sum(cast(event.payload ->> 'output_tokens' as bigint)), 0),
+                      coalesce(sum(cast(event.payload ->> 'latency_ms' as bigint))
+                               filter (where event.type in ('tool_call.completed', 'tool_call.failed')), 0),
+                      sum(cast(event.payload ->> 'cost_micros' as bigint))
                from events as event join inbox as task on task.id = event.task_id
                where event.time_ms >= ?1 and (?2 is null or task.chat_id = ?2)
                    and (event.type in ('turn.completed', 'model_request.completed')
                         or event.type in ('tool_call.completed', 'tool_call.failed')
                             and event.payload ->> 'tool_name' in ('bash', 'run_script'))
                group by day, task.channel, task.chat_id, model
-               order by day, task.channel, task.chat_id, model is null, model";
+               order by day, task.channel, task.chat_id, model nulls last";
     let mut query = connection.prepare(sql)?;
-    let rows = query.query_map((since_ms, chat), |row| {
+    let rows = query.query_map(params![since_ms, chat], |row| {
         Ok(Used {
             day: row.get(0)?,
             channel: row.get(1)?,

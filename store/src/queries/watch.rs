@@ -1,13 +1,12 @@
 //! Events as they are stored, for somebody who watches. Works whether or not a supervisor runs.
 
-use std::path::Path;
-
 use protocol::{Event, EventId};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{QueryError, short_id};
+use crate::Location;
 use crate::approvals;
 use crate::events::{self, COLUMNS};
+use crate::sql::{Connection, OptionalExtension as _, Row, params};
 
 /// The most events that are read at once.
 const PAGE: usize = 500;
@@ -24,15 +23,15 @@ pub struct Watcher {
 
 impl Watcher {
     /// Watches a task from its first event on; its ID may be shortened.
-    pub fn of_task(path: &Path, given: &str) -> Result<Self, QueryError> {
-        let connection = super::open(path)?;
+    pub fn of_task(location: impl Into<Location>, given: &str) -> Result<Self, QueryError> {
+        let connection = super::open(location)?;
         let task = Some(short_id::resolve(&connection, given)?);
         Ok(Self { connection, task, seq: 0 })
     }
 
     /// Watches everything from now on.
-    pub fn from_now(path: &Path) -> Result<Self, QueryError> {
-        let connection = super::open(path)?;
+    pub fn from_now(location: impl Into<Location>) -> Result<Self, QueryError> {
+        let connection = super::open(location)?;
         let seq = connection.query_row("select coalesce(max(seq), 0) from events", [], |row| row.get(0))?;
         Ok(Self { connection, task: None, seq })
     }
@@ -73,7 +72,7 @@ impl Watcher {
         approvals::was_asked(&self.connection, approval).ok()
     }
 
-    fn page(&self) -> rusqlite::Result<Vec<(Event, i64)>> {
+    fn page(&self) -> crate::sql::Result<Vec<(Event, i64)>> {
         let read = |row: &Row<'_>| Ok((events::from_row(row)?, row.get(6)?));
         match &self.task {
             Some(task) => {
@@ -104,7 +103,7 @@ mod tests {
     #[test]
     fn each_event_is_read_once_and_in_order_however_many_there_are() {
         let database = TestDatabase::new();
-        let mut watcher = Watcher::from_now(&database.path()).unwrap();
+        let mut watcher = Watcher::from_now(database.location()).unwrap();
         assert!(watcher.newer().unwrap().is_empty());
         for attempt in 1..=1201 {
             database.append(TaskClaimed { attempt }, None, None);

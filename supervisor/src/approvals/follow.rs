@@ -154,7 +154,7 @@ impl Asker {
             tracing::warn!(approval_id = %approval.id, "nobody can be asked: see `supervisor approvals`");
         }
         let (approval, run) = (approval.clone(), self.run.clone());
-        let ask = move |tx: &rusqlite::Transaction<'_>| {
+        let ask = move |tx: &store::sql::Connection| {
             chats.iter().try_for_each(|chat| {
                 let contents = words::question(&approval, &chat.session(), languages::of(tx, chat)?);
                 approvals::ask(tx, &approval.id, chat, contents, &run)
@@ -206,7 +206,7 @@ impl Asker {
         end: WaitEnd,
     ) -> Result<(), StoreError> {
         let run = self.run.clone();
-        let close = move |tx: &rusqlite::Transaction<'_>| {
+        let close = move |tx: &store::sql::Connection| {
             approvals::close(tx, &id, &text, &run)?;
             parked::settle(tx, &id, end)
         };
@@ -215,7 +215,7 @@ impl Asker {
 
     /// The approvals with open questions, and those that tasks wait for.
     pub(crate) async fn open(&self) -> Result<BTreeSet<EventId>, StoreError> {
-        let open = |tx: &rusqlite::Transaction<'_>| {
+        let open = |tx: &store::sql::Connection| {
             let mut open: BTreeSet<EventId> = parked::awaited(tx)?.into_iter().collect();
             open.extend(approvals::open(tx)?.into_iter().map(|question| question.approval));
             Ok(open)

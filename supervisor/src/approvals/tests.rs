@@ -226,7 +226,7 @@ async fn send_all(fixture: &Fixture) {
                where state = 'queued' returning seq";
     let sent = fixture.store.write(move |tx| {
         let mut query = tx.prepare(sql)?;
-        let rows = query.query_map([], |row| row.get::<_, i64>(0))?;
+        let rows = query.query_map([], |row| row.get::<i64>(0))?;
         Ok(rows.collect::<Result<Vec<_>, _>>()?)
     });
     sent.await.unwrap();

@@ -338,7 +338,7 @@ impl Signs {
 
     async fn note(
         &self,
-        change: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<(), StoreError> + Send + 'static,
+        change: impl FnOnce(&store::sql::Connection) -> Result<(), StoreError> + Send + 'static,
     ) {
         if let Err(error) = self.store.write(change).await {
             tracing::warn!(%error, "could not note a progress message");

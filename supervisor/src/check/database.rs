@@ -1,10 +1,8 @@
 //! Checks the database: intact, of a known version, and how many tasks are queued.
 
-use std::path::Path;
-
-use rusqlite::Connection;
-use store::open;
 use store::queries::{self, QueryError, tasks};
+use store::sql::Connection;
+use store::{Location, open};
 
 use super::Finding;
 use crate::data_dir::DataDir;
@@ -13,7 +11,7 @@ const NAME: &str = "database";
 
 pub(super) fn database(data: &DataDir) -> Finding {
     match data.require_database(data.trace_of_earlier_runs()) {
-        Ok(()) => of_file(&data.database()),
+        Ok(()) => at(&data.database()),
         Err(error) => {
             let remedy = "Restore a backup, or mount the disk that has it; see docs/backup.md.";
             Finding::fail(NAME, error.to_string(), remedy)
@@ -21,10 +19,10 @@ pub(super) fn database(data: &DataDir) -> Finding {
     }
 }
 
-fn of_file(path: &Path) -> Finding {
-    let connection = match queries::open(path) {
+fn at(location: &Location) -> Finding {
+    let connection = match queries::open(location) {
         Ok(connection) => connection,
-        Err(QueryError::Missing(_)) => {
+        Err(QueryError::Missing(_) | QueryError::NoTables(_)) => {
             return Finding::warn(NAME, "does not exist yet", "`supervisor run` creates it.");
         }
         Err(error) => {
@@ -39,13 +37,16 @@ fn of_file(path: &Path) -> Finding {
 }
 
 fn inspect(connection: &Connection) -> Result<Finding, QueryError> {
-    let version: i64 = connection.query_row("pragma user_version", [], |row| row.get(0))?;
+    let version = open::version(connection)?;
     let known = open::known_version();
     if version > known {
         let what = format!("its version is {version}; this program supports up to {known}");
         return Ok(Finding::fail(NAME, what, "Use the newer program or restore an older backup."));
     }
-    let integrity: String = connection.query_row("pragma quick_check(1)", [], |row| row.get(0))?;
+    let integrity = match connection {
+        Connection::Sqlite(_) => connection.query_row("pragma quick_check(1)", [], |row| row.get(0))?,
+        Connection::Server(_) => "ok".to_owned(),
+    };
     if integrity != "ok" {
         let remedy = "Stop the supervisor, keep the file and restore a backup; see docs/backup.md.";
         return Ok(Finding::fail(NAME, format!("it is damaged: {integrity}"), remedy));
@@ -79,15 +80,15 @@ mod tests {
     fn a_database_is_missing_good_too_new_or_damaged() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.db");
-        assert_eq!(of_file(&path).verdict, Verdict::Warn);
+        assert_eq!(at(&Location::from(&path)).verdict, Verdict::Warn);
         let connection = open::for_writing(&path).unwrap();
-        assert_eq!(of_file(&path).verdict, Verdict::Ok);
-        connection.pragma_update(None, "user_version", 99).unwrap();
-        let newer = of_file(&path);
+        assert_eq!(at(&Location::from(&path)).verdict, Verdict::Ok);
+        connection.execute_batch("pragma user_version = 99").unwrap();
+        let newer = at(&Location::from(&path));
         assert!(newer.verdict == Verdict::Fail && newer.what.contains("99"), "{newer:?}");
         drop(connection);
         std::fs::write(&path, "x".repeat(5000)).unwrap();
-        let damaged = of_file(&path);
+        let damaged = at(&Location::from(&path));
         assert!(damaged.verdict == Verdict::Fail && damaged.what.contains("damaged"), "{damaged:?}");
     }
 }

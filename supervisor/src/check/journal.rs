@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use store::Location;
 use store::queries::{self, QueryError};
 
 use super::Finding;
@@ -25,7 +26,7 @@ pub(super) fn journal(data: &DataDir) -> Finding {
     }
 }
 
-fn inspect(database: &Path, journal: &Path) -> Result<Finding, QueryError> {
+fn inspect(database: &Location, journal: &Path) -> Result<Finding, QueryError> {
     let mut finding = Finding::ok(NAME, "nothing was read of it yet");
     for _ in 0..TRIES {
         let connection = queries::open(database)?;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use store::Location;
 use store::open;
 use store::queries::{self, QueryError};
 
@@ -26,15 +27,17 @@ pub(crate) async fn versions(
     vec![children::programs(programs).await, schema, running(service)]
 }
 
-fn schema(database: &Path) -> Result<Finding, QueryError> {
+fn schema(database: &Location) -> Result<Finding, QueryError> {
     const NAME: &str = "database";
     let connection = match queries::open(database) {
         Ok(connection) => connection,
-        Err(QueryError::Missing(_)) => return Ok(Finding::ok(NAME, "does not exist yet")),
+        Err(QueryError::Missing(_) | QueryError::NoTables(_)) => {
+            return Ok(Finding::ok(NAME, "does not exist yet"));
+        }
         Err(error) => return Err(error),
     };
     let known = open::known_version();
-    Ok(match connection.query_row("pragma user_version", [], |row| row.get::<_, i64>(0))? {
+    Ok(match open::version(&connection)? {
         newer if newer > known => {
             let what = format!("schema {newer}, of a newer program; this one knows {known}");
             let remedy = "Use the newer program, or go back with its copy: see docs/packages.md.";

@@ -151,7 +151,7 @@ impl ManagedChild for ToolServer {
         self.lifeline = None;
         self.journal_trouble.send_replace(None);
         self.journal.drain().await;
-        if let Ok(newest) = self.store.write_until_done(|tx| tool_calls::newest_event(tx)).await {
+        if let Ok(newest) = self.store.write_until_done(tool_calls::newest_event).await {
             self.settled_until = newest;
         }
         self.settle(&format!("the tool server exited during the call ({status})")).await;

@@ -96,7 +96,7 @@ pub(super) fn run(
     file: &[PathBuf],
     screen: Screen,
 ) -> Result<String, QueryError> {
-    let connection = queries::open(&data.database())?;
+    let connection = queries::open(data.database())?;
     let filter = Filter {
         since_ms: arguments.since.map_or(i64::MIN, |span| span.before(now_ms())),
         tool: arguments.tool.clone(),

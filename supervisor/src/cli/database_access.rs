@@ -28,13 +28,13 @@ pub(super) struct ExclusiveStore {
 
 /// Locks and opens the database, unless a running supervisor holds the lock.
 pub(super) async fn database_access(data: &DataDir) -> Result<DatabaseAccess, CommandError> {
-    queries::open(&data.database())?;
+    queries::open(data.database())?;
     let lock = match data.lock() {
         Err(DataDirError::InUse(_)) => return Ok(DatabaseAccess::ViaSupervisor),
         lock => lock?,
     };
-    let store = Store::open(&data.database())?;
-    let run = store.write(|tx| events::newest_run(tx)).await?;
+    let store = Store::open(data.database())?;
+    let run = store.write(events::newest_run).await?;
     let run = run.unwrap_or_else(EventId::new);
     let channels = channels(&ChannelSettings::default(), None, &store)?;
     Ok(DatabaseAccess::Exclusive(ExclusiveStore { store, channels, run, _lock: lock }))

@@ -35,8 +35,8 @@ pub(super) fn run(
     screen: Option<Screen>,
 ) -> Result<(), QueryError> {
     let mut watcher = match &arguments.task {
-        Some(task) => Watcher::of_task(&data.database(), task)?,
-        None => Watcher::from_now(&data.database())?,
+        Some(task) => Watcher::of_task(data.database(), task)?,
+        None => Watcher::from_now(data.database())?,
     };
     let mut stdout = io::stdout().lock();
     loop {

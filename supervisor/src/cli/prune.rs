@@ -4,6 +4,7 @@ use clap::Args;
 use progress_line::{ProgressLine, Unit};
 use protocol::now_ms;
 use serde_json::json;
+use store::Location;
 use store::queries::{self, QueryError};
 use store::retention::{Pruned, count};
 
@@ -31,7 +32,7 @@ pub(crate) struct PruneArguments {
 pub(super) async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<String, CommandError> {
     let before_ms = arguments.older_than.before(now_ms());
     if arguments.dry_run {
-        let would = count(&queries::open(&data.database())?, before_ms).map_err(QueryError::from)?;
+        let would = count(&queries::open(data.database())?, before_ms).map_err(QueryError::from)?;
         return Ok(report(would, arguments.json, "Would delete"));
     }
     let progress = ProgressLine::new();
@@ -62,14 +63,16 @@ async fn prune_directly(
     before_ms: i64,
     progress: &ProgressLine,
 ) -> Result<Pruned, CommandError> {
-    let would = count(&queries::open(&data.database())?, before_ms).map_err(QueryError::from)?;
+    let would = count(&queries::open(data.database())?, before_ms).map_err(QueryError::from)?;
     let events = |pruned: Pruned| (pruned.events_of_tasks + pruned.other_events).unsigned_abs();
     progress.step_of("Deleting old events", events(would), Unit::Things);
     let seen = |batch| progress.advance(events(batch));
     let run = Some(exclusive.run.clone());
     let pruned = prune(&exclusive.store, &data.journal(), run, before_ms, seen).await?;
-    progress.step("Making the database file smaller");
-    store::open::make_smaller(&data.database()).map_err(CommandError::Vacuum)?;
+    if let Location::File(file) = data.database() {
+        progress.step("Making the database file smaller");
+        store::open::make_smaller(&file).map_err(CommandError::Vacuum)?;
+    }
     Ok(pruned)
 }
 

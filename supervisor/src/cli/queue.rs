@@ -116,7 +116,7 @@ async fn each(
     action: &str,
     run_directly: impl AsyncFn(&ExclusiveStore, TaskId) -> DirectResult,
 ) -> Result<Vec<Outcome>, CommandError> {
-    let connection = queries::open(&data.database())?;
+    let connection = queries::open(data.database())?;
     let tasks = given.iter().map(|id| resolve(&connection, id)).collect::<Result<Vec<_>, _>>()?;
     drop(connection);
     let access = database_access(data).await?;

@@ -60,7 +60,7 @@ fn wanted(data: &DataDir, arguments: &ResendArguments) -> Result<Vec<(String, Wh
     if arguments.all_dead {
         return Ok(vec![("all".to_owned(), Which::AllDead(true))]);
     }
-    let connection = queries::open(&data.database())?;
+    let connection = queries::open(data.database())?;
     let which = |id: &String| {
         let number = id.parse().ok().filter(|_| id.len() <= MAX_OUTBOX_DIGITS);
         let which = match number {

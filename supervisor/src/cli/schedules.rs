@@ -32,7 +32,7 @@ pub(super) fn run(
     arguments: &SchedulesArguments,
     screen: Screen,
 ) -> Result<String, QueryError> {
-    let schedules = all(&queries::open(&data.database())?)?;
+    let schedules = all(&queries::open(data.database())?)?;
     if arguments.json {
         let listed: Vec<Listed> = schedules.into_iter().map(Listed::from).collect();
         return Ok(super::pretty(&json!({"schedules": listed})));

@@ -51,7 +51,7 @@ const UNDELIVERED_COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) -> Result<String, QueryError> {
-    let connection = queries::open(&data.database())?;
+    let connection = queries::open(data.database())?;
     let filter = Filter {
         states: STATES.into_iter().filter(|state| arguments.state.iter().any(|s| s == state)).collect(),
         chat: arguments.chat.clone(),

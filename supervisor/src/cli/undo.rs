@@ -24,7 +24,7 @@ pub(crate) struct UndoArguments {
 }
 
 pub(super) async fn run(data: &DataDir, arguments: &UndoArguments) -> Result<CommandOutput, CommandError> {
-    let connection = queries::open(&data.database())?;
+    let connection = queries::open(data.database())?;
     let id = match resolve(&connection, &arguments.id) {
         Err(QueryError::NoTask(_)) => arguments.id.clone(),
         resolved => resolved?,

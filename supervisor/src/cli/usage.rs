@@ -38,7 +38,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn run(data: &DataDir, arguments: &UsageArguments, screen: Screen) -> Result<String, QueryError> {
-    let connection = queries::open(&data.database())?;
+    let connection = queries::open(data.database())?;
     let now = now_ms();
     let since = now - now.rem_euclid(DAY_MS) - i64::from(arguments.days - 1) * DAY_MS;
     let usage = used(&connection, since, arguments.chat.as_deref())?;

@@ -1,7 +1,7 @@
 //! `/approvals`: the calls that wait for a decision in this chat, with their buttons.
 
 use channel::Delivery;
-use rusqlite::Connection;
+use store::sql::Connection;
 use store::{StoreError, approvals};
 use texts::Text;
 

@@ -1,8 +1,8 @@
 //! `/cancel` and `/cancel all`.
 
-use rusqlite::Connection;
 use store::StoreError;
 use store::cancel::{self, InChat};
+use store::sql::Connection;
 use texts::{Language, Text};
 
 use super::{Context, counted, shortened};

@@ -1,7 +1,7 @@
 //! `/context`: whether the model reads what a group wrote before somebody spoke to the bot.
 
 use channel::Chat;
-use rusqlite::Connection;
+use store::sql::Connection;
 use store::{StoreError, kv};
 use texts::Text;
 

@@ -1,9 +1,9 @@
 //! `/files` and `/get`: the files of the workspace. The tool server alone reads files, so they are only noted
 //! here, and `file_requests.rs` asks it.
 
-use rusqlite::Connection;
 use store::StoreError;
 use store::file_requests::{self, FileRequest, Kind};
+use store::sql::Connection;
 
 use super::Context;
 

@@ -3,8 +3,8 @@
 use channel::content::Button;
 use channel::formatting::FormattedText;
 use channel::{Chat, Content, Delivery};
-use rusqlite::Connection;
 use settings::choices::Words as _;
+use store::sql::Connection;
 use store::{StoreError, languages, outbox};
 use texts::{Language, Text};
 

@@ -23,9 +23,9 @@ mod whoami;
 
 use channel::{Access, Chat, Delivery, Described};
 use protocol::{EventId, Origin, TaskId};
-use rusqlite::Connection;
 use settings::quotas::Limits;
 use store::file_requests::Kind;
+use store::sql::Connection;
 use store::{StoreError, said};
 use texts::{Language, Text};
 use tokio::sync::Notify;

@@ -1,7 +1,7 @@
 //! `/model`: which model works for a chat, and how to switch.
 
 use channel::Chat;
-use rusqlite::Connection;
+use store::sql::Connection;
 use store::{StoreError, conversation};
 use texts::{Language, Text};
 

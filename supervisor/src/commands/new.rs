@@ -1,6 +1,6 @@
 //! `/new`: the model forgets what was said in this chat; the events keep it.
 
-use rusqlite::Connection;
+use store::sql::Connection;
 use store::{StoreError, conversation};
 use texts::Text;
 

@@ -2,9 +2,9 @@
 //! phone. The command line has the same, with more of each.
 
 use protocol::now_ms;
-use rusqlite::Connection;
 use store::queries::usage::used;
 use store::quotas::money_in_words;
+use store::sql::Connection;
 use store::{StoreError, pairing, schedules, timing};
 use texts::{Language, Text};
 

@@ -1,7 +1,7 @@
 //! `/pairings`: the strangers who want to use the bot, for its owner.
 
 use channel::Chat;
-use rusqlite::Connection;
+use store::sql::Connection;
 use store::{StoreError, pairing};
 use texts::{Language, Text};
 

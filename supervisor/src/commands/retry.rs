@@ -1,6 +1,6 @@
 //! `/retry`: runs the newest message of the chat again that failed or was skipped.
 
-use rusqlite::Connection;
+use store::sql::Connection;
 use store::{StoreError, requeue};
 use texts::Text;
 

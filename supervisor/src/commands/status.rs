@@ -1,8 +1,8 @@
 //! `/status`: what runs, what waits, and what was used today.
 
 use protocol::{now_ms, visible};
-use rusqlite::Connection;
 use store::line::{self, InLine, WaitsFor};
+use store::sql::Connection;
 use store::usage::{self, Running, Usage};
 use store::{StoreError, asked, inbox, quotas};
 use texts::{Language, Text};

@@ -2,10 +2,10 @@
 //! the files, so it is only noted here which task it is, and `file_requests.rs` asks it. A message that is
 //! answered twice undoes the same task.
 
-use rusqlite::Connection;
 use store::StoreError;
 use store::changes::{LastChanged, last_in_chat};
 use store::file_requests::Kind;
+use store::sql::Connection;
 use texts::Text;
 
 use super::{Context, files};

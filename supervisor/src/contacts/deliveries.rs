@@ -40,7 +40,7 @@ pub(crate) async fn follow(contacts: Contacts, stop: CancellationToken) {
 impl Contacts {
     /// Returns whether all that has ended is noted.
     async fn settle_all(&self) -> Result<bool, StoreError> {
-        let ended = self.store.write(|tx| contact_messages::ended(tx)).await?;
+        let ended = self.store.write(contact_messages::ended).await?;
         let mut is_done = true;
         for message in ended {
             match self.note(&message).await {

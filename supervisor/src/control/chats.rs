@@ -6,10 +6,10 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use channel::{Channel, Channels, Chat};
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use store::StoreError;
 use store::pairing::{self, KnownChat, Paired};
+use store::sql::Connection;
 
 use super::Control;
 use super::body::{self, Body};

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_millis(800);
 
 /// None while the database gives no answer.
 pub(super) async fn waiting(monitor: &Monitor) -> Option<Figures> {
-    let database = monitor.database_path();
+    let database = monitor.database_location();
     // Read past the writer, which another program may keep waiting; the parts tell of that.
     let read = spawn_blocking(move || Ok::<_, QueryError>(figures(&queries::open(&database)?)?));
     timeout(PATIENCE, read).await.ok()?.ok()?.ok()

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use protocol::Outcome;
-use rusqlite::Connection;
 use store::StoreError;
 use store::attempt::{self, Ending};
 use store::claim::{self, Claimed};
+use store::sql::Connection;
 use texts::{Language, Text};
 
 use super::decide::Try;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{Event, FromWorker, TaskResult, now_ms};
-use rusqlite::Transaction;
 use store::attempt::Ending;
+use store::sql::Connection;
 use store::{attempt, claim, events};
 use texts::Text;
 use tokio::sync::watch;
@@ -112,8 +112,7 @@ impl Dispatcher {
         }
         // Cloned for each try.
         let events: Arc<[Event]> = events.into();
-        let append =
-            move |tx: &Transaction<'_>| events.iter().try_for_each(|event| events::append(tx, event));
+        let append = move |tx: &Connection| events.iter().try_for_each(|event| events::append(tx, event));
         if let Err(error) = self.store.write_until_done(append).await {
             tracing::error!(%error, "could not store events of the worker");
         }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use channel::Chat;
 use protocol::effect::{Answer, EffectAnswer, EffectRequest};
 use protocol::{ErrorCode, ToolError};
-use rusqlite::Transaction;
+use store::sql::Connection;
 use store::{StoreError, effects};
 
 use super::Effects;
@@ -21,7 +21,7 @@ impl Effects {
         request: &EffectRequest,
         own: Chat,
         target: Chat,
-        add: impl FnOnce(&Transaction<'_>) -> Result<EffectAnswer, StoreError> + Send + 'static,
+        add: impl FnOnce(&Connection) -> Result<EffectAnswer, StoreError> + Send + 'static,
     ) -> EffectAnswer {
         let (call, task) = (request.call.clone(), request.task.clone());
         let added = self.store.write(move |tx| {

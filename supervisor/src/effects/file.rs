@@ -58,7 +58,7 @@ async fn store_one(
     named: &OutgoingFile,
 ) -> Result<StoredFile, ToolError> {
     let file = regular(file, named)?;
-    let id = store.write(|tx| outgoing_files::begin(tx)).await.map_err(not_stored)?;
+    let id = store.write(outgoing_files::begin).await.map_err(not_stored)?;
     let copied = copy(store, Arc::new(file), &id, named).await;
     if copied.is_err() {
         forget(store, [StoredFile { id, size_bytes: 0 }]).await;

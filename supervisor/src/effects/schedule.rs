@@ -4,8 +4,8 @@ use channel::{Chat, Rejection};
 use jiff::tz::TimeZone;
 use protocol::effect::{self, Answer, EffectAnswer, EffectRequest, NewSchedule};
 use protocol::{ErrorCode, Origin, ToolError, now_ms};
-use rusqlite::Transaction;
 use store::schedules::{self, Schedule};
+use store::sql::Connection;
 use store::timing::{self, TimingError};
 use store::{inbox, outside};
 use toolkit::arguments::invalid;
@@ -46,7 +46,7 @@ impl Effects {
         let planned = self.planned(request, chat.clone(), new).await?;
         let (most, parent, task) =
             (self.schedules.limits.most_of_chat, request.call.clone(), request.task.clone());
-        let create = move |tx: &Transaction<'_>| {
+        let create = move |tx: &Connection| {
             let (schedule, now) = (&planned.schedule, planned.schedule.created_at_ms);
             if let Some(name) = &planned.named {
                 schedules::remember_timezone(tx, &schedule.chat, name)?;
@@ -71,7 +71,7 @@ impl Effects {
         }
         let (by, parent, task) = (request.session.to_string(), request.call.clone(), request.task.clone());
         let of_chat = chat.clone();
-        let cancel = move |tx: &Transaction<'_>| {
+        let cancel = move |tx: &Connection| {
             let ended = schedules::cancel(tx, &of_chat, &id, &by, &parent, task.as_ref())?;
             Ok(ended.map(|ended| answer(&ended, &zone_of(&ended))).ok_or_else(|| unknown(&id)))
         };

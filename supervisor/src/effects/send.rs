@@ -116,7 +116,7 @@ impl Effects {
             self.outgoing(target.clone(), vec![Content::Text(text)])?;
         let (call, session) = (request.call.clone(), request.session.clone());
         let message = NewMessage { call, session, contact_id, chat };
-        let queue = move |tx: &rusqlite::Transaction<'_>| {
+        let queue = move |tx: &store::sql::Connection| {
             let outbox_id = contact_messages::queue(tx, &message, contents, delivery)?;
             Ok(Ok(Answer::Queued { outbox_id, message_id: None }))
         };
@@ -138,7 +138,7 @@ impl Effects {
         message_id: Option<MessageId>,
     ) -> EffectAnswer {
         let (parent, target): (EventId, _) = (request.call.clone(), chat.clone());
-        let queue = move |tx: &rusqlite::Transaction<'_>| -> Result<EffectAnswer, StoreError> {
+        let queue = move |tx: &store::sql::Connection| -> Result<EffectAnswer, StoreError> {
             // A row without a task: it is no part of the reply.
             let rows = outbox::queue(tx, None, &chat, contents, delivery, Some(&parent))?;
             let outbox_id = rows.first().copied().unwrap_or_default();

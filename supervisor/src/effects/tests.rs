@@ -108,7 +108,7 @@ impl Attacker {
 
     async fn task(&self, chat: u32, state: &'static str) -> TaskId {
         let run = self.fixture.run.clone();
-        let enqueue = move |tx: &rusqlite::Transaction<'_>| {
+        let enqueue = move |tx: &store::sql::Connection| {
             let task = inbox::enqueue(tx, &incoming(test_chat(chat), "hello"), &run)?.unwrap();
             if state == "in_progress" {
                 let sql = "update inbox set state = 'in_progress', attempt = 1, lease_until_ms = 1

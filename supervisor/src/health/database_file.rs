@@ -85,7 +85,7 @@ impl DatabaseFile {
             return Ok(Some(found.split_whitespace().collect::<Vec<_>>().join(" ")));
         }
         let newest = "select id from events where type = 'process.started' order by seq desc limit 1";
-        match connection.query_row(newest, [], |row| row.get::<_, String>(0)) {
+        match connection.query_row(newest, [], |row| row.get::<String>(0)) {
             Ok(newest) if newest == self.run.as_str() => Ok(None),
             Err(error) if !is_of_another_database(&error) => Err(error.into()),
             Ok(_) | Err(_) => Ok(Some("its content was replaced by another database's".to_owned())),
@@ -94,8 +94,8 @@ impl DatabaseFile {
 }
 
 /// Whether the row, or its whole table, does not exist.
-fn is_of_another_database(error: &rusqlite::Error) -> bool {
-    matches!(error, rusqlite::Error::QueryReturnedNoRows)
+fn is_of_another_database(error: &store::sql::Error) -> bool {
+    matches!(error, store::sql::Error::NoRows)
         || error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown)
 }
 

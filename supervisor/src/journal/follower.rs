@@ -144,7 +144,7 @@ impl Follower {
 
     /// Begins to compare the records read before with the files, unless a difference is known already.
     async fn begin_to_compare(&mut self, depth: Depth) -> Option<JoinHandle<Compared>> {
-        let known = |tx: &rusqlite::Transaction<'_>| Ok((tampering::base(tx)?, tampering::open_finding(tx)?));
+        let known = |tx: &store::sql::Connection| Ok((tampering::base(tx)?, tampering::open_finding(tx)?));
         let base = match self.store.write(known).await {
             Ok((base, None)) => base?,
             Ok((_, Some(_))) => return None,
@@ -255,7 +255,7 @@ impl Follower {
         known: Position,
         files: &Files,
     ) -> Result<(), FollowError> {
-        let base = self.store.write(|tx| tampering::base(tx)).await?;
+        let base = self.store.write(tampering::base).await?;
         let base = base.map_or_else(|| Base::of(files), Ok)?;
         let start = Position::start_at(files.oldest());
         self.report(mismatch, known, base, Some(&start)).await?;
@@ -337,7 +337,7 @@ mod tests {
     impl FollowedJournal {
         async fn new() -> Self {
             let fixture = Fixture::new().await;
-            let path = fixture.directory.path().join("tool-calls.jsonl");
+            let path = fixture.place.directory.path().join("tool-calls.jsonl");
             Self { fixture, path }
         }
 

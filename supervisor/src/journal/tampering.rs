@@ -9,8 +9,8 @@ use std::path::Path;
 
 use protocol::event::{JournalAccepted, JournalTampered};
 use protocol::{Event, EventId, now_ms};
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
+use store::sql::Connection;
 use store::{StoreError, events, kv};
 
 use super::chain::Position;
@@ -142,9 +142,9 @@ impl RecordsLeft {
                        ('tool_call.started', 'tool_call.completed', 'tool_call.failed', 'tool_call.replayed')
                    and time_ms >= ?1 order by seq";
         let mut query = connection.prepare(sql)?;
-        let ids = query.query_map([self.since_ms], |row| row.get::<_, String>(0))?;
+        let ids = query.query_map([self.since_ms], |row| row.get::<String>(0))?;
         let is_gone = |id: &Result<String, _>| id.as_ref().map_or(true, |id| !self.ids.contains(&short(id)));
-        Ok(ids.filter(is_gone).collect::<Result<_, rusqlite::Error>>()?)
+        Ok(ids.filter(is_gone).collect::<Result<_, store::sql::Error>>()?)
     }
 }
 

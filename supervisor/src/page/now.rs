@@ -8,10 +8,10 @@ use channel::ChannelName;
 use page::now::{Now, Running, now};
 use page::{Frame, Health, Place, document};
 use protocol::now_ms;
-use rusqlite::Connection;
 use store::activity;
 use store::queries::figures::figures;
 use store::queries::{QueryError, page as queries};
+use store::sql::Connection;
 
 use super::actions::Told;
 use super::approvals;

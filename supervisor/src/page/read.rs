@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rusqlite::Connection;
 use store::queries::QueryError;
+use store::sql::Connection;
 use tokio::task::spawn_blocking;
 
 use super::error::PageError;

@@ -190,7 +190,7 @@ mod tests {
 
     fn sessions() -> (tempfile::TempDir, Sessions) {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(&directory.path().join("autonous.db")).unwrap();
+        let store = Store::open(directory.path().join("autonous.db")).unwrap();
         (directory, Sessions::new(store))
     }
 

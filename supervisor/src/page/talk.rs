@@ -124,7 +124,7 @@ pub(super) async fn post_message(
     if taken.is_err() {
         let ids: Vec<String> = message.files.into_iter().map(|file| file.source).collect();
         let delete =
-            move |tx: &rusqlite::Transaction<'_>| ids.iter().try_for_each(|id| page_files::delete(tx, id));
+            move |tx: &store::sql::Connection| ids.iter().try_for_each(|id| page_files::delete(tx, id));
         control.store.write(delete).await?;
     }
     taken.map(|()| Redirect::to(&format!("/chat/{}", encoded(&chat))))

@@ -5,9 +5,9 @@ use channel::update::Incoming;
 use channel::{Access, Chat};
 use protocol::question::MAX_ANSWER_CHARS;
 use protocol::{PersonId, Sender};
-use rusqlite::Connection;
 use store::approvals::{Choice, Decision};
 use store::asked::{self, Asked};
+use store::sql::Connection;
 use store::{StoreError, approvals};
 use texts::Text;
 

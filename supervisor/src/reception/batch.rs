@@ -7,10 +7,10 @@ use std::time::Duration;
 use channel::update::{Incoming, Kind, Press, Update};
 use channel::{Channel, Chat, Content};
 use protocol::{MessageId, PersonId, TaskId, now_ms};
-use rusqlite::Transaction;
 use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
 use store::inbox::{self, IncomingMessage, enqueue, store_part, store_skipped};
+use store::sql::Connection;
 use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts, said};
 use texts::Text;
 
@@ -60,7 +60,7 @@ pub(super) struct Stored {
 }
 
 impl Batch {
-    pub(super) fn store(&self, tx: &Transaction<'_>) -> Result<Stored, StoreError> {
+    pub(super) fn store(&self, tx: &Connection) -> Result<Stored, StoreError> {
         let (name, run) = (self.channel.name(), &self.inbound.run);
         let mut stored = Stored::default();
         let begins = |backlog: Backlog| backlog.since_seq.map_or_else(|| backlog::begin(tx, &name), Ok);
@@ -89,7 +89,7 @@ impl Batch {
 
     fn store_update(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         verdict: Option<&Verdict>,
         stored: &mut Stored,
@@ -123,7 +123,7 @@ impl Batch {
     }
 
     /// In a chat with one person, the bot speaks the language of that person's client.
-    fn note_language(&self, tx: &Transaction<'_>, update: &Update) -> Result<(), StoreError> {
+    fn note_language(&self, tx: &Connection, update: &Update) -> Result<(), StoreError> {
         let tag = match &update.kind {
             Kind::Message(incoming) => incoming.client_language.as_ref(),
             Kind::Press(press) => press.client_language.as_ref(),
@@ -137,7 +137,7 @@ impl Batch {
 
     fn store_message(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         incoming: &Incoming,
         verdict: &Verdict,
@@ -187,7 +187,7 @@ impl Batch {
     /// What its sender wants as a task of its own.
     fn store_queued(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         incoming: &Incoming,
         text: &str,
@@ -204,7 +204,7 @@ impl Batch {
     /// A yes or a no about a call, or the answer to a question: it is no task.
     fn store_answer(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         typed: Typed,
         stored: &mut Stored,
@@ -228,7 +228,7 @@ impl Batch {
     /// Carries out a message that is not run, and returns the message to its chat, if there is one.
     fn reply(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         (chat, task): (&Chat, &TaskId),
         incoming: &Incoming,
         verdict: &Verdict,
@@ -285,7 +285,7 @@ impl Batch {
     /// same sender, and further parts of an album, belong to that task until it begins.
     pub(super) fn run(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         incoming: &Incoming,
     ) -> Result<Option<TaskId>, StoreError> {
@@ -309,7 +309,7 @@ impl Batch {
     /// The task that a message belongs to, which may be a new one; none for an update that is already stored.
     fn task_of(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         row: &IncomingMessage,
         incoming: &Incoming,
         quiet: Option<Duration>,
@@ -357,7 +357,7 @@ impl Batch {
     /// is a new message.
     pub(super) fn store_edited(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         incoming: &Incoming,
         stored: &mut Stored,
@@ -391,7 +391,7 @@ impl Batch {
     /// Stores a row that is not run. The text is kept only of a message that a person can run again.
     fn skip(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         message: Option<(&Incoming, &Verdict)>,
         reason: &str,
@@ -406,7 +406,7 @@ impl Batch {
     /// Sends a text of the catalogue.
     fn say(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         task: Option<&TaskId>,
         chat: &Chat,
         text: Text<'_>,
@@ -416,7 +416,7 @@ impl Batch {
 
     fn tell(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         task: Option<&TaskId>,
         chat: &Chat,
         text: String,
@@ -464,7 +464,7 @@ fn title(incoming: &Incoming, chat: &Chat) -> String {
 }
 
 /// Whether a group got no message within the hour about a member who may not use the bot.
-fn may_tell_again(tx: &Transaction<'_>, chat: &Chat) -> Result<bool, StoreError> {
+fn may_tell_again(tx: &Connection, chat: &Chat) -> Result<bool, StoreError> {
     let key = format!("{}.not_obeyed.{}", chat.channel, chat.whole().id);
     let last: i64 = kv::get(tx, &key)?.and_then(|at| at.parse().ok()).unwrap_or(0);
     let now = now_ms();

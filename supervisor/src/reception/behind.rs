@@ -2,7 +2,7 @@
 //! long text and the rest of an album, in which no client repeats the mention, and edits of them.
 
 use channel::update::{Incoming, Update};
-use rusqlite::Transaction;
+use store::sql::Connection;
 use store::{StoreError, attachments, edits, parts};
 
 use super::batch::{Batch, Stored, is_forwarded};
@@ -11,7 +11,7 @@ impl Batch {
     /// Stores such a message with the task that it belongs to. Returns whether it is one.
     pub(super) fn store_behind(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         incoming: &Incoming,
         stored: &mut Stored,
@@ -31,7 +31,7 @@ impl Batch {
 
     fn belongs_to_a_task(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         incoming: &Incoming,
     ) -> Result<bool, StoreError> {

@@ -3,8 +3,8 @@
 
 use channel::update::{Incoming, Update};
 use protocol::TaskId;
-use rusqlite::Transaction;
 use store::StoreError;
+use store::sql::Connection;
 
 use super::batch::Batch;
 use crate::commands::context;
@@ -13,7 +13,7 @@ impl Batch {
     /// Keeps a message in memory, if its group has allowed it. Returns why it is not run.
     pub(super) fn overhear(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         incoming: &Incoming,
     ) -> Result<&'static str, StoreError> {
@@ -28,7 +28,7 @@ impl Batch {
     /// The same as [`Self::run`], with what the group wrote before. Its task has seen words of others.
     pub(super) fn run_with_context(
         &self,
-        tx: &Transaction<'_>,
+        tx: &Connection,
         update: &Update,
         incoming: &Incoming,
     ) -> Result<Option<TaskId>, StoreError> {

@@ -10,9 +10,9 @@ use channel::sign::Sign;
 use channel::update::{Press, PressAnswer};
 use channel::{Access, Channel, Chat, Content, Delivery};
 use protocol::{MessageId, TaskId};
-use rusqlite::Transaction;
 use store::approvals::{self, Decision};
 use store::cancel::{self, Cancellation};
+use store::sql::Connection;
 use store::{StoreError, asked, languages, outbox};
 use texts::{Language, Text};
 
@@ -112,7 +112,7 @@ pub(super) fn needs_administrators(press: &Press, chat: &Chat, access: &Access) 
 
 /// Applies a press in its chat, at the message with the button.
 pub(super) fn carry_out(
-    tx: &Transaction<'_>,
+    tx: &Connection,
     press: &Press,
     (chat, message_id): (&Chat, Option<&MessageId>),
     rules: &Rules<'_>,
@@ -157,7 +157,7 @@ pub(super) fn carry_out(
 }
 
 /// Keeps a decision, which is passed on; the first one counts.
-fn decide(tx: &Transaction<'_>, decision: Decision, language: Language) -> Result<Effect, StoreError> {
+fn decide(tx: &Connection, decision: Decision, language: Language) -> Result<Effect, StoreError> {
     if approvals::keep(tx, &decision)? {
         return Ok(Effect { decides: Some(decision), language, ..Effect::default() });
     }
@@ -166,7 +166,7 @@ fn decide(tx: &Transaction<'_>, decision: Decision, language: Language) -> Resul
 
 /// Stops a task, if it is of the chat that the button is in.
 fn stop(
-    tx: &Transaction<'_>,
+    tx: &Connection,
     task: &TaskId,
     (chat, language): (&Chat, Language),
     inbound: &Inbound,

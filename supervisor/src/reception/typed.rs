@@ -3,9 +3,9 @@
 
 use channel::update::Incoming;
 use channel::{Access, Chat};
-use rusqlite::Connection;
 use store::StoreError;
 use store::approvals::{self, Choice, Decision};
+use store::sql::Connection;
 use texts::Text;
 
 use super::answers::Written;

@@ -2,14 +2,13 @@
 
 mod system;
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
-use rusqlite::Transaction;
 use settings::table::CONFIG_DIR;
-use store::{Store, StoreError, events, kv, languages, outgoing_files, page_files};
+use store::sql::Connection;
+use store::{Location, Store, StoreError, events, kv, languages, outgoing_files, page_files};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -37,9 +36,9 @@ pub(crate) enum RunError {
     #[error(
         "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; \
          see docs/backup.md",
-        .0.display()
+        .0
     )]
-    DamagedMeanwhile(PathBuf),
+    DamagedMeanwhile(String),
     #[error(transparent)]
     Tokens(#[from] TokensError),
     #[error(transparent)]
@@ -108,7 +107,7 @@ async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result
     let run = started.id.clone();
     let (roots, retention, language) = (config.roots.join("\n"), config.retention, config.language);
     let config_dir = config.settings().remove(CONFIG_DIR.name()).unwrap_or_default();
-    let record = move |tx: &Transaction<'_>| {
+    let record = move |tx: &Connection| {
         housekeeping::note_jump_at_start(tx, retention)?;
         kv::set(tx, kv::ROOTS, &roots)?;
         kv::set(tx, kv::CONFIG_DIR, &config_dir)?;
@@ -121,15 +120,19 @@ async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result
     Ok(run)
 }
 
-/// Opens the database, and waits while another program has it locked. `None` if it is time to stop.
-async fn open_store(path: &Path, stop: &CancellationToken) -> Result<Option<Store>, RunError> {
+/// Opens the database, and waits while another program has it locked or its server gives no answer. `None` if
+/// it is time to stop.
+async fn open_store(database: &Location, stop: &CancellationToken) -> Result<Option<Store>, RunError> {
     loop {
-        let file = path.to_owned();
-        let opened = tokio::task::spawn_blocking(move || Store::open(&file)).await;
+        let location = database.clone();
+        let opened = tokio::task::spawn_blocking(move || Store::open(location)).await;
         match opened.unwrap_or(Err(StoreError::Closed)) {
             Err(error) if error.is_locked() => {
-                tracing::warn!(%error, database = %path.display(), "the database is locked by another \
+                tracing::warn!(%error, %database, "the database is locked by another \
                  program; waiting");
+            }
+            Err(error) if error.is_away() => {
+                tracing::warn!(%error, %database, "the database's server gives no answer; waiting");
             }
             opened => return Ok(Some(opened?)),
         }
@@ -150,7 +153,7 @@ impl System {
             }
             () = self.stop.cancelled() => Ok(()),
             is_damaged = self.store.given_up() => Err(if is_damaged {
-                RunError::DamagedMeanwhile(self.config.data.database())
+                RunError::DamagedMeanwhile(self.config.data.database().to_string())
             } else {
                 RunError::LostTask("database".to_owned())
             }),
@@ -166,7 +169,7 @@ impl System {
         self.dispatcher().requeue_at_shutdown().await;
         stop_journal.cancel();
         let _ = following.await;
-        if let Err(error) = housekeeping::merge_log(self.config.data.database()).await {
+        if let Err(error) = housekeeping::merge_log(&self.config.data.database()).await {
             tracing::warn!(%error, "could not merge the database's log; the next start reads it");
         }
     }

@@ -1,5 +1,6 @@
 //! The parts of a run: makes each with what it needs of the others, and starts it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use channel::{Channels, Delivery};
@@ -206,8 +207,8 @@ impl System {
     pub(super) async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
         dispatcher.requeue_abandoned().await;
-        self.store.write(|tx| held::look_again(tx)).await?;
-        let settled_until = self.store.write(|tx| tool_calls::newest_event(tx)).await?;
+        self.store.write(held::look_again).await?;
+        let settled_until = self.store.write(tool_calls::newest_event).await?;
         let (journal_troubled, journal_trouble) = watch::channel(None);
         let tool_server = ToolServer {
             secrets: self.config.children.tool_secrets.clone(),
@@ -286,7 +287,8 @@ impl System {
 
     fn start_monitor(&self, children: &ChildrenStates) -> Arc<Monitor> {
         let (board, data) = (self.board.clone(), self.config.data.clone());
-        let file = DatabaseFile::opened(data.database(), self.run.clone());
+        let opened = |file: &Path| DatabaseFile::opened(file.to_owned(), self.run.clone());
+        let file = data.database().file().map(opened);
         let monitor = Arc::new(Monitor::new(board, self.store.clone(), children.clone(), data, file));
         let (watched, stop) = (Arc::clone(&monitor), self.stop.clone());
         self.tasks.spawn("health", async move { watched.watch(stop).await });

@@ -65,7 +65,7 @@ async fn look(schedules: &Schedules, run: &EventId) -> Result<Option<i64>, Store
 
 /// Sends a chat what was not run, if its channel can send.
 fn tell(
-    connection: &rusqlite::Connection,
+    connection: &store::sql::Connection,
     channels: &Channels,
     schedule: &Schedule,
     missed: Missed,

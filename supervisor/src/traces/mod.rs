@@ -9,14 +9,13 @@ mod collector;
 mod spans;
 mod trace_parent;
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::{Event, EventBody, EventId, TaskId};
-use store::Store;
 use store::queries::QueryError;
 use store::queries::tasks::origin;
 use store::queries::watch::Watcher;
+use store::{Location, Store};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +32,7 @@ const MOST_SPANS: usize = 512;
 /// What the events of tasks become, and where it is sent.
 pub(crate) struct Traces {
     pub(crate) store: Store,
-    pub(crate) database: PathBuf,
+    pub(crate) database: Location,
     pub(crate) collector: Collector,
 }
 
@@ -75,7 +74,7 @@ impl Traces {
 }
 
 /// The spans of what has ended since the last look.
-fn ended(watcher: &mut Watcher, database: &Path, has_content: bool) -> Result<Vec<Span>, QueryError> {
+fn ended(watcher: &mut Watcher, database: &Location, has_content: bool) -> Result<Vec<Span>, QueryError> {
     let mut all = Vec::new();
     for event in watcher.newer()? {
         if let Some(task) = ended_task(&event) {

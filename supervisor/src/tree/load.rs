@@ -1,11 +1,10 @@
 //! Reads the events for a tree.
 
-use std::path::Path;
-
 use protocol::Event;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use store::Location;
 use store::events::{self, COLUMNS};
 use store::queries::{self, QueryError, short_id};
+use store::sql::{Connection, OptionalExtension, params_from_iter};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -17,8 +16,8 @@ pub(crate) enum Scope {
 }
 
 /// The events of a scope in the order in which they were stored, with their ancestors.
-pub(crate) fn load(path: &Path, scope: &Scope) -> Result<Vec<Event>, QueryError> {
-    let connection = queries::open(path)?;
+pub(crate) fn load(database: &Location, scope: &Scope) -> Result<Vec<Event>, QueryError> {
+    let connection = queries::open(database)?;
     let events = match scope {
         Scope::All => query(&connection, &format!("select {COLUMNS} from events order by seq"), None)?,
         Scope::Event(id) => below(&connection, id)?,
@@ -50,7 +49,7 @@ fn newest_task(connection: &Connection) -> Result<String, QueryError> {
     found.ok_or_else(|| QueryError::NoEvents("there are no tasks yet; `--all` shows all events".to_owned()))
 }
 
-fn of_task(connection: &Connection, task: &str) -> Result<Vec<Event>, rusqlite::Error> {
+fn of_task(connection: &Connection, task: &str) -> Result<Vec<Event>, store::sql::Error> {
     let sql = format!(
         "with recursive wanted (id) as (
              select id from events where task_id = ?1
@@ -64,7 +63,7 @@ fn of_task(connection: &Connection, task: &str) -> Result<Vec<Event>, rusqlite::
     query(connection, &sql, Some(task))
 }
 
-fn below(connection: &Connection, event: &str) -> Result<Vec<Event>, rusqlite::Error> {
+fn below(connection: &Connection, event: &str) -> Result<Vec<Event>, store::sql::Error> {
     let sql = format!(
         "with recursive wanted (id) as (
              select id from events where id = ?1
@@ -76,6 +75,10 @@ fn below(connection: &Connection, event: &str) -> Result<Vec<Event>, rusqlite::E
     query(connection, &sql, Some(event))
 }
 
-fn query(connection: &Connection, sql: &str, parameter: Option<&str>) -> Result<Vec<Event>, rusqlite::Error> {
+fn query(
+    connection: &Connection,
+    sql: &str,
+    parameter: Option<&str>,
+) -> Result<Vec<Event>, store::sql::Error> {
     connection.prepare(sql)?.query_map(params_from_iter(parameter), events::from_row)?.collect()
 }

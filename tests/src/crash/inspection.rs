@@ -165,7 +165,7 @@ impl Inspection<'_> {
                      where task.state <> 'skipped' group by task.id";
         let rows = self.system.database().rows(query, |row| {
             let (id, attempts, started, done) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok((id, attempts, started, done, row.get::<_, String>(4)?))
+            Ok((id, attempts, started, done, row.get::<String>(4)?))
         });
         let noted = rows.into_iter().map(|(id, attempts, started, done, text)| {
             let own: Vec<&Written> =

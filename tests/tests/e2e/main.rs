@@ -39,6 +39,7 @@ mod loop_and_tools;
 mod page;
 mod persons;
 mod plans;
+mod postgres;
 mod providers;
 mod reasoning;
 mod small_model;

@@ -137,7 +137,7 @@ fn a_group_that_becomes_a_supergroup_keeps_its_permission_and_its_messages() {
         let left = "select count(*) from inbox where chat_id = '-5' union all
                     select count(*) from outbox where chat_id = '-5' and state = 'queued'";
         assert_eq!(
-            system.database().rows(left, |row| row.get::<_, i64>(0)),
+            system.database().rows(left, |row| row.get::<i64>(0)),
             [0, 0],
             "by notice: {told_by_notice}"
         );

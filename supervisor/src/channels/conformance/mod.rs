@@ -125,7 +125,7 @@ impl<S: Service> Day<S> {
     async fn claim(&self) -> Claimed {
         for _ in 0..2000 {
             let run = self.fixture.run.clone();
-            let claim = move |tx: &rusqlite::Transaction<'_>| claim::claim(tx, Duration::from_secs(60), &run);
+            let claim = move |tx: &store::sql::Connection| claim::claim(tx, Duration::from_secs(60), &run);
             if let Claim::Task(task) = self.fixture.store.write(claim).await.unwrap() {
                 return *task;
             }

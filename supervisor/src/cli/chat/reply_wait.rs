@@ -263,7 +263,7 @@ struct Shown {
 
 impl Shown {
     fn new(data: &DataDir, task: &TaskId, screen: Option<Screen>) -> Result<Self, CommandError> {
-        let watcher = Watcher::of_task(&data.database(), task.as_str())?;
+        let watcher = Watcher::of_task(data.database(), task.as_str())?;
         let progress = Progress::default();
         let (words, lines, refused) = (String::new(), Vec::new(), Vec::new());
         Ok(Self {

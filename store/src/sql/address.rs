@@ -1,0 +1,334 @@
+//! The address of a PostgreSQL server, as `AUTONOUS_DATABASE_URL` gives it.
+//!
+//! A connection is encrypted and the server's certificate is verified, unless the server is on this machine
+//! or the address says `sslmode=disable`. The modes of libpq that give way to an open connection are refused.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use postgres::config::Host;
+use postgres::{Client, Config, NoTls};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use url::Url;
+
+use super::{Result, ServerError};
+
+/// How long the server may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Where a server is, and how it is asked. Does not print the password.
+#[derive(Clone)]
+pub struct ServerAddress {
+    config: Config,
+    /// `postgres://user@host/name`, for people.
+    shown: String,
+    tls: Option<Certificates>,
+    /// A file of passwords, as libpq reads it. Read at each connection: a password can change.
+    password_file: Option<PathBuf>,
+}
+
+#[derive(Clone)]
+struct Certificates {
+    /// Who signs the server's certificate; none for the public authorities.
+    authorities: Option<PathBuf>,
+    /// Our certificate and its key.
+    own: Option<(PathBuf, PathBuf)>,
+}
+
+/// Why a text is no address of a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It does not begin with `postgres://`.
+    #[error("it is no URL such as postgres://user@host/database: {0}")]
+    NoUrl(String),
+    /// libpq's other modes.
+    #[error(
+        "sslmode={0} is not supported: write sslmode=verify-full for a connection that is encrypted and \
+         whose server is verified, or sslmode=disable for an open one"
+    )]
+    Mode(String),
+    /// A socket in the file system. The supervisor opens none: what listens there often trusts its user.
+    #[error("a server has a name or IP address, such as localhost; a socket is none: {0}")]
+    Socket(String),
+    /// One of two that belong together.
+    #[error("sslcert and sslkey belong together: a certificate and its key")]
+    HalfACertificate,
+    /// The client's own objection.
+    #[error("{0}")]
+    Option(String),
+}
+
+impl ServerAddress {
+    /// Reads a URL: `postgres://user:password@host:port/database`, with libpq's `sslmode`, `sslrootcert`,
+    /// `sslcert`, `sslkey` and `passfile`, and what the client knows, such as `target_session_attrs`.
+    pub fn parse(text: &str) -> std::result::Result<Self, AddressError> {
+        let mut url = Url::parse(text).map_err(|error| AddressError::NoUrl(error.to_string()))?;
+        if !["postgres", "postgresql"].contains(&url.scheme()) {
+            return Err(AddressError::NoUrl(format!("it begins with {}:", url.scheme())));
+        }
+        let mut own = Own::default();
+        let others: Vec<(String, String)> =
+            url.query_pairs().into_owned().filter(|(name, value)| !own.takes(name, value)).collect();
+        url.set_query(None);
+        if !others.is_empty() {
+            url.query_pairs_mut().extend_pairs(&others);
+        }
+        // A `+` is no space to the client.
+        let query = url.query().map(|query| query.replace('+', "%20"));
+        url.set_query(query.as_deref());
+        let mut config: Config = url.as_str().parse().map_err(|error: postgres::Error| {
+            AddressError::Option(crate::sql::ServerError::from(error).to_string())
+        })?;
+        let names = config.get_hosts().iter().map(name).collect::<std::result::Result<Vec<_>, _>>()?;
+        if names.is_empty() {
+            return Err(AddressError::NoUrl("it names no host".to_owned()));
+        }
+        let shown = shown(&config, names[0]);
+        let is_near = names.into_iter().all(is_near);
+        let tls = own.certificates(is_near)?;
+        config.ssl_mode(match tls {
+            Some(_) => postgres::config::SslMode::Require,
+            None => postgres::config::SslMode::Disable,
+        });
+        config.application_name("autonous").connect_timeout(CONNECT_TIMEOUT);
+        Ok(Self { config, shown, tls, password_file: own.password_file })
+    }
+
+    /// The same server with this list of schemas: the first is where the tables are.
+    pub fn in_schema(&self, schema: &str) -> Self {
+        let mut other = self.clone();
+        other.config.options(&format!("-c search_path={schema}"));
+        other
+    }
+
+    /// The schema that [`ServerAddress::in_schema`] gave.
+    pub fn schema(&self) -> Option<&str> {
+        self.config.get_options()?.rsplit_once('=').map(|(_, schema)| schema)
+    }
+
+    /// The files that a connection reads.
+    pub fn files(&self) -> Vec<&Path> {
+        let tls = self.tls.iter().flat_map(|tls| {
+            let own = tls.own.iter().flat_map(|(certificate, key)| [certificate, key]);
+            tls.authorities.iter().chain(own)
+        });
+        tls.chain(&self.password_file).map(PathBuf::as_path).collect()
+    }
+
+    pub(super) fn connect(&self) -> Result<Client> {
+        let mut config = self.config.clone();
+        if let (Some(file), None) = (&self.password_file, config.get_password()) {
+            let password = self.password_in(file)?;
+            config.password(password);
+        }
+        Ok(match &self.tls {
+            Some(certificates) => config.connect(certificates.connector()?)?,
+            None => config.connect(NoTls)?,
+        })
+    }
+
+    /// The password of the first line of the file that fits: `host:port:database:user:password`.
+    fn password_in(&self, file: &Path) -> Result<String> {
+        let text = std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
+        let wanted = self.names();
+        let fits = |line: &&str| {
+            let mut fields = line.splitn(5, ':');
+            wanted.iter().all(|name| fields.next().is_some_and(|field| field == "*" || field == name))
+        };
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let found = lines.filter(fits).find_map(|line| line.splitn(5, ':').nth(4));
+        found.map(str::to_owned).ok_or_else(|| {
+            let wanted = wanted.join(":");
+            ServerError::new(format!("{} has no line for {wanted}", file.display())).into()
+        })
+    }
+
+    /// Host, port, database and user, as a file of passwords has them.
+    fn names(&self) -> [String; 4] {
+        let host =
+            self.config.get_hosts().first().and_then(|host| name(host).ok()).unwrap_or_default().to_owned();
+        let port = self.config.get_ports().first().copied().unwrap_or(5432).to_string();
+        let user = self.config.get_user().unwrap_or_default().to_owned();
+        let database = self.config.get_dbname().unwrap_or(&user).to_owned();
+        [host, port, database, user]
+    }
+}
+
+fn name(host: &Host) -> std::result::Result<&str, AddressError> {
+    match host {
+        Host::Tcp(name) => Ok(name),
+        Host::Unix(path) => Err(AddressError::Socket(path.display().to_string())),
+    }
+}
+
+/// Whether a host is this machine.
+fn is_near(name: &str) -> bool {
+    name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+/// The options of a URL that the client does not know.
+#[derive(Default)]
+struct Own {
+    mode: Option<String>,
+    authorities: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    password_file: Option<PathBuf>,
+}
+
+impl Own {
+    /// Whether it is one of them.
+    fn takes(&mut self, name: &str, value: &str) -> bool {
+        let place = match name {
+            "sslmode" => {
+                self.mode = Some(value.to_owned());
+                return true;
+            }
+            "sslrootcert" => &mut self.authorities,
+            "sslcert" => &mut self.certificate,
+            "sslkey" => &mut self.key,
+            "passfile" => &mut self.password_file,
+            _ => return false,
+        };
+        *place = Some(PathBuf::from(value));
+        true
+    }
+
+    fn certificates(&mut self, is_near: bool) -> std::result::Result<Option<Certificates>, AddressError> {
+        let own = match (self.certificate.take(), self.key.take()) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => return Err(AddressError::HalfACertificate),
+        };
+        let certificates = Certificates { authorities: self.authorities.take(), own };
+        let is_asked = certificates.authorities.is_some() || certificates.own.is_some();
+        match self.mode.as_deref() {
+            Some("disable") => Ok(None),
+            Some("verify-full" | "require") => Ok(Some(certificates)),
+            None => Ok((is_asked || !is_near).then_some(certificates)),
+            Some(other) => Err(AddressError::Mode(other.to_owned())),
+        }
+    }
+}
+
+impl Certificates {
+    fn connector(&self) -> Result<MakeRustlsConnect> {
+        let mut roots = RootCertStore::empty();
+        match &self.authorities {
+            Some(file) => {
+                for certificate in certificates(file)? {
+                    roots.add(certificate).map_err(|error| unreadable(file, &error))?;
+                }
+            }
+            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
+        }
+        let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| ServerError::new(error.to_string()))?
+            .with_root_certificates(roots);
+        let config = match &self.own {
+            Some((certificate, key)) => {
+                let read = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
+                builder
+                    .with_client_auth_cert(certificates(certificate)?, read)
+                    .map_err(|error| unreadable(certificate, &error))?
+            }
+            None => builder.with_no_client_auth(),
+        };
+        Ok(MakeRustlsConnect::new(config))
+    }
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let read =
+        CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>);
+    Ok(read.map_err(|error| unreadable(file, &error))?)
+}
+
+fn unreadable(file: &Path, error: &dyn fmt::Display) -> ServerError {
+    ServerError::new(format!("could not read {}: {error}", file.display()))
+}
+
+fn shown(config: &Config, host: &str) -> String {
+    let user = config.get_user().map_or(String::new(), |user| format!("{user}@"));
+    let port = config.get_ports().first().map_or(String::new(), |port| format!(":{port}"));
+    format!("postgres://{user}{host}{port}/{}", config.get_dbname().unwrap_or_default())
+}
+
+impl fmt::Display for ServerAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for ServerAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        let address = ServerAddress::parse("postgres://ada:secret@db.example:6432/autonous").unwrap();
+        assert_eq!(address.to_string(), "postgres://ada@db.example:6432/autonous");
+        assert!(!format!("{address:?}").contains("secret"));
+        assert!(address.tls.is_some(), "another machine is asked over TLS");
+    }
+
+    #[test]
+    fn only_this_machine_is_asked_in_the_open_unless_the_address_says_so() {
+        for (text, is_encrypted) in [
+            ("postgres://localhost/a", false),
+            ("postgres://127.0.0.1/a", false),
+            ("postgres://[::1]/a", false),
+            ("postgres://db.example/a", true),
+            ("postgres://db.example/a?sslmode=disable", false),
+            ("postgres://localhost/a?sslmode=verify-full", true),
+            ("postgres://localhost/a?sslrootcert=/ca.pem", true),
+        ] {
+            let address = ServerAddress::parse(text).unwrap();
+            assert_eq!(address.tls.is_some(), is_encrypted, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_address_is_said() {
+        for (text, wrong) in [
+            ("/var/lib/a.db", "postgres://user@host/database"),
+            ("mysql://a/b", "begins with mysql:"),
+            ("postgres://a/b?sslmode=prefer", "sslmode=prefer is not supported"),
+            ("postgres://a/b?sslcert=/a.pem", "belong together"),
+            ("postgres://a/b?no_such_option=1", "no_such_option"),
+            ("postgres:///a", "names no host"),
+            ("postgres:///a?host=/run/postgresql", "a socket is none: /run/postgresql"),
+        ] {
+            let error = ServerAddress::parse(text).unwrap_err().to_string();
+            assert!(error.contains(wrong), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_in_the_first_line_that_fits() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("passwords");
+        std::fs::write(&file, "# all\nother:*:*:*:1\ndb.example:5432:*:ada:two:parts\n*:*:*:*:3\n").unwrap();
+        let password = |text: &str| ServerAddress::parse(text).unwrap().password_in(&file).unwrap();
+        assert_eq!(password("postgres://ada@db.example/x"), "two:parts");
+        assert_eq!(password("postgres://bob@db.example/x"), "3");
+        std::fs::write(&file, "other:*:*:*:1\n").unwrap();
+        let address = ServerAddress::parse("postgres://ada@db.example/x").unwrap();
+        let error = address.password_in(&file).unwrap_err().to_string();
+        assert!(error.ends_with("has no line for db.example:5432:x:ada"), "{error}");
+    }
+}

@@ -1,0 +1,158 @@
+//! A session with a PostgreSQL server.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread;
+
+use postgres::Client;
+use postgres::error::SqlState;
+use postgres::types::{ToSql as ServerParameter, Type};
+use rusqlite::ToSql;
+use rusqlite::types::Value;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::Result;
+use super::address::ServerAddress;
+use super::dialect::for_postgres;
+use super::value::{Given, Taken};
+
+/// More prepared statements than this are not kept: some texts have as many parameters as a list is long.
+const MOST_STATEMENTS: usize = 512;
+
+/// A connection to a server, which is made again when it was lost and the next transaction begins.
+pub struct Session {
+    address: Arc<ServerAddress>,
+    is_reader: bool,
+    /// Some until it is dropped.
+    client: RefCell<Option<Client>>,
+    statements: RefCell<HashMap<(String, Vec<Type>), postgres::Statement>>,
+    rows_changed: Cell<u64>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Session").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Connects, to write or only to read.
+    pub(crate) fn connect(address: &Arc<ServerAddress>, is_reader: bool) -> Result<Self> {
+        let client = waiting(|| connect(address, is_reader))?;
+        Ok(Self {
+            address: Arc::clone(address),
+            is_reader,
+            client: RefCell::new(Some(client)),
+            statements: RefCell::default(),
+            rows_changed: Cell::new(0),
+        })
+    }
+
+    fn client(&self) -> RefMut<'_, Client> {
+        RefMut::map(self.client.borrow_mut(), |client| client.as_mut().expect("only dropping takes it"))
+    }
+
+    /// Begins a transaction, on a new connection if the last one is gone.
+    pub(super) fn begin(&self) -> Result<()> {
+        if self.client().is_closed() {
+            self.statements.borrow_mut().clear();
+            let (address, is_reader) = (&self.address, self.is_reader);
+            let client = waiting(|| connect(address, is_reader))?;
+            *self.client() = client;
+        }
+        self.batch("begin")
+    }
+
+    pub(crate) fn batch(&self, sql: &str) -> Result<()> {
+        let client = &mut *self.client();
+        Ok(waiting(|| client.batch_execute(sql))?)
+    }
+
+    pub(super) fn rows_changed(&self) -> u64 {
+        self.rows_changed.get()
+    }
+
+    pub(super) fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> Result<usize> {
+        let (statement, given) = self.prepare(sql, values)?;
+        let client = &mut *self.client();
+        let parameters = parameters(&given);
+        let rows = waiting(|| client.execute(&statement, &parameters))?;
+        self.rows_changed.set(self.rows_changed.get() + rows);
+        Ok(usize::try_from(rows).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn query(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<Vec<Value>>> {
+        let (statement, given) = self.prepare(sql, values)?;
+        let client = &mut *self.client();
+        let parameters = parameters(&given);
+        let rows = waiting(|| client.query(&statement, &parameters))?;
+        if !sql.trim_start().starts_with("select") {
+            // A statement with `returning` changes the rows that it returns.
+            self.rows_changed.set(self.rows_changed.get() + u64::try_from(rows.len()).unwrap_or(u64::MAX));
+        }
+        let read = |row: &postgres::Row| {
+            (0..row.len()).map(|column| Ok(row.try_get::<_, Taken>(column)?.0)).collect()
+        };
+        rows.iter().map(read).collect()
+    }
+
+    /// The statement, prepared for values of these types.
+    fn prepare(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(postgres::Statement, Vec<Given>)> {
+        let given = values.iter().map(|value| Given::new(*value)).collect::<Result<Vec<_>>>()?;
+        let key = (sql.to_owned(), given.iter().map(Given::server_type).collect::<Vec<_>>());
+        let mut statements = self.statements.borrow_mut();
+        if let Some(statement) = statements.get(&key) {
+            return Ok((statement.clone(), given));
+        }
+        let written = for_postgres(sql);
+        let client = &mut *self.client();
+        let statement = waiting(|| client.prepare_typed(&written, &key.1)).or_else(|error| {
+            // Where nothing else says the type of a null, it is taken for a text.
+            let is_open = error.code() == Some(&SqlState::INDETERMINATE_DATATYPE)
+                || error.code() == Some(&SqlState::AMBIGUOUS_PARAMETER);
+            let of_text = |kind: &Type| if *kind == Type::UNKNOWN { Type::TEXT } else { kind.clone() };
+            let types: Vec<Type> = key.1.iter().map(of_text).collect();
+            if is_open { waiting(|| client.prepare_typed(&written, &types)) } else { Err(error) }
+        })?;
+        if statements.len() >= MOST_STATEMENTS {
+            statements.clear();
+        }
+        statements.insert(key, statement.clone());
+        Ok((statement, given))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let client = self.client.borrow_mut().take();
+        // To end a session, the client waits, which a thread of an asynchronous runtime may not.
+        if Handle::try_current().is_ok() {
+            thread::spawn(move || drop(client));
+        }
+    }
+}
+
+/// Waits for the server. The client refuses to wait on a thread that drives asynchronous work: such a thread
+/// hands that work to another one meanwhile, or, where it is the only one, waits for another one.
+fn waiting<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        Ok(_) => thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| resume_unwind(panic))),
+        Err(_) => work(),
+    }
+}
+
+fn parameters(given: &[Given]) -> Vec<&(dyn ServerParameter + Sync)> {
+    given.iter().map(|value| value as &(dyn ServerParameter + Sync)).collect()
+}
+
+fn connect(address: &ServerAddress, is_reader: bool) -> Result<Client> {
+    let mut client = address.connect()?;
+    if is_reader {
+        client.batch_execute("set default_transaction_read_only = on")?;
+    }
+    Ok(client)
+}

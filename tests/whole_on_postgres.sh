@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs the tests of whole programs with their databases on a PostgreSQL server. Tests of what only a database in a
+# file has are left out: its damage, its backup, its lock, its copies.
+#
+#   tests/whole_on_postgres.sh [FILTER]…
+#
+#   CARGO   the cargo to use
+set -euo pipefail
+cd "$(dirname "$0")/.."
+left_out=(
+    architecture:: backup:: bugfix:: crash:: data_dir:: database_faults:: doc_examples:: docs:: guided_setup::
+    killed_upkeep:: operation:: one_gate:: packages:: persons:: postgres:: upkeep::
+)
+skips=()
+for name in "${left_out[@]}"; do skips+=(--skip "$name"); done
+exec tests/postgres.sh ${CARGO:-cargo} test --locked -p e2e --test e2e -- --test-threads $(($(nproc) * 2)) "${skips[@]}" "$@"
