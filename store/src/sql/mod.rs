@@ -105,7 +105,7 @@ impl Connection {
                 }
                 Ok(committed?)
             }
-            Self::Server(session) => session.batch("commit"),
+            Self::Server(session) => session.end("commit"),
         }
     }
 
@@ -114,7 +114,7 @@ impl Connection {
         let failure = match self {
             Self::Sqlite(connection) if connection.is_autocommit() => None,
             Self::Sqlite(connection) => connection.execute_batch("rollback").err().map(Error::from),
-            Self::Server(session) => session.batch("rollback").err(),
+            Self::Server(session) => session.end("rollback").err(),
         };
         if let Some(error) = failure {
             tracing::warn!(%error, "could not roll back a transaction");

@@ -22,7 +22,7 @@ use super::value::{Given, Taken};
 /// More prepared statements than this are not kept: some texts have as many parameters as a list is long.
 const MOST_STATEMENTS: usize = 512;
 
-/// A connection to a server, which is made again when it was lost and the next transaction begins.
+/// A connection to a server. One that was lost is made again with the next question or transaction.
 pub struct Session {
     address: Arc<ServerAddress>,
     is_reader: bool,
@@ -30,6 +30,7 @@ pub struct Session {
     client: RefCell<Option<Client>>,
     statements: RefCell<HashMap<(String, Vec<Type>), postgres::Statement>>,
     rows_changed: Cell<u64>,
+    is_in_transaction: Cell<bool>,
 }
 
 impl fmt::Debug for Session {
@@ -48,6 +49,7 @@ impl Session {
             client: RefCell::new(Some(client)),
             statements: RefCell::default(),
             rows_changed: Cell::new(0),
+            is_in_transaction: Cell::new(false),
         })
     }
 
@@ -55,18 +57,32 @@ impl Session {
         RefMut::map(self.client.borrow_mut(), |client| client.as_mut().expect("only dropping takes it"))
     }
 
-    /// Begins a transaction, on a new connection if the last one is gone.
-    pub(super) fn begin(&self) -> Result<()> {
-        if self.client().is_closed() {
+    /// Connects again if the connection is gone. Within a transaction that would lose its beginning.
+    fn be_connected(&self) -> Result<()> {
+        if !self.is_in_transaction.get() && self.client().is_closed() {
             self.statements.borrow_mut().clear();
             let (address, is_reader) = (&self.address, self.is_reader);
             let client = waiting(|| connect(address, is_reader))?;
             *self.client() = client;
         }
-        self.batch("begin")
+        Ok(())
+    }
+
+    pub(super) fn begin(&self) -> Result<()> {
+        self.batch("begin")?;
+        self.is_in_transaction.set(true);
+        Ok(())
+    }
+
+    /// Ends a transaction by `commit` or `rollback`.
+    pub(super) fn end(&self, sql: &str) -> Result<()> {
+        let ended = self.batch(sql);
+        self.is_in_transaction.set(false);
+        ended
     }
 
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
+        self.be_connected()?;
         let client = &mut *self.client();
         Ok(waiting(|| client.batch_execute(sql))?)
     }
@@ -101,6 +117,7 @@ impl Session {
 
     /// The statement, prepared for values of these types.
     fn prepare(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(postgres::Statement, Vec<Given>)> {
+        self.be_connected()?;
         let given = values.iter().map(|value| Given::new(*value)).collect::<Result<Vec<_>>>()?;
         let key = (sql.to_owned(), given.iter().map(Given::server_type).collect::<Vec<_>>());
         let mut statements = self.statements.borrow_mut();
