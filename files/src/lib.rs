@@ -4,5 +4,8 @@
 //! the journal, or runs a command.
 
 pub mod change;
+mod kept_outputs;
 pub mod output_store;
 pub mod roots;
+
+pub use kept_outputs::KeptOutputs;

@@ -1,12 +1,15 @@
-//! The output store: outputs that were too long for an answer, kept for a week within a size limit.
+//! The output store: outputs that were too long for an answer or its record, kept for a week within a size
+//! limit.
 //!
 //! The files lie outside every root; `read` and `grep` can read them, commands never see them. Each file has
 //! a unique name and a size limit, and the oldest are deleted when the total grows too large.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use protocol::FullOutput;
@@ -22,10 +25,18 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The most that all of them take.
 pub const MAX_TOTAL_BYTES: u64 = 1 << 30;
 
+/// After so many bytes that were written there is a sweep.
+const SWEEP_AFTER_BYTES: u64 = 64 << 20;
+
+/// A file takes whole blocks of the disk, whose number is given in units of this size.
+const BLOCK_BYTES: u64 = 512;
+
 /// The directory of complete outputs.
 #[derive(Debug)]
 pub struct OutputStore {
     directory: PathBuf,
+    /// How many bytes were written since the last sweep.
+    unswept: Arc<AtomicU64>,
 }
 
 /// An output that is being saved.
@@ -38,6 +49,7 @@ pub struct Spill {
     lines: u64,
     dropped_bytes: u64,
     most_bytes: u64,
+    unswept: Arc<AtomicU64>,
 }
 
 /// The file of a complete output, and the notice about it.
@@ -60,7 +72,7 @@ impl SavedOutput {
 impl OutputStore {
     /// Opens the store in an existing directory and sweeps it.
     pub fn open(directory: &Path) -> io::Result<Self> {
-        let store = Self { directory: directory.to_owned() };
+        let store = Self { directory: directory.to_owned(), unswept: Arc::default() };
         store.sweep(SystemTime::now())?;
         Ok(store)
     }
@@ -72,12 +84,15 @@ impl OutputStore {
 
     /// Deletes files older than a week, then the oldest until the rest fits.
     pub fn sweep(&self, now: SystemTime) -> io::Result<()> {
+        self.unswept.store(0, Ordering::Relaxed);
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
-            let facts = entry.metadata()?;
+            // Another sweep may have deleted it meanwhile.
+            let Some(facts) = unless_gone(entry.metadata())? else { continue };
             if facts.is_file() {
-                files.push((facts.modified()?, facts.len(), entry.path()));
+                let bytes = facts.len().max(facts.blocks() * BLOCK_BYTES);
+                files.push((facts.modified()?, bytes, entry.path()));
             }
         }
         files.sort();
@@ -85,16 +100,34 @@ impl OutputStore {
         for (modified, bytes, path) in files {
             let is_old = now.duration_since(modified).unwrap_or_default() > KEEP;
             if is_old || total > MAX_TOTAL_BYTES {
-                fs::remove_file(path)?;
+                unless_gone(fs::remove_file(path))?;
                 total -= bytes;
             }
         }
         Ok(())
     }
 
+    /// The file of the output of this name.
+    pub fn file_name(name: &str) -> String {
+        format!("{name}.txt")
+    }
+
     /// Where the output of this name lies.
     pub fn path_of(&self, name: &str) -> String {
-        self.directory.join(format!("{name}.txt")).display().to_string()
+        self.directory.join(Self::file_name(name)).display().to_string()
+    }
+
+    /// Keeps an output that its answer shows whole. One of this name that is there already stays as it is.
+    pub fn keep(&self, name: &str, output: &str) -> io::Result<()> {
+        let (path, mut file) = match self.create(name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            created => created?,
+        };
+        self.unswept.fetch_add(length(output.as_bytes()), Ordering::Relaxed);
+        file.write_all(output.as_bytes()).inspect_err(|_| {
+            // A part of it would look like all of it.
+            let _ = fs::remove_file(path);
+        })
     }
 
     /// Creates the file for a call's output; the name is the call's unique ID.
@@ -104,11 +137,20 @@ impl OutputStore {
 
     /// The same with a size limit of its own.
     pub fn begin_within(&self, name: &str, most_bytes: u64) -> io::Result<Spill> {
-        self.sweep(SystemTime::now())?;
-        let path = self.directory.join(format!("{name}.txt"));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let (path, file) = self.create(name)?;
         let file = BufWriter::with_capacity(64 * 1024, file);
-        Ok(Spill { file, path, digest: Sha256::new(), bytes: 0, lines: 0, dropped_bytes: 0, most_bytes })
+        let (digest, unswept) = (Sha256::new(), Arc::clone(&self.unswept));
+        Ok(Spill { file, path, digest, bytes: 0, lines: 0, dropped_bytes: 0, most_bytes, unswept })
+    }
+
+    /// Creates a new file for its user alone, after a sweep if one is due.
+    fn create(&self, name: &str) -> io::Result<(PathBuf, File)> {
+        if self.unswept.load(Ordering::Relaxed) > SWEEP_AFTER_BYTES {
+            self.sweep(SystemTime::now())?;
+        }
+        let path = self.directory.join(Self::file_name(name));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok((path, file))
     }
 }
 
@@ -121,6 +163,7 @@ impl Spill {
         self.file.write_all(kept)?;
         self.digest.update(kept);
         self.bytes += length(kept);
+        self.unswept.fetch_add(length(kept), Ordering::Relaxed);
         self.lines += u64::try_from(memchr::memchr_iter(b'\n', kept).count()).unwrap_or(0);
         Ok(())
     }
@@ -155,6 +198,14 @@ impl Spill {
         };
         let file = FullOutput { path, sha256, bytes: self.bytes, lines: self.lines };
         SavedOutput { file: Some(file), notice: Some(notice) }
+    }
+}
+
+/// None where there is no such file any more.
+fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
     }
 }
 
@@ -194,6 +245,32 @@ mod tests {
         let whole = spill.finish();
         assert_eq!(whole.file.unwrap().bytes, MAX_FILE_BYTES);
         assert!(whole.notice.unwrap().contains("1048576 bytes are lost"));
+    }
+
+    #[test]
+    fn a_short_output_is_kept_for_its_user_alone_and_never_replaces_another() {
+        let (directory, store) = store();
+        store.keep("call", "all of it\n").unwrap();
+        store.keep("call", "another").unwrap();
+        let file = directory.path().join(OutputStore::file_name("call"));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "all of it\n");
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_is_kept_is_swept_as_any_other_output_when_much_was_written() {
+        let (directory, store) = store();
+        store.keep("old", "x").unwrap();
+        let old = File::options().write(true).open(directory.path().join("old.txt")).unwrap();
+        old.set_modified(SystemTime::now() - KEEP - Duration::from_secs(1)).unwrap();
+        store.keep("next", "x").unwrap();
+        assert!(directory.path().join("old.txt").exists(), "little was written");
+        let mut spill = store.begin("long").unwrap();
+        let block = vec![b'x'; 1 << 20];
+        (0..64).for_each(|_| spill.write(&block).unwrap());
+        store.keep("last", "x").unwrap();
+        assert!(!directory.path().join("old.txt").exists());
+        assert!(["next.txt", "long.txt", "last.txt"].iter().all(|name| directory.path().join(name).exists()));
     }
 
     #[test]

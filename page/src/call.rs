@@ -1,7 +1,7 @@
 //! One tool call: its arguments, its output, and what it changed.
 
 use maud::{Markup, html};
-use protocol::journal::OUTPUT_TEXT_BYTES;
+use protocol::journal::{CallEnded, OUTPUT_TEXT_BYTES};
 use serde_json::{Map, Value};
 use store::queries::audit::Call;
 
@@ -29,9 +29,19 @@ pub(crate) fn arguments(arguments: &Map<String, Value>) -> Markup {
     }
 }
 
-/// The whole of a call. `all_arguments` are those of the journal's file, where the event has shortened ones;
-/// `undo` is the diff that an undo would make, if there is one.
-pub fn call_page(call: &Call, all_arguments: Option<&str>, undo: Option<&str>) -> Markup {
+/// What is kept of a call beside its events.
+#[derive(Debug, Default)]
+pub struct KeptOfCall {
+    /// All arguments, where the event has shortened ones.
+    pub arguments: Option<String>,
+    /// The diff that an undo would make, where the event has only the beginning of the change's own.
+    pub undo: Option<String>,
+    /// Whether there is a file with all that it printed, where the event has less.
+    pub has_output: bool,
+}
+
+/// The whole of a call.
+pub fn call_page(call: &Call, kept: &KeptOfCall) -> Markup {
     let ended = call.ended();
     html! {
         dl.facts {
@@ -55,28 +65,26 @@ pub fn call_page(call: &Call, all_arguments: Option<&str>, undo: Option<&str>) -
         }
         @if let Some(error) = call.error() { p.notice.bad { (words(error)) } }
         h2 { "Arguments" }
-        @match all_arguments {
+        @match &kept.arguments {
             Some(text) => pre tabindex="0" { (words(text)) },
             None => (arguments(&call.arguments)),
         }
-        (output(call, undo))
+        (output(call, kept))
     }
 }
 
-fn output(call: &Call, undo: Option<&str>) -> Markup {
+fn output(call: &Call, kept: &KeptOfCall) -> Markup {
     let Some(ended) = call.ended() else { return html! {} };
     let change = ended.change.as_ref();
     html! {
         h2 { @if is_diff(&ended.output_text) { "Diff" } @else { "Output" } }
-        @if ended.output_text.is_empty() {
-            p.empty { "The call printed nothing." }
-        } @else {
+        @if !ended.output_text.is_empty() {
             (diff_or_text(&ended.output_text))
+        } @else if !kept.has_output {
+            p.empty { "The call printed nothing." }
         }
-        @if ended.output_text.len() >= OUTPUT_TEXT_BYTES {
-            p.empty { "The journal keeps the first " (OUTPUT_TEXT_BYTES) " bytes of an output." }
-        }
-        @if let Some(undo) = undo {
+        (rest(call, ended, kept.has_output))
+        @if let Some(undo) = &kept.undo {
             h2 { "What an undo would change" }
             (diff_or_text(undo))
         }
@@ -94,5 +102,41 @@ fn output(call: &Call, undo: Option<&str>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// How to read on where the event has not all of the output.
+fn rest(call: &Call, ended: &CallEnded, has_output: bool) -> Markup {
+    html! {
+        @if has_output {
+            p { a href={ "/calls/" (encoded(&call.id)) "/output" } { "Read all of it" } }
+            p.empty {
+                "The journal keeps the first " (OUTPUT_TEXT_BYTES) " bytes of stdout. All that was printed, "
+                "stderr too, is kept for a week."
+            }
+        } @else if is_cut(ended) {
+            p.empty { "The journal keeps the first " (OUTPUT_TEXT_BYTES) " bytes of an output." }
+        }
+    }
+}
+
+/// Whether the event may have only the beginning of the output. What is cut ends with a whole character.
+pub fn is_cut(ended: &CallEnded) -> bool {
+    ended.output_text.len() + 3 >= OUTPUT_TEXT_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(output_text: String) -> CallEnded {
+        CallEnded { output_text, ..CallEnded::default() }
+    }
+
+    #[test]
+    fn an_output_that_was_cut_before_a_long_character_is_cut() {
+        let cut = "€".repeat(OUTPUT_TEXT_BYTES / 3);
+        assert!(cut.len() < OUTPUT_TEXT_BYTES && is_cut(&ended(cut)));
+        assert!(!is_cut(&ended("x".repeat(OUTPUT_TEXT_BYTES - 4))));
     }
 }

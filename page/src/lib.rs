@@ -17,6 +17,7 @@ mod formatted;
 pub mod frame;
 mod health;
 pub mod now;
+mod output;
 pub mod schedules;
 pub mod settings_view;
 pub mod sign_in;
@@ -31,8 +32,9 @@ mod words;
 pub mod work;
 
 pub use approval::{approval_card, approvals, waiting_cards};
-pub use call::call_page;
+pub use call::{KeptOfCall, call_page, is_cut};
 pub use frame::{Frame, Place, document};
 pub use health::Health;
 pub use maud::Markup;
+pub use output::{OutputPart, output_page};
 pub use words::encoded;

@@ -63,6 +63,9 @@ pub struct CallEnded {
     pub failure: Option<CallFailure>,
     /// The first bytes of the result, at most [`OUTPUT_TEXT_BYTES`](crate::journal::OUTPUT_TEXT_BYTES).
     pub output_text: String,
+    /// The file in the output directory with all that the call printed, where this record has less of it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub output_file: Option<String>,
     pub latency_ms: u64,
     pub truncated_lines: bool,
     pub truncated_bytes: bool,

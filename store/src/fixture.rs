@@ -293,6 +293,7 @@ pub fn call_completed(output_text: &str) -> ToolCallCompleted {
         exit_code: 0,
         failure: None,
         output_text: output_text.to_owned(),
+        output_file: None,
         latency_ms: 1,
         truncated_lines: false,
         truncated_bytes: false,

@@ -20,6 +20,7 @@ use cage::network::{ListedNetwork, Proxy};
 use cage::processes::Processes;
 use command_policy::{Policy, PolicySettings};
 use fetcher::{Fetcher, ProxyRules};
+use files::KeptOutputs;
 use files::change::{Changer, Durability};
 use files::output_store::OutputStore;
 use files::roots::{Roots, Workspaces};
@@ -122,7 +123,7 @@ impl Server {
         let Stores { journal, output, meters } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
         let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), url);
-        let (runner, meters) = runner(registry, settings, (&journal, meters), Arc::clone(&redactor))?;
+        let (runner, meters) = runner(registry, settings, (&journal, &output, meters), &context, &redactor)?;
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
         let handler = handler(&runner, approvals.as_ref().filter(|_| listen.asks_clients));
         let entry = match listener {
@@ -197,16 +198,19 @@ impl Server {
     }
 }
 
-/// The runner of all calls, which are recorded and counted.
+/// The runner of all calls, which are recorded and counted, and their outputs kept.
 fn runner(
     registry: Registry,
     settings: RunnerSettings,
-    (journal, meters): (&Arc<Journal>, Meters),
-    redactor: Arc<Redactor>,
+    (journal, output, meters): (&Arc<Journal>, &Arc<OutputStore>, Meters),
+    context: &ToolContext,
+    redactor: &Arc<Redactor>,
 ) -> io::Result<(Arc<Runner>, Arc<Meters>)> {
     let meters = Arc::new(meters.of_tools(&registry));
-    let runner = Runner::new(registry, settings, Arc::clone(journal) as _, redactor)?;
-    Ok((Arc::new(runner.counted_by(Arc::clone(&meters) as _)), meters))
+    let keeper = KeptOutputs::new(Arc::clone(output), Arc::clone(&context.workspaces));
+    let runner = Runner::new(registry, settings, Arc::clone(journal) as _, Arc::clone(redactor))?;
+    let runner = runner.counted_by(Arc::clone(&meters) as _).keeping_outputs(Arc::new(keeper));
+    Ok((Arc::new(runner), meters))
 }
 
 /// Ends the waits for decisions and the streams that only listen, and hands on how long the calls may take.

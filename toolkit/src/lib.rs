@@ -38,7 +38,7 @@ pub use output_sink::{OutputPart, OutputSink};
 pub use path_text::PathText;
 pub use registry::{Registry, RegistryError};
 pub use runner::approvals;
-pub use runner::{Meter, Recorder, Request, Runner, RunnerSettings};
+pub use runner::{Meter, OutputKeeper, Recorder, Request, Runner, RunnerSettings};
 pub use slot::Slot;
 pub use tool::{Attachment, Call, NamedFiles, PersonAnswer, Tool};
 

@@ -1,15 +1,21 @@
-//! `/calls/{id}`: one tool call.
+//! `/calls/{id}`: one tool call; and `/calls/{id}/output`: all that it printed.
 
+use std::io;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::response::Html;
-use page::{Frame, Place, call_page, document};
-use protocol::journal::{ARGUMENTS_DIRECTORY, OUTPUT_TEXT_BYTES};
+use page::{Frame, KeptOfCall, Markup, OutputPart, Place, call_page, document, is_cut, output_page};
+use protocol::journal::ARGUMENTS_DIRECTORY;
+use serde::Deserialize;
 use store::changes;
 use store::queries::audit::{self, Call};
 
+use super::Page;
 use super::error::PageError;
+use super::kept_outputs::KeptOutputs;
 use super::read::read;
 use crate::control::Control;
 
@@ -18,16 +24,85 @@ const MOST_ARGUMENTS: usize = 1 << 20;
 
 pub(super) async fn get_call(
     State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
     Path(id): Path<String>,
 ) -> Result<Html<String>, PageError> {
-    let found = read(&control, move |connection| audit::one_call(connection, &id)).await?;
-    let call = found.ok_or_else(|| PageError::missing("call"))?;
-    let arguments = whole_arguments(&control, &call).await;
-    let undo = undo_of(&control, &call).await;
-    let view = call_page(&call, arguments.as_deref(), undo.as_deref());
-    let title = format!("Call of {}", call.tool_name);
-    let frame = Frame { title: &title, place: Place::Tasks, live: None, notice: None };
-    Ok(Html(document(&frame, &view).into_string()))
+    let call = find(&control, id).await?;
+    let kept = KeptOfCall {
+        arguments: whole_arguments(&control, &call).await,
+        undo: undo_of(&control, &call).await,
+        has_output: has_output(&page, &call).await,
+    };
+    Ok(show(&format!("Call of {}", call.tool_name), &call_page(&call, &kept)))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Shown {
+    part: u64,
+}
+
+pub(super) async fn get_output(
+    State(control): State<Arc<Control>>,
+    Extension(page): Extension<Arc<Page>>,
+    Path(id): Path<String>,
+    Query(Shown { part }): Query<Shown>,
+) -> Result<Html<String>, PageError> {
+    let call = find(&control, id).await?;
+    let part = output(&page, &call, part).await?;
+    Ok(show(&format!("Output of {}", call.tool_name), &output_page(&call, &part)))
+}
+
+async fn find(control: &Control, id: String) -> Result<Call, PageError> {
+    let found = read(control, move |connection| audit::one_call(connection, &id)).await?;
+    found.ok_or_else(|| PageError::missing("call"))
+}
+
+fn show(title: &str, view: &Markup) -> Html<String> {
+    let frame = Frame { title, place: Place::Tasks, live: None, notice: None };
+    Html(document(&frame, view).into_string())
+}
+
+/// A part of all that a call printed.
+async fn output(page: &Page, call: &Call, number: u64) -> Result<OutputPart, PageError> {
+    let absent = |message: &str, hint| PageError::Refused(StatusCode::NOT_FOUND, message.to_owned(), hint);
+    if call.status == "running" {
+        return Err(absent("The call has not ended, so its output is not there yet.", "Look again later."));
+    }
+    let Some(name) = output_file(call) else {
+        return Err(absent("No more of this output is kept.", "The page of the call shows what there is."));
+    };
+    match of_outputs(page, move |kept| kept.part(&name, number)).await {
+        Ok(Some(part)) => Ok(part),
+        Ok(None) => {
+            let hint = "Outputs are kept for a week, and not as long where there are many.";
+            Err(absent("The whole output is not kept any more.", hint))
+        }
+        Err(error) => {
+            tracing::error!(%error, call_id = call.id, "could not read a kept output");
+            let message = "The output could not be read.".to_owned();
+            Err(PageError::Refused(StatusCode::INTERNAL_SERVER_ERROR, message, "See the supervisor's log."))
+        }
+    }
+}
+
+/// Whether a file has all that the call printed.
+async fn has_output(page: &Page, call: &Call) -> bool {
+    let Some(name) = output_file(call) else { return false };
+    of_outputs(page, move |kept| Ok(kept.has(&name))).await.unwrap_or(false)
+}
+
+fn output_file(call: &Call) -> Option<String> {
+    call.ended()?.output_file.clone()
+}
+
+/// Reads what is kept, where that may wait for the disk.
+async fn of_outputs<T: Send + 'static>(
+    page: &Page,
+    question: impl FnOnce(&KeptOutputs) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let kept = Arc::clone(&page.outputs);
+    tokio::task::spawn_blocking(move || question(&kept)).await.map_err(io::Error::other)?
 }
 
 /// All arguments of a call whose event has shortened ones, from the journal.
@@ -46,8 +121,7 @@ async fn whole_arguments(control: &Control, call: &Call) -> Option<String> {
 /// The diff of an undo, where the event has only the beginning of the change's own.
 async fn undo_of(control: &Control, call: &Call) -> Option<String> {
     let ended = call.ended()?;
-    let is_whole = ended.output_text.len() < OUTPUT_TEXT_BYTES;
-    if is_whole || !ended.change.as_ref().is_some_and(|change| change.can_be_undone) {
+    if !is_cut(ended) || !ended.change.as_ref().is_some_and(|change| change.can_be_undone) {
         return None;
     }
     let id = call.id.clone();

@@ -13,6 +13,7 @@ mod calls;
 mod error;
 mod files;
 mod guard;
+pub(crate) mod kept_outputs;
 pub(crate) mod links;
 pub(crate) mod live;
 mod now;
@@ -33,6 +34,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 
 use crate::control::Control;
+use kept_outputs::KeptOutputs;
 use live::Live;
 use sessions::Sessions;
 
@@ -41,6 +43,7 @@ use sessions::Sessions;
 pub(crate) struct Page {
     pub sessions: Sessions,
     pub live: Live,
+    pub outputs: Arc<KeptOutputs>,
 }
 
 /// The routes for programs with the control token; they say so where the page is switched off.
@@ -80,6 +83,7 @@ pub(crate) fn routes(page: &Arc<Page>) -> Router<Arc<Control>> {
         .route("/tasks", get(tasks::get_tasks))
         .route("/tasks/{id}", get(tasks::get_task))
         .route("/calls/{id}", get(calls::get_call))
+        .route("/calls/{id}/output", get(calls::get_output))
         .route("/files", get(files::get_files))
         .route("/files/raw", get(files::get_raw))
         .route("/tools", get(tools::get_tools))

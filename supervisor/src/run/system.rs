@@ -45,6 +45,7 @@ use crate::long_tasks::LongTasks;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
 use crate::overheard::Overheard;
+use crate::page::kept_outputs::KeptOutputs;
 use crate::page::live::Live;
 use crate::page::sessions::Sessions;
 use crate::page::{self, Page};
@@ -366,7 +367,9 @@ impl System {
     }
 
     fn page(&self) -> Page {
-        Page { sessions: Sessions::new(self.store.clone()), live: Live::default() }
+        let secrets = [self.tokens.tool_token.as_str(), &self.tokens.approver_token];
+        let outputs = Arc::new(KeptOutputs::new(self.config.data.output(), secrets));
+        Page { sessions: Sessions::new(self.store.clone()), live: Live::default(), outputs }
     }
 
     fn undoer(&self) -> Result<Undoer, RunError> {

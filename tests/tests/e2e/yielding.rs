@@ -53,7 +53,7 @@ fn a_command_that_ends_in_time_answers_as_any_other_and_leaves_no_process() {
     assert_eq!((own.call("process_list", &json!({})).stdout.as_str(), ended(&server)), ("", vec![]));
     let kept = fs::read_dir(server.dir().data().join("output")).unwrap().filter_map(Result::ok);
     let kept = kept.filter(|entry| entry.path().extension().is_some_and(|end| end == "txt")).count();
-    assert_eq!(kept, 2, "only the output that was cut is kept, of both calls");
+    assert_eq!(kept, 4, "of both calls, what the answer has cut is kept, and what printed to stderr");
 }
 
 #[test]

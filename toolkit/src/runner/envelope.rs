@@ -3,7 +3,7 @@
 //! Only this file knows how a success, a partial success and a failure look in an envelope.
 
 use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
-use protocol::text_form::stderr_of;
+use protocol::text_form::{parts, stderr_of};
 use protocol::{Context, Data, Envelope, ErrorCode, EventId, Meta, Risk, Stats, Status, ToolError, visible};
 use redaction::Redactor;
 use serde::de::DeserializeOwned;
@@ -120,6 +120,7 @@ pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) ->
         truncated_lines: envelope.truncated_lines,
         truncated_bytes: envelope.truncated_bytes,
         output_text: head(&envelope.stdout, OUTPUT_TEXT_BYTES).to_owned(),
+        output_file: None,
         path_resolved: envelope.meta.context.path_resolved.clone(),
         change: change(envelope),
         created_control_files: listed(&envelope.meta.data, "created_control_files"),
@@ -133,6 +134,25 @@ pub(super) fn record(envelope: &Envelope, allowed_tools: Option<Vec<String>>) ->
             approval_id: awaited(error.code, &envelope.meta.data),
         }),
     }
+}
+
+/// Whether a command has run. Other tools have no stderr of their own.
+pub(super) fn is_of_command<T>(outcome: &Outcome<T>) -> bool {
+    match outcome {
+        Ok(success) => success.stderr.is_some(),
+        Err(failure) => failure.shown.as_ref().is_some_and(|shown| shown.stderr.is_some()),
+    }
+}
+
+/// Whether the command of an answer is a background process.
+pub(super) fn runs_on(envelope: &Envelope) -> bool {
+    envelope.meta.data.get("process_id").is_some_and(Value::is_string)
+}
+
+/// What the command of an answer printed, if the record of the answer will not have all of it.
+pub(super) fn unrecorded_output(envelope: &Envelope) -> Option<String> {
+    let is_recorded = envelope.stdout.len() <= OUTPUT_TEXT_BYTES && envelope.stderr.is_empty();
+    (!is_recorded).then(|| parts(envelope).content)
 }
 
 /// The approval that a call waits for, or that refused it.

@@ -29,6 +29,7 @@ mod guard;
 mod guards;
 mod lookup;
 mod meter;
+mod output_keeper;
 mod quick;
 mod recorder;
 mod replay;
@@ -60,6 +61,7 @@ use crate::{Call, Failure, Grant, Outcome, Registry, Slot, Success};
 pub use envelope::{answer, refusal};
 pub use guards::disabled;
 pub use meter::Meter;
+pub use output_keeper::OutputKeeper;
 pub use recorder::{CallIds, Recorder};
 pub use request::Request;
 pub use settings::{RunnerSettings, WorkingDirectory};
@@ -78,6 +80,7 @@ pub struct Runner {
     quick: SharedQuickCalls,
     slots: Arc<Slots>,
     meter: Option<Arc<dyn Meter>>,
+    keeper: Option<Arc<dyn OutputKeeper>>,
 }
 
 impl Runner {
@@ -91,13 +94,20 @@ impl Runner {
         let (locks, quick) = (Arc::default(), Arc::default());
         let slots = Arc::new(Slots::new(settings.max_commands));
         let guards = guards(&settings, &locks, &redactor, &quick, &slots)?;
-        Ok(Self { registry, settings, guards, locks, recorder, redactor, quick, slots, meter: None })
+        let (meter, keeper) = (None, None);
+        Ok(Self { registry, settings, guards, locks, recorder, redactor, quick, slots, meter, keeper })
     }
 
     /// The same with its calls counted.
     #[must_use]
     pub fn counted_by(self, meter: Arc<dyn Meter>) -> Self {
         Self { meter: Some(meter), ..self }
+    }
+
+    /// The same with the outputs kept for which their records have no room.
+    #[must_use]
+    pub fn keeping_outputs(self, keeper: Arc<dyn OutputKeeper>) -> Self {
+        Self { keeper: Some(keeper), ..self }
     }
 
     /// Of each kind of slot, how many are taken and how many there are.
@@ -292,14 +302,38 @@ impl Runner {
     /// Answers a call and records its end, unless that was done at its deadline.
     fn finalise(&self, info: &CallInfo, outcome: Outcome<Data>) -> Envelope {
         let allowed_tools = outcome.as_ref().ok().and_then(|success| success.allowed_tools.clone());
+        let is_of_command = envelope::is_of_command(&outcome);
         let envelope = envelope::envelope(info, self.settings.cwd.of(&info.scope), outcome, &self.redactor);
         if info.end() {
             self.guards.iter().for_each(|guard| guard.ended(info, &envelope));
             let token = info.ids.token.clone();
-            self.recorder.ended(&info.ids, CallEnded { token, ..envelope::record(&envelope, allowed_tools) });
+            let output_file = self.output_file(info, &envelope, is_of_command);
+            let ended = envelope::record(&envelope, allowed_tools);
+            self.recorder.ended(&info.ids, CallEnded { token, output_file, ..ended });
             self.meter.iter().for_each(|meter| meter.ended(&envelope, info.took()));
         }
         envelope
+    }
+
+    /// The file with all that a call printed, if its record has less. What a command printed is kept as its
+    /// answer has it: redacted.
+    fn output_file(&self, info: &CallInfo, envelope: &Envelope, is_of_command: bool) -> Option<String> {
+        if let Some(cut) = &envelope.meta.full_output {
+            return Some(cut.path.rsplit('/').next()?.to_owned());
+        }
+        let keeper = self.keeper.as_ref().filter(|_| is_of_command)?;
+        let name = keeper.name_of(&info.ids);
+        if envelope::runs_on(envelope) {
+            // The process writes it itself.
+            return Some(name);
+        }
+        match keeper.keep(&info.ids, &envelope::unrecorded_output(envelope)?) {
+            Ok(()) => Some(name),
+            Err(error) => {
+                tracing::warn!(call_id = %info.ids.call, %error, "could not keep the output of a command");
+                None
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod flows;
+mod outputs;
 mod shown;
 mod sizes;
 mod talk;
