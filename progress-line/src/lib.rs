@@ -2,6 +2,8 @@
 //! stderr is no terminal, it shows nothing: its reader is a program.
 
 use std::io::{IsTerminal as _, stderr, stdout};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -95,5 +97,43 @@ impl Default for ProgressLine {
 impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// How long a command that mostly ends at once shows nothing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The line of a command that mostly ends at once: it shows its only step if that takes longer than a second,
+/// and goes when this is dropped.
+#[derive(Debug)]
+pub struct LateLine {
+    end: Option<Sender<()>>,
+    showing: Option<JoinHandle<()>>,
+}
+
+impl LateLine {
+    /// Begins the step.
+    #[must_use]
+    pub fn new(name: &'static str) -> Self {
+        let (end, ended) = channel();
+        let show = move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let line = ProgressLine::new();
+                line.step(name);
+                // Nothing is sent: it waits for the drop.
+                let _ = ended.recv();
+            }
+        };
+        Self { end: Some(end), showing: thread::Builder::new().spawn(show).ok() }
+    }
+}
+
+impl Drop for LateLine {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(showing) = self.showing.take() {
+            // What is printed next comes behind the line's end.
+            let _ = showing.join();
+        }
     }
 }

@@ -187,6 +187,11 @@ impl StoreError {
         matches!(self, Self::Database(error) if error.is_away())
     }
 
+    /// Whether another supervisor uses the database of a server.
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, Self::Database(sql::Error::InUse))
+    }
+
     /// Whether another program has the database locked.
     pub fn is_locked(&self) -> bool {
         let code = match self {
@@ -225,7 +230,7 @@ impl Store {
             .name("store".to_owned())
             .spawn(move || {
                 // A client of a server waits for it, which the caller's thread may not.
-                match open::for_writing(location) {
+                match open::for_the_writer(location) {
                     Ok(connection) => {
                         let _ = opened.send(Ok(()));
                         work_off(&connection, queue, &notices);

@@ -30,6 +30,15 @@ pub fn for_writing(location: impl Into<Location>) -> Result<Connection, StoreErr
     }
 }
 
+/// The same for the one writer of a run. A file has locks of its own; a server keeps other writers out.
+pub(crate) fn for_the_writer(location: Location) -> Result<Connection, StoreError> {
+    let connection = for_writing(location)?;
+    if let Connection::Server(session) = &connection {
+        session.be_the_writer()?;
+    }
+    Ok(connection)
+}
+
 fn file_for_writing(path: &Path) -> Result<Connection, StoreError> {
     prepared(path).map(Connection::from).map_err(|error| match error {
         StoreError::Database(cause) if is_damage(&cause) => StoreError::Damaged(path.to_owned(), cause),

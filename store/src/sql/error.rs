@@ -12,6 +12,9 @@ pub enum Error {
     /// A server's.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// The database has another writer.
+    #[error("another supervisor uses this database: stop it, or choose another database")]
+    InUse,
     /// A query for one row found none.
     #[error("the query returned no rows")]
     NoRows,
@@ -48,7 +51,7 @@ impl Error {
     pub fn sqlite_error_code(&self) -> Option<rusqlite::ErrorCode> {
         match self {
             Self::Sqlite(error) => error.sqlite_error_code(),
-            Self::Server(_) | Self::NoRows | Self::NoColumn(_) | Self::Unreadable(..) => None,
+            Self::Server(_) | Self::InUse | Self::NoRows | Self::NoColumn(_) | Self::Unreadable(..) => None,
         }
     }
 
@@ -62,7 +65,7 @@ impl Error {
         match self {
             Self::Sqlite(_) => self.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation),
             Self::Server(error) => error.is_refusal(),
-            Self::NoRows | Self::NoColumn(_) | Self::Unreadable(..) => false,
+            Self::InUse | Self::NoRows | Self::NoColumn(_) | Self::Unreadable(..) => false,
         }
     }
 
@@ -73,6 +76,7 @@ impl Error {
                 Self::Sqlite(rusqlite::Error::SqliteFailure(*code, words.clone()))
             }
             Self::Server(error) => Self::Server(error.clone()),
+            Self::InUse => Self::InUse,
             other => {
                 let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT);
                 Self::Sqlite(rusqlite::Error::SqliteFailure(code, Some(other.to_string())))

@@ -14,13 +14,16 @@ use rusqlite::ToSql;
 use rusqlite::types::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use super::Result;
 use super::address::ServerAddress;
 use super::dialect::for_postgres;
 use super::value::{Given, Taken};
+use super::{Error, Result};
 
 /// More prepared statements than this are not kept: some texts have as many parameters as a list is long.
 const MOST_STATEMENTS: usize = 512;
+
+/// What the one writer of a schema locks, with the schema's hash. The bytes of "auto".
+const WRITER_LOCK: i32 = 0x6175_746f;
 
 /// A connection to a server. One that was lost is made again with the next question or transaction.
 pub struct Session {
@@ -31,6 +34,8 @@ pub struct Session {
     statements: RefCell<HashMap<(String, Vec<Type>), postgres::Statement>>,
     rows_changed: Cell<u64>,
     is_in_transaction: Cell<bool>,
+    /// Whether it is the one writer, and keeps all others out for as long as it is connected.
+    is_the_writer: Cell<bool>,
 }
 
 impl fmt::Debug for Session {
@@ -50,6 +55,7 @@ impl Session {
             statements: RefCell::default(),
             rows_changed: Cell::new(0),
             is_in_transaction: Cell::new(false),
+            is_the_writer: Cell::new(false),
         })
     }
 
@@ -64,6 +70,27 @@ impl Session {
             let (address, is_reader) = (&self.address, self.is_reader);
             let client = waiting(|| connect(address, is_reader))?;
             *self.client() = client;
+            if self.is_the_writer.get() {
+                self.keep_others_out()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Becomes the one writer of the tables; [`Error::InUse`] if there is another one.
+    pub(crate) fn be_the_writer(&self) -> Result<()> {
+        self.is_the_writer.set(true);
+        self.keep_others_out()
+    }
+
+    fn keep_others_out(&self) -> Result<()> {
+        let sql = format!("select pg_try_advisory_lock({WRITER_LOCK}, hashtext(current_schema()))");
+        let client = &mut *self.client();
+        let is_alone = waiting(|| client.query_one(&sql, &[])?.try_get::<_, bool>(0))?;
+        if !is_alone {
+            // The next question tries again.
+            let _ = waiting(|| client.batch_execute("select pg_terminate_backend(pg_backend_pid())"));
+            return Err(Error::InUse);
         }
         Ok(())
     }
@@ -145,10 +172,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let client = self.client.borrow_mut().take();
-        // To end a session, the client waits, which a thread of an asynchronous runtime may not.
-        if Handle::try_current().is_ok() {
-            thread::spawn(move || drop(client));
-        }
+        waiting(move || drop(client));
     }
 }
 

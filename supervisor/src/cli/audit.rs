@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use progress_line::LateLine;
 use protocol::approval::ApprovalScope;
 use protocol::journal::ARGUMENTS_DIRECTORY;
 use protocol::{ErrorCode, SessionId, now_ms};
@@ -96,6 +97,7 @@ pub(super) fn run(
     file: &[PathBuf],
     screen: Screen,
 ) -> Result<String, QueryError> {
+    let _line = LateLine::new("Reading the database");
     let connection = queries::open(data.database())?;
     let filter = Filter {
         since_ms: arguments.since.map_or(i64::MIN, |span| span.before(now_ms())),

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use progress_line::LateLine;
 use protocol::now_ms;
 use serde_json::json;
 use store::queries::short_id::shown;
@@ -51,6 +52,7 @@ const UNDELIVERED_COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn run(data: &DataDir, arguments: &TasksArguments, screen: Screen) -> Result<String, QueryError> {
+    let _line = LateLine::new("Reading the database");
     let connection = queries::open(data.database())?;
     let filter = Filter {
         states: STATES.into_iter().filter(|state| arguments.state.iter().any(|s| s == state)).collect(),

@@ -1,6 +1,7 @@
 //! `supervisor tree`: what was done, as a tree of events.
 
 use clap::Args;
+use progress_line::LateLine;
 use protocol::now_ms;
 use serde_json::json;
 use store::queries::QueryError;
@@ -33,6 +34,7 @@ pub(crate) struct TreeArguments {
 }
 
 pub(super) fn run(data: &DataDir, arguments: &TreeArguments, screen: Screen) -> Result<String, QueryError> {
+    let _line = LateLine::new("Reading the database");
     let scope = match (&arguments.task, &arguments.id) {
         (Some(task), _) => Scope::Task(task.clone()),
         (None, Some(event)) => Scope::Event(event.clone()),

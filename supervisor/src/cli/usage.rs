@@ -1,6 +1,7 @@
 //! `supervisor usage`: what was used, by day, chat and model.
 
 use clap::Args;
+use progress_line::LateLine;
 use protocol::now_ms;
 use serde_json::json;
 use store::queries::usage::{Used, used};
@@ -38,6 +39,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn run(data: &DataDir, arguments: &UsageArguments, screen: Screen) -> Result<String, QueryError> {
+    let _line = LateLine::new("Reading the database");
     let connection = queries::open(data.database())?;
     let now = now_ms();
     let since = now - now.rem_euclid(DAY_MS) - i64::from(arguments.days - 1) * DAY_MS;

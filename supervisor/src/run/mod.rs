@@ -134,6 +134,9 @@ async fn open_store(database: &Location, stop: &CancellationToken) -> Result<Opt
             Err(error) if error.is_away() => {
                 tracing::warn!(%error, %database, "the database's server gives no answer; waiting");
             }
+            Err(error) if error.is_in_use() => {
+                tracing::warn!(%database, "another supervisor uses the database; waiting until it ends");
+            }
             opened => return Ok(Some(opened?)),
         }
         tokio::select! {

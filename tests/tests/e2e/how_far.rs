@@ -91,6 +91,27 @@ fn the_self_check_of_the_sandbox_shows_how_many_guards_were_tried() {
 }
 
 #[test]
+fn a_question_that_takes_longer_than_a_second_says_so() {
+    let mut system = System::start();
+    system.run_task("ls path=.");
+    system.stop();
+    // Another program keeps the file to itself, so that each question waits.
+    let other = rusqlite::Connection::open(system.dir().data().join("db/autonous.db")).unwrap();
+    other.execute_batch("pragma locking_mode = exclusive; begin exclusive").unwrap();
+    let waiting = [(&["usage"][..], "DAY (UTC)"), (&["audit"], "WHEN (UTC)"), (&["tree"], "task.done")];
+    let waiting = waiting.map(|(arguments, result)| {
+        let terminal = run_in_terminal("supervisor", arguments, system.dir());
+        terminal.wait_for("Reading the database …", 0);
+        (terminal, result)
+    });
+    drop(other);
+    for (mut terminal, result) in waiting {
+        assert!(terminal.end().success());
+        assert_steps(&terminal.wait_for(result, 0), &["Reading the database …"], result);
+    }
+}
+
+#[test]
 fn a_program_that_reads_the_output_sees_nothing_of_it() {
     let system = System::start();
     let program = binaries::path_of("supervisor").display().to_string();

@@ -108,6 +108,23 @@ fn a_password_that_changes_is_read_again_from_its_file() {
 }
 
 #[test]
+fn a_second_supervisor_waits_until_the_first_has_ended() {
+    let server = Postgres::start();
+    let mut second = on(&server, "").start();
+    second.stop();
+    let mut first = on(&server, "").start();
+    second.start_again();
+    wait::until_true("it says so", || second.log().contains("another supervisor uses the database; waiting"));
+    first.run_task(&direct_ls("."));
+    first.kill();
+    second.wait_until_ready();
+    second.run_task(&direct_ls("."));
+    let tasks = second.run_set_up(&["tasks"]);
+    assert!(String::from_utf8_lossy(&tasks.stdout).contains("2 done"), "{tasks:?}");
+    second.stop();
+}
+
+#[test]
 fn an_address_that_is_wrong_stops_the_start_and_hides_its_password() {
     let dir = TestDir::new();
     for (url, wrong) in [
