@@ -25,6 +25,7 @@ const CLIENT: How = Not("sets up a program of others: `make clients` gives it to
 const SYSTEMD: How = Not("needs systemd: package/test.py boots one");
 const ELSEWHERE: How = Not("installs programs of others");
 const PRINTED: How = Not("shows what a program of others prints");
+const SERVER: How = Not("needs the reader's PostgreSQL server: the tests `postgres::` start their own");
 const DRAWING: How = Not("is a drawing");
 
 /// A part of each block, and how the block is checked.
@@ -78,6 +79,10 @@ const EXAMPLES: &[(&str, &str, How)] = &[
         "$ supervisor setup",
         Test("asked_it_tries_each_answer_and_pairs_the_owner_by_a_number"),
     ),
+    ("docs/postgres.md", "create role", SERVER),
+    ("docs/postgres.md", "[data]", SERVER),
+    ("docs/postgres.md", "export AUTONOUS_DATABASE_URL", SERVER),
+    ("docs/postgres.md", "pg_dump", SERVER),
     ("docs/setup.md", "--yes", Test("unattended_it_writes_what_works_and_the_system_starts_with_it")),
     ("docs/setup.md", "[limits]", Test("the_file_of_the_document_is_valid")),
     ("docs/setup.md", "config --set", Test("a_variable_wins_over_the_file_and_the_file_over_a_default")),

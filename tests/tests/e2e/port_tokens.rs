@@ -86,6 +86,7 @@ const CLASSES: &[(&str, &str, Class)] = &[
     ("POST", "/approvals/{id}", Kept),
     ("GET", "/assets/{name}", Open),
     ("GET", "/calls/{id}", Page),
+    ("GET", "/calls/{id}/output", Page),
     ("GET", "/chat", Page),
     ("GET", "/chat/open", Page),
     ("GET", "/chat/{chat}", Page),

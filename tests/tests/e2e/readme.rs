@@ -57,7 +57,12 @@ fn lasting_line(line: &str) -> String {
     let without_branches = line.trim_start_matches(|c: char| c.is_ascii_digit() || " :.├└─│".contains(c));
     let line = if line.contains("─ ") { without_branches } else { line };
     let words = line.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
-    words.map(|word| if word.contains(|c: char| c.is_ascii_digit()) { "0" } else { word }).collect()
+    let differs = |word: &str| {
+        // A part of an ID may have no digit.
+        let is_hex = |part: &str| part.len() >= 4 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        word.contains(|c: char| c.is_ascii_digit()) || word.strip_suffix('-').is_some_and(is_hex)
+    };
+    words.map(|word| if differs(word) { "0" } else { word }).collect()
 }
 
 /// Runs all commands in one shell, in a directory that looks like the project after `make run`.
