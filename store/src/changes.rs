@@ -38,7 +38,7 @@ pub enum LastChanged {
 
 /// An undo stands below the call that it undoes, and can itself be undone.
 const HOLDS: &str = "with recursive undo(call, depth) as (
-        select ?1, 0
+        select id, 0 from events where id = ?1
         union all
         select started.id, depth + 1 from undo
         join events as started on started.parent_id = undo.call and started.type = 'tool_call.started'

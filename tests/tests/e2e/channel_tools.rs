@@ -39,7 +39,7 @@ fn a_reaction_goes_to_the_message_that_asked_and_is_an_event_of_the_turn() {
     let methods: Vec<&str> = sent.iter().map(|sent| sent.method.as_str()).collect();
     assert_eq!(methods, ["setmessagereaction", "sendmessage"], "{sent:?}");
     assert!(sent[1].text.contains("on its way"), "{sent:?}");
-    let asked = system.database().count("select cast(message_id as integer) from inbox");
+    let asked = system.database().count("select cast(message_id as bigint) from inbox");
     assert_eq!(reactions(&telegram), [(Some(asked), "❤".to_owned())]);
     assert!(names_of_tools(&model.requests()[0]).iter().any(|name| name == "telegram_send_file"));
     let tree = "select parent.type || ' ' || called.type || ' ' || below.type

@@ -64,7 +64,7 @@ fn a_plan_is_in_the_tree_counts_as_usage_and_survives_the_kill_of_its_worker() {
     let shown = system.shown(&["tree", "--task", &task]);
     assert!(shown.contains("plan.created") && shown.contains("plan.updated"), "{shown}");
     let usage = system.shown_json(&["usage", "--json"])["usage"][0].clone();
-    let counted = "select sum(payload ->> 'input_tokens') from events
+    let counted = "select sum(cast(payload ->> 'input_tokens' as bigint)) from events
                    where type in ('turn.completed', 'model_request.completed')";
     assert_eq!(usage["input_tokens"], json!(system.database().count(counted)), "{usage}");
     let turns = "select count(*) from events where type = 'turn.completed'";

@@ -84,7 +84,10 @@ fn a_start_waits_for_the_server() {
     wait::until_true("it says so", || system.log().contains("gives no answer; waiting"));
     server.go_on();
     system.wait_until_ready();
-    system.run_task(&direct_ls("."));
+    system.run_task("write path=a.txt content=hello");
+    assert!(system.workspace().join("a.txt").exists());
+    let undone = system.reply(&system.say("/undo"));
+    assert!(undone.contains("a.txt") && !system.workspace().join("a.txt").exists(), "{undone}");
     system.stop();
 }
 

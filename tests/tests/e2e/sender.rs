@@ -187,5 +187,5 @@ fn an_update_that_no_string_or_number_can_hold_does_not_block_those_behind_it() 
     let sent = telegram.wait_for_sent(3);
     assert!(sent[1].text.contains("large") && sent[2].text.contains("behind"), "{sent:?}");
     wait::until_true("everything is confirmed", || telegram.unconfirmed() == 0);
-    assert_eq!(system.database().count("select max(cast(update_id as integer)) from inbox"), 5_000_000_002);
+    assert_eq!(system.database().count("select max(cast(update_id as bigint)) from inbox"), 5_000_000_002);
 }
