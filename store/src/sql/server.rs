@@ -153,14 +153,28 @@ impl Session {
         }
         let written = for_postgres(sql);
         let client = &mut *self.client();
+        // A refusal would end the transaction.
+        let is_guarded = self.is_in_transaction.get() && key.1.contains(&Type::UNKNOWN);
+        if is_guarded {
+            waiting(|| client.batch_execute("savepoint types"))?;
+        }
         let statement = waiting(|| client.prepare_typed(&written, &key.1)).or_else(|error| {
             // Where nothing else says the type of a null, it is taken for a text.
             let is_open = error.code() == Some(&SqlState::INDETERMINATE_DATATYPE)
                 || error.code() == Some(&SqlState::AMBIGUOUS_PARAMETER);
             let of_text = |kind: &Type| if *kind == Type::UNKNOWN { Type::TEXT } else { kind.clone() };
             let types: Vec<Type> = key.1.iter().map(of_text).collect();
-            if is_open { waiting(|| client.prepare_typed(&written, &types)) } else { Err(error) }
+            if !is_open {
+                return Err(error);
+            }
+            if is_guarded {
+                waiting(|| client.batch_execute("rollback to types"))?;
+            }
+            waiting(|| client.prepare_typed(&written, &types))
         })?;
+        if is_guarded {
+            waiting(|| client.batch_execute("release types"))?;
+        }
         if statements.len() >= MOST_STATEMENTS {
             statements.clear();
         }
