@@ -132,8 +132,8 @@ impl Session {
         let client = &mut *self.client();
         let parameters = parameters(&given);
         let rows = waiting(|| client.query(&statement, &parameters))?;
-        if !sql.trim_start().starts_with("select") {
-            // A statement with `returning` changes the rows that it returns.
+        // A change with `returning` returns the rows that it changes. A question may begin with `with`.
+        if ["insert", "update", "delete"].iter().any(|verb| sql.trim_start().starts_with(verb)) {
             self.rows_changed.set(self.rows_changed.get() + u64::try_from(rows.len()).unwrap_or(u64::MAX));
         }
         let read = |row: &postgres::Row| {
