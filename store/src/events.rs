@@ -5,7 +5,7 @@ use protocol::{Event, EventBody, EventId, TaskId};
 use serde_json::Value;
 
 use super::StoreError;
-use super::sql::{Connection, OptionalExtension, Params, Row, params};
+use super::sql::{self, Connection, OptionalExtension, Params, Row, params};
 
 /// Adds an event. One whose ID is stored is left as it is, so it is safe to repeat this after a crash.
 pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> {
@@ -69,27 +69,27 @@ fn newest(
 pub const COLUMNS: &str = "id, parent_id, task_id, type, payload, time_ms";
 
 /// Reads an event from a row with the [`COLUMNS`].
-pub fn from_row(row: &Row<'_>) -> crate::sql::Result<Event> {
+pub fn from_row(row: &Row<'_>) -> sql::Result<Event> {
     let (id, parent, task): (String, Option<String>, Option<String>) =
         (row.get(0)?, row.get(1)?, row.get(2)?);
     Ok(Event {
-        id: id.parse().map_err(|error| malformed(0, error))?,
-        parent_id: parent.map(|id| id.parse()).transpose().map_err(|error| malformed(1, error))?,
-        task_id: task.map(|id| id.parse()).transpose().map_err(|error| malformed(2, error))?,
+        id: id.parse().map_err(|error| sql::Error::unreadable(0, error))?,
+        parent_id: parent
+            .map(|id| id.parse())
+            .transpose()
+            .map_err(|error| sql::Error::unreadable(1, error))?,
+        task_id: task.map(|id| id.parse()).transpose().map_err(|error| sql::Error::unreadable(2, error))?,
         body: body(row, 3)?,
         time_ms: row.get(5)?,
     })
 }
 
 /// Reads an event's body from a column with its type and the next one with its payload.
-pub(crate) fn body(row: &Row<'_>, column: usize) -> crate::sql::Result<EventBody> {
+pub(crate) fn body(row: &Row<'_>, column: usize) -> sql::Result<EventBody> {
     let payload: String = row.get(column + 1)?;
-    let payload = serde_json::from_str(&payload).map_err(|error| malformed(column + 1, error))?;
+    let payload =
+        serde_json::from_str(&payload).map_err(|error| sql::Error::unreadable(column + 1, error))?;
     Ok(EventBody::new(row.get(column)?, payload))
-}
-
-fn malformed(column: usize, error: impl std::error::Error + Send + Sync + 'static) -> crate::sql::Error {
-    crate::sql::Error::unreadable(column, error)
 }
 
 /// The table takes only objects; any other payload is put into one.

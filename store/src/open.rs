@@ -42,24 +42,21 @@ pub(crate) fn for_the_writer(location: Location) -> Result<Connection, StoreErro
 fn file_for_writing(path: &Path) -> Result<Connection, StoreError> {
     prepared(path).map(Connection::from).map_err(|error| match error {
         StoreError::Database(cause) if is_damage(&cause) => StoreError::Damaged(path.to_owned(), cause),
-        StoreError::Migration(rusqlite_migration::Error::RusqliteError { query, err }) => {
-            let cause = sql::Error::from(err);
-            if is_damage(&cause) {
-                return StoreError::Damaged(path.to_owned(), cause);
-            }
-            match cause {
-                sql::Error::Sqlite(err) => {
-                    StoreError::Migration(rusqlite_migration::Error::RusqliteError { query, err })
-                }
-                other => StoreError::Database(other),
-            }
+        StoreError::Migration(rusqlite_migration::Error::RusqliteError { err, .. })
+            if is_code_of_damage(err.sqlite_error_code()) =>
+        {
+            StoreError::Damaged(path.to_owned(), err.into())
         }
         other => other,
     })
 }
 
 pub fn is_damage(error: &sql::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+    is_code_of_damage(error.sqlite_error_code())
+}
+
+fn is_code_of_damage(code: Option<ErrorCode>) -> bool {
+    matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
 fn prepared(path: &Path) -> Result<File, StoreError> {

@@ -23,7 +23,7 @@ pub(crate) async fn get_metrics(State(control): State<Arc<Control>>) -> Response
     control.meters.answer(&report, waiting.as_ref(), sizes)
 }
 
-/// A server that gives no answer leaves the size of its database out.
+/// The size of a database is 0 while its server gives no answer.
 async fn sizes(control: &Control) -> Sizes {
     let journal = control.journal.clone();
     let on_server = match control.monitor.database_location() {
