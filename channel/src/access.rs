@@ -156,6 +156,17 @@ impl Access {
         }
     }
 
+    /// From now on these chats are allowed by pairing, in the order in which they were paired, and no others.
+    pub fn replace_paired(&self, chats: impl Iterator<Item = String>) {
+        let mut lists = self.lists.write().unwrap_or_else(PoisonError::into_inner);
+        (lists.paired, lists.first_paired) = (BTreeSet::new(), None);
+        for chat in chats {
+            let person = Some(chat.clone()).filter(|id| !self.is_group(id));
+            lists.first_paired = lists.first_paired.take().or(person);
+            lists.paired.insert(chat);
+        }
+    }
+
     /// A group has another ID from now on, and the same rights.
     pub fn moved(&self, from: &str, to: &str) {
         let mut lists = self.lists.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,12 +1,16 @@
 //! A file that came with a message, before it is here.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 /// What a channel knows of a file that somebody sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     /// What the channel downloads it by.
     pub source: String,
     /// What it is, in a word.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// What the sender's program calls its type. It is shown, and never trusted.
     pub media_type: Option<String>,
     /// What its sender calls it. It is shown, and never a name on our disk.
@@ -70,7 +74,7 @@ mod tests {
         let check = |media_type: Option<&str>, file_name: &str, expected: &str| {
             let attachment = Attachment {
                 source: "f".to_owned(),
-                kind: "document",
+                kind: "document".into(),
                 media_type: media_type.map(str::to_owned),
                 file_name: Some(file_name.to_owned()),
                 size_bytes: None,

@@ -5,12 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use protocol::SessionId;
+use serde::{Deserialize, Serialize};
 
 const MAX_NAME_BYTES: usize = 32;
 
 /// The name of a channel: lower-case letters, digits, `_` and `-`, beginning with a letter. It never has a
 /// colon, which ends it in a session ID.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ChannelName(Cow<'static, str>);
 
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +20,7 @@ pub struct ChannelName(Cow<'static, str>);
 pub struct InvalidChannelName(String);
 
 /// One chat.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Chat {
     /// Its channel.
     pub channel: ChannelName,
@@ -46,6 +48,20 @@ impl FromStr for ChannelName {
             true => Ok(Self(Cow::Owned(text.to_owned()))),
             false => Err(InvalidChannelName(text.to_owned())),
         }
+    }
+}
+
+impl TryFrom<String> for ChannelName {
+    type Error = InvalidChannelName;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<ChannelName> for String {
+    fn from(name: ChannelName) -> Self {
+        name.0.into_owned()
     }
 }
 

@@ -1,13 +1,16 @@
 //! What a channel delivers: messages, presses of buttons, and updates that are neither.
 
+use std::borrow::Cow;
+
 use protocol::{MessageId, Origin, Sender};
+use serde::{Deserialize, Serialize};
 use texts::Text;
 
 use super::Chat;
 use super::attachment::Attachment;
 
 /// One thing that a channel received. Each has a row in the database, so that none is fetched forever.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Update {
     /// The channel's ID of it: one that comes again is ignored.
     pub id: Option<String>,
@@ -17,7 +20,7 @@ pub struct Update {
     pub kind: Kind,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     Message(Box<Incoming>),
     Press(Press),
@@ -27,11 +30,11 @@ pub enum Kind {
         to: String,
     },
     /// It is kept, with the reason why nothing follows from it.
-    Other(&'static str),
+    Other(Cow<'static, str>),
 }
 
 /// A message that somebody wrote in their own name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incoming {
     /// Who wrote it, and where; none where the channel has no senders.
     pub origin: Option<Origin>,
@@ -61,15 +64,36 @@ pub struct Incoming {
 }
 
 /// Why a message cannot be run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unreadable {
-    pub reason: &'static str,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unreadable {
+    FileTooLarge,
+    /// It has nothing that can be read.
+    Empty,
+    /// A member came, a title changed, and their like.
+    AboutTheChat,
+}
+
+impl Unreadable {
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::FileTooLarge => "a file is larger than a bot can fetch",
+            Self::Empty => "the message has nothing that can be read",
+            Self::AboutTheChat => "the message is about the chat itself",
+        }
+    }
+
     /// What its chat reads about it, if anything.
-    pub reply: Option<Text<'static>>,
+    pub const fn reply(self) -> Option<Text<'static>> {
+        match self {
+            Self::FileTooLarge => Some(Text::FileTooLarge),
+            Self::Empty => Some(Text::Unreadable),
+            Self::AboutTheChat => None,
+        }
+    }
 }
 
 /// A press of a button. What it says is not believed: its client chose it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Press {
     /// What the channel answers it by.
     pub id: String,

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn every_message_of_the_worker_survives_a_round_trip() {
         let task_id = TaskId::new();
-        let event = Event::now(TaskClaimed { attempt: 1 }, None, Some(&task_id));
+        let event = Event::now(TaskClaimed { attempt: 1, node: None }, None, Some(&task_id));
         let outcome =
             Outcome::Failed { error: "no".into(), told: None, retryable: true, retry_after_ms: Some(1) };
         for message in [

@@ -88,6 +88,17 @@ pub(crate) fn is_bot_token(token: &str) -> bool {
     })
 }
 
+/// Whether a text can be the name of a node: it stands in sessions and notifications of the database.
+pub fn is_node_name(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=64).contains(&text.len()) && text.bytes().all(is_plain)
+}
+
+/// The name of a node.
+pub(crate) fn node_name(text: &str) -> Option<String> {
+    crate::is_node_name(text).then(|| text.to_owned())
+}
+
 /// Any secret.
 pub(crate) fn is_any(_: &str) -> bool {
     true

@@ -30,7 +30,7 @@ pub mod template;
 mod values;
 
 pub use check::check;
-pub use checks::SHORTEST_RETENTION;
+pub use checks::{SHORTEST_RETENTION, is_node_name};
 pub use error::{SettingError, is_bad_setting};
 pub use find_file::{Search, find};
 pub use origin::Origin;

@@ -74,6 +74,11 @@ table! {
     DATABASE_URL: Optional<Secret> = ("AUTONOUS_DATABASE_URL", OWN, "none: a file in `AUTONOUS_DATA_DIR`",
         secret(checks::is_any, "a URL such as postgres://user@host/database"),
         "a PostgreSQL server that has the database ([postgres.md](postgres.md))");
+    NODE: Optional<String> = ("AUTONOUS_NODE", OWN, "the name of the machine",
+        checked(checks::node_name, "letters, digits, `.`, `_` and `-`, at most 64"),
+        "the name of this machine among those that [share a database](nodes.md)");
+    SHARED_WORKSPACES: Setting<bool> = ("AUTONOUS_SHARED_WORKSPACES", OWN, "false", flag(),
+        "whether all nodes mount the same directories as roots, so that [chats move](nodes.md) by themselves");
     CONTROL_READ_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_READ_TOKEN", OWN, "none",
         secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
         "a second token of the control port, other than the first, with which clients \

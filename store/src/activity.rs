@@ -68,17 +68,18 @@ struct Begun {
 
 fn all_begun(connection: &Connection, channel: &ChannelName) -> Result<Vec<Begun>, StoreError> {
     let sql = "select id, chat_id, cancel_requested_by is not null, false, false from inbox
-               where state = 'in_progress' and channel = ?1
+               where state = 'in_progress' and channel = ?1 /* here: inbox */
                union all
                select id, chat_id, false, exists (
                    select 1 from awaited where awaited.task_id = parked.task_id and ended is null), false
-               from parked join inbox on id = parked.task_id where state = 'queued' and channel = ?1
+               from parked join inbox on id = parked.task_id
+               where state = 'queued' and channel = ?1 /* here: inbox */
                union all
                select id, task.chat_id, false, false, true
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
                where turn.next_seq is not null and state = 'queued' and task.channel = ?1
                    and attempt > 0 and available_at_ms > ?2
-                   and not exists (select 1 from parked where task_id = id)";
+                   and not exists (select 1 from parked where task_id = id) /* here: turn */";
     let begun = |row: &Row<'_>| {
         Ok(Begun {
             task: task_id(row, 0)?,

@@ -94,8 +94,10 @@ pub fn ask(
     Ok(())
 }
 
+/// The open questions about calls of this node's tool server.
 pub fn open(connection: &Connection) -> Result<Vec<Question>, StoreError> {
-    let sql = "select approval_id, channel, chat_id, outbox_seq from questions where is_open order by rowid";
+    let sql = "select approval_id, channel, chat_id, outbox_seq from questions
+               where is_open /* mine: questions */ order by rowid";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([], |row| Ok((row.get::<String>(0)?, chat(row, 1)?, row.get::<i64>(3)?)))?;
     let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
@@ -189,10 +191,17 @@ fn insert(connection: &Connection, decision: &Decision, is_given_up: bool) -> Re
     Ok(connection.prepare_cached(sql)?.execute(values)? == 1)
 }
 
+/// Whether a decision is about a call of this node's tool server.
+pub fn is_ours(connection: &Connection, decision: &Decision) -> Result<bool, StoreError> {
+    let Some(node) = connection.node() else { return Ok(true) };
+    let sql = "select not exists (select 1 from decisions where approval_id = ?1 and node <> ?2)";
+    Ok(connection.prepare_cached(sql)?.query_row(params![decision.approval, node], |row| row.get(0))?)
+}
+
 /// Those that no process has in hand, the oldest first: they were given up, or stored at this time or before.
 pub fn to_pass_on(connection: &Connection, until_ms: i64) -> Result<Vec<Decision>, StoreError> {
     let sql = "select approval_id, choice, decided_by, reason, answer from decisions
-               where is_given_up = 1 or created_at_ms <= ?1 order by created_at_ms";
+               where (is_given_up = 1 or created_at_ms <= ?1) /* mine: decisions */ order by created_at_ms";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([until_ms], |row| {
         let choice = Choice::of_letter(&row.get::<String>(1)?);

@@ -157,6 +157,7 @@ pub fn due(
                from attachments join inbox on inbox.id = task_id
                where attachments.state = 'waiting' and attachments.available_at_ms <= ?1
                      and inbox.state = 'queued' and inbox.channel in (select value from json_each(?3))
+                     /* here: inbox */
                order by attachments.seq limit ?2";
     let mut query = connection.prepare_cached(sql)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -170,7 +171,7 @@ pub fn next_due(connection: &Connection, channels: &[ChannelName]) -> Result<Opt
                    select attachments.available_at_ms, attachments.created_at_ms, steps_aside
                    from attachments join inbox on inbox.id = task_id
                    where attachments.state = 'waiting' and inbox.state = 'queued'
-                         and inbox.channel in (select value from json_each(?1)))
+                         and inbox.channel in (select value from json_each(?1)) /* here: inbox */)
                select min(due_ms) from (
                    select available_at_ms as due_ms from files where available_at_ms > ?2
                    union all select created_at_ms + ?3 from files where steps_aside = 0) as due";
@@ -195,7 +196,8 @@ pub fn step_aside(connection: &Connection, channels: &[ChannelName]) -> Result<V
                    from attachments join inbox on inbox.id = task_id
                    where attachments.state = 'waiting' and inbox.state = 'queued' and steps_aside = 0
                          and (attachments.created_at_ms <= ?1 or attachments.attempt >= ?2)
-                         and inbox.channel in (select value from json_each(?3)))
+                         and inbox.channel in (select value from json_each(?3))
+                     /* here: inbox */)
                select * from late where seq in (select min(seq) from late group by task_id) order by seq";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map(params![now_ms() - LATE_MS, LATE_ATTEMPTS, names(channels)], waiting)?;
@@ -298,7 +300,7 @@ mod tests {
     fn photo(source: &str) -> Attachment {
         Attachment {
             source: source.to_owned(),
-            kind: "photo",
+            kind: "photo".into(),
             media_type: Some("image/jpeg".to_owned()),
             file_name: None,
             size_bytes: Some(7),

@@ -69,7 +69,7 @@ pub struct Exhausted {
 /// How many chats are looked at for one whose user has no other task running.
 const CANDIDATES: u32 = 100;
 
-/// Claims the next task of the chat whose turn it is, without limits of the day.
+/// Claims the next task of the chat whose turn it is, of those whose workspace is here, without limits of the day.
 pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<Claim, StoreError> {
     claim_within(connection, &Limits::default(), lease, run)
 }
@@ -87,7 +87,7 @@ pub fn claim_within(
                       attempt + 1 - attempt_base, origin, user_id, failing_since_ms
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
                where turn.next_seq is not null and (max(available_at_ms, coalesce(gather_until_ms, 0)) <= ?1
-                                                   or updated_at_ms > ?1)
+                                                   or updated_at_ms > ?1) /* here: turn */
                order by turn.last_turn, turn.next_seq limit ?2";
     let is_limited = limits.chat != DailyLimits::default() || limits.user != DailyLimits::default();
     let candidates = if is_limited { CANDIDATES } else { 1 };
@@ -113,11 +113,23 @@ pub fn claim_within(
     Ok(Claim::Nothing { until_ms: next_due(connection, after)? })
 }
 
+/// The tasks that this node runs.
 pub fn in_progress(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
-    let sql = "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
+    running(connection, "/* mine: inbox */")
+}
+
+/// The tasks that ran on nodes that are gone.
+pub fn left_behind(connection: &Connection) -> Result<Vec<Claimed>, StoreError> {
+    running(connection, "and node in (select name from nodes where state = 'gone')")
+}
+
+fn running(connection: &Connection, which: &str) -> Result<Vec<Claimed>, StoreError> {
+    let sql = format!(
+        "select seq, id, attempt, channel, chat_id, text, date(updated_at_ms / 1000, 'unixepoch'),
                       attempt - attempt_base, origin, user_id, failing_since_ms
-               from inbox indexed by inbox_in_progress where state = 'in_progress' order by seq";
-    let mut query = connection.prepare_cached(sql)?;
+               from inbox indexed by inbox_in_progress where state = 'in_progress' {which} order by seq"
+    );
+    let mut query = connection.prepare_cached(&sql)?;
     let rows = query.query_map([], claimed)?.collect::<Result<Vec<_>, _>>()?;
     let with_language =
         |task: Claimed| Ok(Claimed { language: languages::of(connection, &task.chat)?, ..task });
@@ -145,7 +157,8 @@ pub(crate) fn after(time_ms: i64, pause: Duration) -> i64 {
 fn next_due(connection: &Connection, after_ms: i64) -> Result<Option<i64>, StoreError> {
     let sql = "select min(max(available_at_ms, coalesce(gather_until_ms, 0))) as due_ms
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
-               where turn.next_seq is not null and max(available_at_ms, coalesce(gather_until_ms, 0)) > ?1";
+               where turn.next_seq is not null and max(available_at_ms, coalesce(gather_until_ms, 0)) > ?1
+                   /* here: turn */";
     Ok(connection.prepare_cached(sql)?.query_row([after_ms], |row| row.get(0))?)
 }
 
@@ -174,13 +187,15 @@ pub(super) fn take(
     run: &EventId,
 ) -> Result<Claim, StoreError> {
     let sql = "update inbox set state = 'in_progress', attempt = ?2, lease_until_ms = ?3, updated_at_ms = ?4,
-                                gather_until_ms = null
+                                gather_until_ms = null, node = ?5
                where seq = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![seq, task.attempt, after(now, lease), now])?;
+    let claimed = params![seq, task.attempt, after(now, lease), now, connection.node()];
+    connection.prepare_cached(sql)?.execute(claimed)?;
     let sql = "update chat_turns set last_turn = (select max(last_turn) + 1 from chat_turns)
                where channel = ?1 and chat_id = ?2";
     connection.prepare_cached(sql)?.execute(params![task.chat.channel.as_str(), task.chat.id])?;
-    events::record(connection, TaskClaimed { attempt: task.attempt }, Some(run), &task.id)?;
+    let claimed = TaskClaimed { attempt: task.attempt, node: connection.node().map(str::to_owned) };
+    events::record(connection, claimed, Some(run), &task.id)?;
     Ok(Claim::Task(Box::new(task)))
 }
 

@@ -76,6 +76,7 @@ pub fn ended(connection: &Connection) -> Result<Vec<Ended>, StoreError> {
                where is_open and not exists (
                    select 1 from outbox
                    where seq between first_outbox_seq and last_outbox_seq and state = 'queued')
+                   /* mine: contact_messages */
                order by first_outbox_seq";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query

@@ -40,7 +40,8 @@ pub struct Head {
     pub available_at_ms: i64,
 }
 
-/// The oldest queued message of each chat of a channel, notices behind all others; later ones wait for it.
+/// The oldest queued message of each chat of a channel that this node speaks for, notices behind all others;
+/// later ones wait for it. Those that another node is sending are left out.
 pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>, StoreError> {
     // From chat to chat by the index, past all that waits in each. A row that was updated in the future was
     // delayed before the clock was set back: it is due.
@@ -54,9 +55,10 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
                from line join outbox on seq = (
                    select seq from outbox
                    where state = 'queued' and channel = ?1 and chat_id = line.chat_id
-                   order by is_notice, seq limit 1)";
+                   order by is_notice, seq limit 1)
+               where (sender is null or sender = ?3 or sender_until_ms <= ?2) /* spoken for: outbox */";
     let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![channel.as_str(), now_ms()], |row| {
+    let rows = query.query_map(params![channel.as_str(), now_ms(), connection.node()], |row| {
         Ok(Head { seq: row.get(0)?, chat_id: row.get(1)?, available_at_ms: row.get(2)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -92,7 +94,23 @@ impl OutgoingMessage {
     }
 }
 
-/// A queued message with all its content. The first row of an album is the whole album.
+/// For so long after a node has loaded a message, no other node sends it.
+pub const SENDER_LEASE: Duration = Duration::from_secs(30);
+
+/// Makes this node the one that sends a message, for [`SENDER_LEASE`]. Returns false if another one sends it,
+/// or the chat is another node's by now.
+fn take(connection: &Connection, seq: i64) -> Result<bool, StoreError> {
+    // The only node of a file sends everything.
+    let Some(node) = connection.node() else { return Ok(true) };
+    let sql = "update outbox set sender = ?2, sender_until_ms = server_ms() + ?3
+               where seq = ?1 and state = 'queued'
+                   and (sender is null or sender = ?2 or sender_until_ms < server_ms())
+                   /* spoken for: outbox */";
+    let lease = i64::try_from(SENDER_LEASE.as_millis()).unwrap_or(i64::MAX);
+    Ok(connection.prepare_cached(sql)?.execute(params![seq, node, lease])? == 1)
+}
+
+/// A queued message with all its content, which this node sends. The first row of an album is the whole album.
 pub fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
                       file_name, outbox.file_id, entities, is_big, size_bytes, buttons,
@@ -103,6 +121,9 @@ pub fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>
                              select seq from outbox where album = ?1 and state = 'queued')
                    and state = 'queued'
                order by seq";
+    if !take(connection, seq)? {
+        return Ok(None);
+    }
     let mut query = connection.prepare_cached(sql)?;
     let mut rows = query.query_map([seq], outgoing)?;
     let first = rows.next().transpose()?.filter(|first| first.seq == seq);
@@ -144,7 +165,8 @@ pub fn put_off(
         false => kv::remove(connection, &key)?,
     }
     let now = now_ms();
-    let sql = "update outbox set attempt = attempt + 1, available_at_ms = ?2, error = ?3, updated_at_ms = ?4
+    let sql = "update outbox set attempt = attempt + 1, available_at_ms = ?2, error = ?3, updated_at_ms = ?4,
+                                 sender = null
                where seq = ?1 and state = 'queued'";
     if connection.prepare_cached(sql)?.execute(params![message.seq, after(now, pause), error, now])? == 1 {
         let scheduled = RetryScheduled::Attempt { failed: failed(message, error), delay_ms: millis(pause) };

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn an_event_that_comes_twice_is_kept_once() {
         let database = TestDatabase::new();
-        let event = Event::now(TaskClaimed { attempt: 1 }, None, None);
+        let event = Event::now(TaskClaimed { attempt: 1, node: None }, None, None);
         for _ in 0..2 {
             append(&database, &event).unwrap();
         }

@@ -1,5 +1,7 @@
 //! Positions, stored in the same transaction as what they count.
 
+use std::borrow::Cow;
+
 use super::StoreError;
 use super::sql::{Connection, OptionalExtension, params};
 
@@ -25,7 +27,40 @@ pub const CONFIG_DIR: &str = "config.directory";
 /// When the supervisor last tried whether the database takes changes again.
 pub(crate) const LAST_PROBE: &str = "store.last_probe";
 
+/// What the keys begin with that each node has for itself, where several share a database.
+const OF_A_NODE: [&str; 7] = [
+    "journal.",
+    "housekeeping.",
+    CLOCK_JUMP,
+    ROOTS,
+    CONFIG_DIR,
+    // What a node shows of its tasks, and what it read when it began.
+    "progress.",
+    "backlog.",
+];
+
+/// The key as it is stored.
+fn stored<'a>(connection: &Connection, key: &'a str) -> Cow<'a, str> {
+    match connection.node() {
+        Some(node) if OF_A_NODE.iter().any(|begin| key.starts_with(begin)) => {
+            format!("node.{node}.{key}").into()
+        }
+        _ => key.into(),
+    }
+}
+
+/// Gives what was stored while the database had no nodes to the node of this connection.
+pub(crate) fn adopt(connection: &Connection) -> Result<(), StoreError> {
+    for begin in OF_A_NODE {
+        let sql = "update kv set key = ?2 || key where key >= ?1 and key < ?3";
+        let prefix = format!("node.{}.", connection.node().unwrap_or_default());
+        connection.prepare_cached(sql)?.execute(params![begin, prefix, format!("{begin}\u{10ffff}")])?;
+    }
+    Ok(())
+}
+
 pub fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
+    let key = stored(connection, key);
     let value =
         connection.prepare_cached("select value from kv where key = ?1")?.query_row([key], |row| row.get(0));
     Ok(value.optional()?)
@@ -36,12 +71,14 @@ pub fn beginning_with(connection: &Connection, prefix: &str) -> Result<Vec<(Stri
     // A range, so that the table's key is used: nothing that follows the prefix sorts behind U+10FFFF.
     let sql = "select substr(key, length(?1) + 1), value from kv where key > ?1 and key < ?2 order by key";
     let mut query = connection.prepare_cached(sql)?;
+    let prefix = stored(connection, prefix);
     let rows =
-        query.query_map([prefix, &format!("{prefix}\u{10ffff}")], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        query.query_map([&*prefix, &format!("{prefix}\u{10ffff}")], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 pub fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
+    let key = stored(connection, key);
     connection.prepare_cached("delete from kv where key = ?1")?.execute([key])?;
     Ok(())
 }
@@ -49,6 +86,6 @@ pub fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
 pub fn set(connection: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
     let sql =
         "insert into kv (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value";
-    connection.prepare_cached(sql)?.execute(params![key, value])?;
+    connection.prepare_cached(sql)?.execute(params![stored(connection, key), value])?;
     Ok(())
 }

@@ -64,7 +64,8 @@ struct Next {
 
 fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
     let now = now_ms();
-    let running = "select count(*) from inbox indexed by inbox_in_progress where state = 'in_progress'";
+    let running = "select count(*) from inbox indexed by inbox_in_progress
+                   where state = 'in_progress' /* mine: inbox */";
     let mut before: u32 = connection.prepare_cached(running)?.query_row([], |row| row.get(0))?;
     // As tasks are claimed: see `claim.rs`.
     let sql = "select task.id, task.channel, task.chat_id, available_at_ms, created_at_ms, attempt > 0,
@@ -72,7 +73,7 @@ fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
                       exists (select 1 from parked where task_id = task.id),
                       coalesce(gather_until_ms, 0) > ?1
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
-               where turn.next_seq is not null order by turn.last_turn, turn.next_seq";
+               where turn.next_seq is not null /* here: turn */ order by turn.last_turn, turn.next_seq";
     let mut query = connection.prepare_cached(sql)?;
     let mut line = Vec::new();
     for next in query.query_map([now], next)? {
@@ -182,7 +183,7 @@ mod tests {
             let task = database.enqueue(test_chat(1), "look");
             let file = Attachment {
                 source: "f".to_owned(),
-                kind: "video",
+                kind: "video".into(),
                 media_type: None,
                 file_name: file_name.map(str::to_owned),
                 size_bytes: None,

@@ -60,7 +60,8 @@ fn is_expired(connection: &Connection, task: &TaskId, approval: &EventId) -> Res
 
 /// The approvals that tasks wait for.
 pub fn awaited(connection: &Connection) -> Result<Vec<EventId>, StoreError> {
-    let sql = "select distinct approval_id from awaited where ended is null";
+    let sql = "select distinct approval_id from awaited join inbox on inbox.id = task_id
+               where ended is null /* here: inbox */";
     let mut query = connection.prepare_cached(sql)?;
     let rows = query.query_map([], |row| row.get::<String>(0))?.collect::<Result<Vec<_>, _>>()?;
     Ok(rows.iter().filter_map(|id| id.parse().ok()).collect())

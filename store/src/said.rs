@@ -194,7 +194,7 @@ mod tests {
     fn bring(database: &TestDatabase, task: &TaskId, message: &IncomingMessage, kind: &'static str) {
         let file = Attachment {
             source: kind.to_owned(),
-            kind,
+            kind: kind.into(),
             media_type: None,
             file_name: None,
             size_bytes: Some(7),

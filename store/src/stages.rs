@@ -38,10 +38,10 @@ pub fn of_channel(
     let sql = format!(
         "select * from (
              select {columns} from inbox indexed by inbox_queued
-             where state = 'queued' and channel = ?1 and message_id is not null
+             where state = 'queued' and channel = ?1 and message_id is not null /* here: inbox */
              order by seq limit {MOST_OPEN}) as queued
          union select {columns} from inbox indexed by inbox_in_progress
-             where state = 'in_progress' and channel = ?1 and message_id is not null
+             where state = 'in_progress' and channel = ?1 and message_id is not null /* here: inbox */
          union select {columns} from inbox where channel = ?1 and id in (select value from json_each(?2))
          order by 1"
     );

@@ -32,7 +32,7 @@ pub fn mark_interrupted(connection: &Connection, until_seq: i64, reason: &str) -
 /// calls have ended.
 const OPEN: &str = "select started.id, started.task_id, started.payload ->> 'tool_name'
     from open_calls cross join events as started on started.id = open_calls.call_id
-    where started.seq <= ?1 order by started.seq";
+    where started.seq <= ?1 /* mine: open_calls */ order by started.seq";
 
 #[cfg(test)]
 mod tests {

@@ -15,8 +15,8 @@ use settings::language::Language;
 use settings::quotas::Limits;
 use settings::table::{
     CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN, CONTROL_MAX_WALL_TIME_SECONDS,
-    DATA_DIR, DATABASE_URL, LANGUAGE, METRICS_PUBLIC, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
-    SCHEDULES_MIN_MINUTES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
+    DATA_DIR, DATABASE_URL, LANGUAGE, METRICS_PUBLIC, NODE, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
+    SCHEDULES_MIN_MINUTES, SHARED_WORKSPACES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
     TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, WORKERS, WORKSPACES,
 };
 use settings::{Program, Row, SettingError, Source, selection};
@@ -50,6 +50,8 @@ pub(crate) type Settings = BTreeMap<String, String>;
 #[derive(Debug)]
 pub(crate) struct Config {
     pub data: DataDir,
+    /// Whether the other nodes of the database mount the workspaces of this one.
+    pub shares_workspaces: bool,
     /// `AUTONOUS_CONFIG_DIR`, absolute.
     pub config_dir: Option<PathBuf>,
     /// The language of the bot's own words where neither a chat nor a client names one.
@@ -152,6 +154,7 @@ impl Config {
             stop_patience: STOP_SECONDS.read(source)?,
             workers: WORKERS.read(source)?,
             retention: RETENTION.read(source)?,
+            shares_workspaces: SHARED_WORKSPACES.read(source)?,
             shown,
             tasks,
             channels: ChannelSettings {
@@ -197,7 +200,19 @@ pub(crate) fn data_dir_from(source: &Source, data_dir: Option<&Path>) -> anyhow:
     let absolute = std::path::absolute(&named)
         .with_context(|| format!("could not make the data directory {} absolute", named.display()))?;
     let server = DATABASE_URL.read(source)?.map(|url| server_address(&url)).transpose()?;
+    let server = server.map(|server| Ok::<_, anyhow::Error>(server.by_node(&node(source)?))).transpose()?;
     Ok(DataDir::at(absolute).with_database_at(server))
+}
+
+/// The name of this machine among those that share a database.
+fn node(source: &Source) -> anyhow::Result<String> {
+    if let Some(name) = NODE.read(source)? {
+        return Ok(name);
+    }
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    settings::is_node_name(&name)
+        .then_some(name)
+        .with_context(|| format!("the name of this machine is no name of a node: set {}", NODE.name()))
 }
 
 fn server_address(url: &Secret) -> anyhow::Result<ServerAddress> {

@@ -32,6 +32,7 @@ mod journal;
 mod long_tasks;
 mod metrics;
 mod monitor;
+mod nodes;
 mod overheard;
 mod page;
 mod ports;

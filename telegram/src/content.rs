@@ -91,9 +91,9 @@ fn in_words(message: &Message) -> Option<String> {
 }
 
 fn files_of(message: &Message) -> Vec<Attachment> {
-    let file = |kind, file: &FileMeta, media_type: Option<String>, name: Option<&String>| Attachment {
+    let file = |kind: &'static str, file: &FileMeta, media_type: Option<String>, name: Option<&String>| Attachment {
         source: file.id.0.clone(),
-        kind,
+        kind: kind.into(),
         media_type,
         file_name: name.cloned(),
         // The client's word for a size that Telegram did not tell.

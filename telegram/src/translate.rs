@@ -12,7 +12,6 @@ use channel::update::{Incoming, Kind, Press, Unreadable, Update};
 use protocol::{Origin, Sender, visible};
 use serde_json::value::RawValue;
 use teloxide::types::{CallbackQuery, ChatId, Message, MessageKind, MessageOrigin, UpdateKind, User};
-use texts::Text;
 
 use super::NAME;
 use super::api::{self, Received};
@@ -35,7 +34,7 @@ pub(super) fn translate(received: &Received, bot: &Identity) -> Update {
         kind,
     };
     let Some(known) = &received.update else {
-        return update(&NO_CHAT, None, Kind::Other("the update could not be read"));
+        return update(&NO_CHAT, None, Kind::Other("the update could not be read".into()));
     };
     match &known.kind {
         UpdateKind::Message(message) => {
@@ -50,7 +49,7 @@ pub(super) fn translate(received: &Received, bot: &Identity) -> Update {
         }
         _ => {
             let chat = known.chat().map_or_else(|| NO_CHAT.to_owned(), |chat| chat.id.to_string());
-            update(&chat, None, Kind::Other("only messages are run, not other updates"))
+            update(&chat, None, Kind::Other("only messages are run, not other updates".into()))
         }
     }
 }
@@ -78,22 +77,22 @@ fn of_message(message: &Message, bot: &Identity, is_edit: bool) -> Kind {
     }
     let sender = match message.from.as_ref() {
         _ if message.sender_chat.is_some() => {
-            return Kind::Other("a channel or an anonymous administrator wrote it");
+            return Kind::Other("a channel or an anonymous administrator wrote it".into());
         }
-        None => return Kind::Other("it has no sender"),
+        None => return Kind::Other("it has no sender".into()),
         Some(user)
             if !user.is_bot && (message.via_bot.is_some() || message.sender_business_bot.is_some()) =>
         {
-            return Kind::Other("a bot wrote it for somebody");
+            return Kind::Other("a bot wrote it for somebody".into());
         }
         Some(user) => user,
     };
     // What somebody shared is where they were then; Telegram edits it with each of their steps.
     if is_edit && message.location().is_some() {
-        return Kind::Other("a live location that moves");
+        return Kind::Other("a live location that moves".into());
     }
     let Some(said) = bot.addressed(text_of(message)) else {
-        return Kind::Other("a command for another bot");
+        return Kind::Other("a command for another bot".into());
     };
     let content = MessageContent::of(message, bot);
     Kind::Message(Box::new(Incoming {
@@ -127,18 +126,15 @@ fn more_follows(message: &Message, content: &MessageContent) -> bool {
 fn unreadable(message: &Message, content: &MessageContent) -> Option<Unreadable> {
     // Whether one of its files is larger than Telegram gives out.
     if content.files.iter().any(|file| file.size_bytes.is_some_and(|bytes| bytes > MAX_FILE_BYTES)) {
-        let reason = "a file is larger than a bot can fetch";
-        return Some(Unreadable { reason, reply: Some(Text::FileTooLarge) });
+        return Some(Unreadable::FileTooLarge);
     }
     if !content.is_empty() {
         return None;
     }
     Some(match message.kind {
         // Empty: a kind of content that this client does not know.
-        MessageKind::Common(_) | MessageKind::Empty {} | MessageKind::Giveaway(_) => {
-            Unreadable { reason: "the message has nothing that can be read", reply: Some(Text::Unreadable) }
-        }
-        _ => Unreadable { reason: "the message is about the chat itself", reply: None },
+        MessageKind::Common(_) | MessageKind::Empty {} | MessageKind::Giveaway(_) => Unreadable::Empty,
+        _ => Unreadable::AboutTheChat,
     })
 }
 

@@ -327,6 +327,8 @@ texts! {
     WorkerExited { status: &'a str },
     ResultNotStored,
     SupervisorRestarted,
+    NodeGone,
+    NodeAway { node: &'a str },
     LimitUsedUpMinutes { limit: &'a str, minutes: i64 },
     LimitUsedUpHours { limit: &'a str, hours: i64 },
     LimitKept,

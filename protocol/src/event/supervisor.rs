@@ -178,6 +178,9 @@ pub struct ScheduleMissed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskClaimed {
     pub attempt: u32,
+    /// The node that runs it, where several share a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// A task ended and its reply was queued.
@@ -330,4 +333,33 @@ pub struct ChatMoved {
     pub channel: String,
     pub from: String,
     pub to: String,
+}
+
+/// A chat's workspace is on this node from now on: its tasks run there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatPlaced {
+    pub channel: String,
+    pub chat_id: String,
+    pub node: String,
+    /// The node where it was; none for a new chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Why: `first message`, `node gone`, or who asked.
+    pub by: String,
+}
+
+/// A node leads from now on: it receives for the channels, and runs schedules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaderElected {
+    pub node: String,
+    /// Counts the leaders of the database.
+    pub epoch: i64,
+}
+
+/// Nothing was heard of a node for as long as its lease: what ran there is put back into the queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeGone {
+    pub node: String,
+    /// How many tasks ran there.
+    pub tasks: u64,
 }

@@ -106,13 +106,13 @@ mod tests {
         let mut watcher = Watcher::from_now(database.location()).unwrap();
         assert!(watcher.newer().unwrap().is_empty());
         for attempt in 1..=1201 {
-            database.append(TaskClaimed { attempt }, None, None);
+            database.append(TaskClaimed { attempt, node: None }, None, None);
         }
         let read = watcher.newer().unwrap();
         let attempts: Vec<u64> = read.iter().map(|e| e.body.payload()["attempt"].as_u64().unwrap()).collect();
         assert_eq!(attempts, (1..=1201).collect::<Vec<_>>());
         assert!(watcher.newer().unwrap().is_empty() && !watcher.has_ended().unwrap());
-        database.append(TaskClaimed { attempt: 7 }, None, None);
+        database.append(TaskClaimed { attempt: 7, node: None }, None, None);
         assert_eq!(watcher.newer().unwrap().len(), 1);
     }
 }

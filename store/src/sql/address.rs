@@ -23,6 +23,16 @@ use super::{Result, ServerError};
 /// How long the server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Each side drops a connection on which it hears nothing of the other for so long: five seconds, then three
+/// probes two seconds apart. What a lost node has locked is free again then.
+const PROBE_AFTER: Duration = Duration::from_secs(5);
+const PROBE_EVERY: Duration = Duration::from_secs(2);
+const PROBES: u32 = 3;
+const SILENCE: Duration = Duration::from_secs(11);
+
+/// A transaction whose program says nothing for so long is rolled back: all other nodes wait for it.
+const IDLE_IN_TRANSACTION: Duration = Duration::from_secs(5);
+
 /// Where a server is, and how it is asked. Does not print the password.
 #[derive(Clone)]
 pub struct ServerAddress {
@@ -32,6 +42,10 @@ pub struct ServerAddress {
     tls: Option<Certificates>,
     /// A file of passwords, as libpq reads it. Read at each connection: a password can change.
     password_file: Option<PathBuf>,
+    /// Where the tables are; none for the user's default.
+    schema: Option<String>,
+    /// The node that asks; none for a program that is none.
+    node: Option<String>,
 }
 
 #[derive(Clone)]
@@ -97,20 +111,47 @@ impl ServerAddress {
             Some(_) => postgres::config::SslMode::Require,
             None => postgres::config::SslMode::Disable,
         });
-        config.application_name("autonous").connect_timeout(CONNECT_TIMEOUT);
-        Ok(Self { config, shown, tls, password_file: own.password_file })
+        config.application_name("autonous").connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(SILENCE);
+        config.keepalives_idle(PROBE_AFTER).keepalives_interval(PROBE_EVERY).keepalives_retries(PROBES);
+        Ok(Self { config, shown, tls, password_file: own.password_file, schema: None, node: None })
     }
 
     /// The same server with this list of schemas: the first is where the tables are.
     pub fn in_schema(&self, schema: &str) -> Self {
-        let mut other = self.clone();
-        other.config.options(&format!("-c search_path={schema}"));
-        other
+        Self { schema: Some(schema.to_owned()), ..self.clone() }
     }
 
     /// The schema that [`ServerAddress::in_schema`] gave.
     pub fn schema(&self) -> Option<&str> {
-        self.config.get_options()?.rsplit_once('=').map(|(_, schema)| schema)
+        self.schema.as_deref()
+    }
+
+    /// The same server, asked by a node.
+    pub fn by_node(self, name: &str) -> Self {
+        Self { node: Some(name.to_owned()), ..self }
+    }
+
+    /// The node that asks; none for a program that is none.
+    pub fn node(&self) -> Option<&str> {
+        self.node.as_deref()
+    }
+
+    /// What a session begins with, beside the options of the address.
+    fn options(&self) -> String {
+        let mut options = self.config.get_options().unwrap_or_default().to_owned();
+        let mut set = |name: &str, value: &str| options.push_str(&format!(" -c {name}={value}"));
+        set("idle_in_transaction_session_timeout", &IDLE_IN_TRANSACTION.as_millis().to_string());
+        set("tcp_keepalives_idle", &PROBE_AFTER.as_secs().to_string());
+        set("tcp_keepalives_interval", &PROBE_EVERY.as_secs().to_string());
+        set("tcp_keepalives_count", &PROBES.to_string());
+        set("tcp_user_timeout", &SILENCE.as_millis().to_string());
+        if let Some(schema) = &self.schema {
+            set("search_path", schema);
+        }
+        if let Some(node) = &self.node {
+            set("autonous.node", node);
+        }
+        options
     }
 
     /// The files that a connection reads.
@@ -124,6 +165,7 @@ impl ServerAddress {
 
     pub(super) fn connect(&self) -> Result<Client> {
         let mut config = self.config.clone();
+        config.options(&self.options());
         if let (Some(file), None) = (&self.password_file, config.get_password()) {
             let password = self.password_in(file)?;
             config.password(password);

@@ -17,6 +17,29 @@ const WORDS: [(&str, &str); 6] = [
     ("instr(", "strpos("),
 ];
 
+/// What a row has to do with the node that asks, as comments that SQLite passes over: its one node has all.
+/// A program that is no node sees all rows. Each is a condition on the table that the comment names.
+const OF_NODES: [(&str, &str); 3] = [
+    // The row's chat has its workspace on this node.
+    ("/* here: ", "(select node from chats where chats.channel = {}.channel and chats.chat_id = {}.chat_id)"),
+    // The same, or this node speaks for the one that has it, which is gone.
+    (
+        "/* spoken for: ",
+        "(select coalesce(spoken_for_by, name) from chats join nodes on name = node
+          where chats.channel = {}.channel and chats.chat_id = {}.chat_id)",
+    ),
+    // This node has made the row.
+    ("/* mine: ", "{}.node"),
+];
+
+/// The condition that a comment stands for, which begins `sql`, and what comes behind it.
+fn of_node(sql: &str) -> Option<(String, &str)> {
+    let (begin, node) = OF_NODES.iter().find(|(begin, _)| sql.starts_with(begin))?;
+    let (table, rest) = sql[begin.len()..].split_once(" */")?;
+    let node = node.replace("{}", table);
+    Some((format!("and coalesce(current_setting('autonous.node', true), '') in ('', {node})"), rest))
+}
+
 /// The statement as PostgreSQL reads it: `?1` is `$1`, each bare `?` the next number, hints about indexes go.
 pub fn for_postgres(sql: &str) -> String {
     let mut written = String::with_capacity(sql.len() + 16);
@@ -34,6 +57,9 @@ pub fn for_postgres(sql: &str) -> String {
             next_parameter = number + 1;
             written.push_str(&format!("${number}"));
             rest = &rest[1 + digits..];
+        } else if let Some((condition, after)) = of_node(rest) {
+            written.push_str(&condition);
+            rest = after;
         } else if stands_alone && let Some(after) = rest.strip_prefix("indexed by ") {
             let name = after.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
             rest = &after[name..];
@@ -71,6 +97,10 @@ mod tests {
             ("a cross join b on c", "a join b on c"),
             ("select '", "select '"),
             ("select 'é' || ?", "select 'é' || $1"),
+            (
+                "select 1 from a where b /* mine: a */",
+                "select 1 from a where b and coalesce(current_setting('autonous.node', true), '') in ('', a.node)",
+            ),
         ] {
             assert_eq!(for_postgres(sqlite), postgres, "{sqlite}");
         }

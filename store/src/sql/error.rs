@@ -12,8 +12,11 @@ pub enum Error {
     /// A server's.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The database has another writer.
-    #[error("another supervisor uses this database: stop it, or choose another database")]
+    /// Another supervisor writes as the same node.
+    #[error(
+        "another supervisor uses this database under the same name: stop it, or give one of them another \
+         AUTONOUS_NODE"
+    )]
     InUse,
     /// A query for one row found none.
     #[error("the query returned no rows")]
@@ -121,8 +124,8 @@ impl From<postgres::Error> for ServerError {
             let detail = said.detail().map_or(String::new(), |detail| format!(" ({detail})"));
             let words = format!("PostgreSQL: {}{detail}", said.message());
             let state = said.code().code();
-            // It starts, stops, or has too many connections.
-            let is_away = state.starts_with("57P") || state == "53300";
+            // It starts, stops, has too many connections, or ended a transaction that stood still.
+            let is_away = state.starts_with("57P") || state == "53300" || state == "25P03";
             return Self { state: Some(state.to_owned()), words, is_away };
         }
         let mut words = format!("PostgreSQL: {error}");

@@ -95,6 +95,14 @@ impl Connection {
         }
     }
 
+    /// The node whose connection it is, where several share a database; else none.
+    pub fn node(&self) -> Option<&str> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Server(session) => session.node(),
+        }
+    }
+
     /// Commits it. If that fails, the transaction is rolled back.
     pub fn commit(&self) -> Result<()> {
         match self {

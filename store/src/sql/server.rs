@@ -6,9 +6,11 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use postgres::Client;
 use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{ToSql as ServerParameter, Type};
 use rusqlite::ToSql;
 use rusqlite::types::Value;
@@ -22,8 +24,13 @@ use super::{Error, Result};
 /// More prepared statements than this are not kept: some texts have as many parameters as a list is long.
 const MOST_STATEMENTS: usize = 512;
 
-/// What the one writer of a schema locks, with the schema's hash. The bytes of "auto".
+/// What the one writer of a node locks, with the hash of the schema and the node. The bytes of "auto".
 const WRITER_LOCK: i32 = 0x6175_746f;
+
+/// What each transaction of a schema locks, with the schema's hash: one writes at a time, whichever node it is
+/// of. So rows get their numbers in the order of the commits, and one who reads on from a number misses none;
+/// and a transaction may count on what it has read, as on SQLite. The bytes of "nous".
+const TRANSACTION_LOCK: i32 = 0x6e6f_7573;
 
 /// A connection to a server. One that was lost is made again with the next question or transaction.
 pub struct Session {
@@ -84,7 +91,8 @@ impl Session {
     }
 
     fn keep_others_out(&self) -> Result<()> {
-        let sql = format!("select pg_try_advisory_lock({WRITER_LOCK}, hashtext(current_schema()))");
+        let node = "current_schema() || '/' || coalesce(current_setting('autonous.node', true), '')";
+        let sql = format!("select pg_try_advisory_lock({WRITER_LOCK}, hashtext({node}))");
         let client = &mut *self.client();
         let is_alone = waiting(|| client.query_one(&sql, &[])?.try_get::<_, bool>(0))?;
         if !is_alone {
@@ -96,9 +104,10 @@ impl Session {
     }
 
     pub(super) fn begin(&self) -> Result<()> {
-        self.batch("begin")?;
+        let lock = format!("select pg_advisory_xact_lock({TRANSACTION_LOCK}, hashtext(current_schema()))");
+        self.be_connected()?;
         self.is_in_transaction.set(true);
-        Ok(())
+        self.batch(&format!("begin; {lock}")).inspect_err(|_| drop(self.end("rollback")))
     }
 
     /// Ends a transaction by `commit` or `rollback`.
@@ -112,6 +121,37 @@ impl Session {
         self.be_connected()?;
         let client = &mut *self.client();
         Ok(waiting(|| client.batch_execute(sql))?)
+    }
+
+    /// Hears from now on what the nodes of the schema tell.
+    pub(crate) fn listen(&self) -> Result<()> {
+        let schema = "select 'autonous_' || current_schema()";
+        let client = &mut *self.client();
+        waiting(|| {
+            let channel: String = client.query_one(schema, &[])?.try_get(0)?;
+            Ok(client.batch_execute(&format!("listen \"{channel}\""))?)
+        })
+    }
+
+    /// What they told: waits for the first for at most this long.
+    pub(crate) fn hear(&self, patience: Duration) -> Result<Vec<String>> {
+        let client = &mut *self.client();
+        waiting(|| {
+            let mut told = Vec::new();
+            let mut notifications = client.notifications();
+            if let Some(first) = notifications.timeout_iter(patience).next()? {
+                told.push(first.payload().to_owned());
+            }
+            while let Some(next) = notifications.iter().next()? {
+                told.push(next.payload().to_owned());
+            }
+            Ok(told)
+        })
+    }
+
+    /// The node that asks; none for a program that is none.
+    pub(super) fn node(&self) -> Option<&str> {
+        self.address.node()
     }
 
     pub(super) fn rows_changed(&self) -> u64 {

@@ -128,8 +128,14 @@ impl Approvals {
     }
 
     /// Passes on a decision that has just been stored. If the tool server does not answer, the follower does
-    /// it later.
+    /// it later; a decision about a call of another node, that node passes on.
     pub(crate) async fn pass_on(&self, store: &Store, decision: Decision) -> Outcome {
+        let kept = decision.clone();
+        match store.write(move |tx| approvals::is_ours(tx, &kept)).await {
+            Ok(true) => {}
+            Ok(false) => return Outcome::Unreachable,
+            Err(error) => tracing::error!(%error, "could not read which node a decision is for"),
+        }
         let decided = timeout(BY_WHOM_IT_WAS_TAKEN, self.decide(&decision)).await;
         let outcome = decided.unwrap_or(Outcome::Unreachable);
         let approval = decision.approval;

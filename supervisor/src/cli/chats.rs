@@ -9,6 +9,7 @@ use store::pairing::{self, Paired};
 use super::control_client::ControlClient;
 use super::database_access::{DatabaseAccess, database_access};
 use super::error::CommandError;
+use super::nodes::ChatsCommand;
 use super::queue::CommandOutput;
 use crate::control::chats::{AllowedBy, Chats, PairRequest, UnpairRequest, list, refusal, summary};
 use crate::control::error::ControlError;
@@ -20,7 +21,10 @@ use crate::terminal::{Column, Screen, Table};
 const BY: &str = "cli";
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ChatsArguments {
+    #[command(subcommand)]
+    pub command: Option<ChatsCommand>,
     /// Print JSON: {"chats": [{"channel", "chat", "allowed", …}]}, times in milliseconds.
     #[arg(long)]
     pub json: bool,
@@ -48,14 +52,18 @@ const CHAT_COLUMNS: &[Column] = &[
     Column::text("ALLOWED BY", 10),
     Column::number("SINCE", 5),
     Column::text("CODE", 8),
+    Column::text("NODE", 16),
     Column::text("NAME", 0),
 ];
 
 pub(super) async fn show(
     data: &DataDir,
-    arguments: &ChatsArguments,
+    arguments: ChatsArguments,
     screen: Screen,
 ) -> Result<CommandOutput, CommandError> {
+    if let Some(command) = arguments.command {
+        return super::nodes::move_chat(data, command).await;
+    }
     let listed = match database_access(data).await? {
         DatabaseAccess::ViaSupervisor => {
             let client = ControlClient::new(data)?;
@@ -138,6 +146,7 @@ fn table(listed: &Chats, now: i64, screen: Screen) -> String {
             allowed.to_owned(),
             chat.since_ms.map(|at| since(at, now)).unwrap_or_default(),
             chat.code.clone().unwrap_or_default(),
+            chat.node.clone().unwrap_or_default(),
             chat.title.clone().unwrap_or_default(),
         ];
         table.row(cells.map(|cell| (cell, None)));

@@ -12,6 +12,7 @@ mod database_access;
 mod error;
 mod follow;
 mod journal;
+mod nodes;
 mod next_steps;
 mod page;
 pub(crate) mod program;
@@ -96,6 +97,10 @@ pub(crate) enum Command {
     ///
     /// Works whether or not the supervisor is running; the chats of its settings are known only while it is.
     Chats(chats::ChatsArguments),
+    /// List the machines that share the database, with their chats and running tasks.
+    ///
+    /// Works whether or not the supervisor is running.
+    Nodes(nodes::NodesArguments),
     /// List what the chats want to be done later.
     ///
     /// Works whether or not the supervisor is running. A chat's own tools set and end its schedules.

@@ -114,8 +114,9 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(data, &undo))?),
         Command::Usage(usage) => print_output(cli::usage::run(data, &usage, screen(source))),
         Command::Chats(chats) => {
-            exit_with(runtime()?.block_on(cli::chats::show(data, &chats, screen(source)))?)
+            exit_with(runtime()?.block_on(cli::chats::show(data, chats, screen(source)))?)
         }
+        Command::Nodes(nodes) => exit_with(runtime()?.block_on(cli::nodes::run(data, nodes, screen(source)))?),
         Command::Schedules(schedules) => print_output(cli::schedules::run(data, &schedules, screen(source))),
         Command::Approvals(list) => {
             exit_with(runtime()?.block_on(cli::approvals::show(data, &list, screen(source)))?)

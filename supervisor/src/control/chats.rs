@@ -1,5 +1,6 @@
 //! `GET /chats`, `POST /pair` and `POST /unpair`: the chats that may write, and those that want to.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
@@ -8,6 +9,7 @@ use axum::http::HeaderMap;
 use channel::{Channel, Channels, Chat};
 use serde::{Deserialize, Serialize};
 use store::StoreError;
+use store::nodes;
 use store::pairing::{self, KnownChat, Paired};
 use store::sql::Connection;
 
@@ -40,6 +42,9 @@ pub(crate) struct ListedChat {
     /// When it was paired, or got its code, in milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<i64>,
+    /// The node that has its files, where several share the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// What `POST /pair` takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
@@ -137,6 +142,7 @@ pub(crate) fn list(connection: &Connection, channels: &Channels) -> Result<Chats
             allowed: AllowedBy::Settings,
             title: None,
             since_ms: None,
+            node: None,
             code: None,
         };
         channel.access().configured().into_iter().map(listed).collect::<Vec<_>>()
@@ -146,6 +152,11 @@ pub(crate) fn list(connection: &Connection, channels: &Channels) -> Result<Chats
     chats.extend(paired.map(|known| listed(known, AllowedBy::Pairing)));
     let waiting = pairing::waiting(connection)?.into_iter();
     chats.extend(waiting.map(|known| listed(known, AllowedBy::Nobody)));
+    let places: HashMap<Chat, String> = nodes::of_chats(connection)?.into_iter().collect();
+    for listed in &mut chats {
+        let chat = listed.channel.parse().ok().map(|channel| Chat::new(channel, &listed.chat));
+        listed.node = chat.and_then(|chat| places.get(&chat).cloned());
+    }
     Ok(Chats { chats })
 }
 
@@ -156,6 +167,7 @@ fn listed(known: KnownChat, allowed: AllowedBy) -> ListedChat {
         allowed,
         title: Some(known.title),
         since_ms: Some(known.since_ms),
+        node: None,
         code: (allowed == AllowedBy::Nobody).then_some(known.note),
     }
 }

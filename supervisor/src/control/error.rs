@@ -10,6 +10,7 @@ use channel::{ChannelName, Rejection};
 use http_port::{BodyTimeout, Refused};
 use serde_json::json;
 use store::StoreError;
+use store::nodes::Refusal;
 
 use crate::undo::NoAnswer;
 
@@ -88,6 +89,8 @@ pub(crate) enum ControlError {
     ToolServer(#[from] NoAnswer),
     #[error("the page is switched off")]
     PageOff,
+    #[error(transparent)]
+    Node(Refusal),
     #[error("some old records could not be pruned")]
     PruneFailed,
     #[error("the database is not available right now")]
@@ -126,6 +129,10 @@ impl ControlError {
             Self::NothingToAccept => (StatusCode::CONFLICT, "NOTHING_TO_ACCEPT"),
             Self::ToolServer(_) => (StatusCode::SERVICE_UNAVAILABLE, "TOOL_SERVER_DOWN"),
             Self::PageOff => (StatusCode::CONFLICT, "PAGE_OFF"),
+            Self::Node(Refusal::NoSuchNode(_) | Refusal::NoSuchChat(_)) => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+            Self::Node(Refusal::OneNode) => (StatusCode::CONFLICT, "ONE_NODE"),
+            Self::Node(Refusal::NotActive(..)) => (StatusCode::CONFLICT, "NODE_NOT_ACTIVE"),
+            Self::Node(Refusal::Running(_)) => (StatusCode::CONFLICT, "TASK_OPEN"),
             Self::PruneFailed => (StatusCode::INTERNAL_SERVER_ERROR, "PRUNE_FAILED"),
             Self::Store(_) => (StatusCode::SERVICE_UNAVAILABLE, "STORE_FAILED"),
         };
@@ -165,6 +172,7 @@ impl ControlError {
             Self::NothingToUndo => UNDO_HINT,
             Self::ToolServer(_) => "Try again in a moment: what is undone already is not undone twice.",
             Self::PageOff => "Start the supervisor without AUTONOUS_PAGE=false.",
+            Self::Node(_) => "docs/nodes.md says how nodes share a database.",
             Self::PruneFailed => "What was deleted stays deleted. See the supervisor's log, then try again.",
             Self::Store(_) => "Try again; see the supervisor's log.",
         }

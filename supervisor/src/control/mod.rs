@@ -11,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod guard;
 pub(crate) mod health;
 pub(crate) mod journal;
+pub(crate) mod nodes;
 mod metrics;
 pub(crate) mod outbox;
 mod reading;
@@ -140,6 +141,10 @@ fn all(control: &Arc<Control>, others: Others) -> Router<Arc<Control>> {
         .route("/approvals/stream", get(approvals::stream))
         .route("/status", get(status::get_status))
         .route("/chats", get(chats::get_chats))
+        .route("/chats/move", post(nodes::post_move))
+        .route("/nodes", get(nodes::get_nodes))
+        .route("/nodes/drain", post(nodes::post_drain))
+        .route("/nodes/resume", post(nodes::post_resume))
         .route("/pair", post(chats::post_pair))
         .route("/unpair", post(chats::post_unpair))
         .route("/prune", post(retention::post_prune))

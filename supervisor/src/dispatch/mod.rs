@@ -168,6 +168,9 @@ impl Dispatcher {
                     Ok(Some(messages)) => {
                         ChildState::note_heard(child_state);
                         self.handle(state, messages, child_state).await;
+                        if let Err(error) = self.end_lost(state, &link).await {
+                            return error.into();
+                        }
                     }
                 },
                 turn = Arc::clone(&self.queue.turn).lock_owned(), if is_idle && !has_turn => {
@@ -254,6 +257,15 @@ impl Dispatcher {
     async fn pass_on(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
         self.forward_cancel(state, link).await?;
         self.offer(state, link).await
+    }
+
+    /// Ends an attempt that the queue has given to another node.
+    async fn end_lost(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
+        let is_lost = |running: &&mut Running| running.is_lost && running.stop_by.is_none();
+        let Some(running) = state.running.as_mut().filter(is_lost) else { return Ok(()) };
+        tracing::warn!(task_id = %running.task.id, "the task is not this node's any more; ending the attempt");
+        running.stop_by = Some(Instant::now() + CANCEL_GRACE_PERIOD);
+        link.send(&ToWorker::Cancel { task_id: running.task.id.clone() }).await
     }
 
     async fn forward_cancel(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {

@@ -32,6 +32,18 @@ impl Dispatcher {
         .await;
     }
 
+    /// Requeues the tasks that ran on nodes that are gone, as failed attempts.
+    pub(crate) async fn requeue_left_behind(&self) {
+        let (settings, jitter) = (self.settings, jitter());
+        self.end_all(move |tx| {
+            let ending = |task: &Claimed| {
+                decide::ending(failed(Text::NodeGone, task.language), counted(task), &settings, jitter)
+            };
+            Ok(claim::left_behind(tx)?.into_iter().map(|task| (task.clone(), ending(&task))).collect())
+        })
+        .await;
+    }
+
     /// Requeues the tasks that a shutdown interrupted: this is not a failure of theirs, so they always run
     /// again.
     pub(crate) async fn requeue_at_shutdown(&self) {

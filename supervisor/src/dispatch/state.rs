@@ -37,6 +37,8 @@ pub(super) struct Running {
     pub(super) task: Claimed,
     /// When its lease was last renewed.
     pub(super) renewed: Instant,
+    /// Whether the attempt is another node's by now: what it still does is in vain.
+    pub(super) is_lost: bool,
     /// Once the worker got a cancel line: when we end the worker itself.
     pub(super) stop_by: Option<Instant>,
     /// When we end the worker if it has recorded no event by then.
@@ -59,7 +61,8 @@ impl Running {
         unfinished: TaskTrackerToken,
     ) -> Self {
         let (renewed, stop_by, offered, offer_at) = (Instant::now(), None, Vec::new(), None);
-        Self { task, renewed, stop_by, progress_by, saying, offered, offer_at, unfinished }
+        let is_lost = false;
+        Self { task, renewed, is_lost, stop_by, progress_by, saying, offered, offer_at, unfinished }
     }
 }
 

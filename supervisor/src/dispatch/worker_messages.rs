@@ -82,8 +82,9 @@ impl Dispatcher {
         };
         running.renewed = Instant::now();
         let (task, number) = (running.task.id.clone(), running.task.attempt);
-        if let Err(error) = self.store.write(move |tx| claim::renew(tx, &task, number, LEASE)).await {
-            tracing::warn!(%error, "could not renew a lease");
+        match self.store.write(move |tx| claim::renew(tx, &task, number, LEASE)).await {
+            Ok(is_ours) => running.is_lost = !is_ours,
+            Err(error) => tracing::warn!(%error, "could not renew a lease"),
         }
     }
 

@@ -55,7 +55,7 @@ async fn store_file(control: &Control, mut field: Field<'_>, message: &mut Messa
     let id = begun.await?;
     message.files.push(Attachment {
         source: id.clone(),
-        kind: "document",
+        kind: "document".into(),
         media_type,
         file_name: Some(name),
         size_bytes: None,

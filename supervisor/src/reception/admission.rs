@@ -150,9 +150,9 @@ fn of_content(incoming: &Incoming, is_late: bool) -> Verdict {
         _ if is_late => Verdict::Late,
         (Some(Parsed::Command(command)), _) => Verdict::Command(command),
         (Some(Parsed::Misused(reply)), _) => Verdict::Answer { reason: "a misused command", reply },
-        (None, Some(unreadable)) => match unreadable.reply {
-            Some(reply) => Verdict::Answer { reason: unreadable.reason, reply },
-            None => Verdict::Skip(unreadable.reason),
+        (None, Some(unreadable)) => match unreadable.reply() {
+            Some(reply) => Verdict::Answer { reason: unreadable.reason(), reply },
+            None => Verdict::Skip(unreadable.reason()),
         },
         (None, None) => Verdict::Run,
     }

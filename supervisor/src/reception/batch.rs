@@ -11,7 +11,7 @@ use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
 use store::inbox::{self, IncomingMessage, enqueue, store_part, store_skipped};
 use store::sql::Connection;
-use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts, said};
+use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts, received, said};
 use texts::Text;
 
 use super::admission::{Rules, Verdict};
@@ -31,7 +31,7 @@ const LONGER: u32 = 3;
 pub(super) struct Batch {
     pub(super) updates: Vec<(Update, Option<Verdict>)>,
     /// Where the channel continues behind them; none if there are none.
-    pub(super) position: Option<String>,
+    pub(super) position: Option<Behind>,
     /// Set while the messages that waited at start are received.
     pub(super) backlog: Option<Backlog>,
     /// Whether these updates are the last of those: their chats get a message about what was skipped.
@@ -39,6 +39,14 @@ pub(super) struct Batch {
     pub(super) administrators: HashMap<String, Option<HashSet<PersonId>>>,
     pub(super) channel: Arc<dyn Channel>,
     pub(super) inbound: Inbound,
+}
+
+/// Where to continue behind a batch.
+pub(super) enum Behind {
+    /// Where the channel does.
+    Position(String),
+    /// Behind this row of what the leader received for this node.
+    Received(i64),
 }
 
 /// What a batch changes beyond its rows, once it is stored.
@@ -81,8 +89,12 @@ impl Batch {
                 self.say(tx, None, &chat, Text::SkippedWhileOff { count })?;
             }
         }
-        if let Some(position) = &self.position {
-            kv::set(tx, &position_key(self.channel.as_ref()), position)?;
+        match &self.position {
+            Some(Behind::Position(position)) => {
+                kv::set(tx, &position_key(self.channel.as_ref()), position)?;
+            }
+            Some(Behind::Received(until)) => received::remove(tx, &name, *until)?,
+            None => {}
         }
         Ok(stored)
     }
@@ -439,7 +451,7 @@ impl Batch {
 }
 
 /// The key of the position from which a channel continues: updates before it are stored.
-pub(super) fn position_key(channel: &dyn Channel) -> String {
+pub(crate) fn position_key(channel: &dyn Channel) -> String {
     format!("{}.offset", channel.name())
 }
 

@@ -23,7 +23,7 @@ use channel::update_sink::{NotStored, ServiceState, UpdateSink};
 use channel::{BacklogLimits, BoxFuture, Channel, Chat, Content, Outgoing};
 use futures_util::future::join_all;
 use protocol::{EventId, PersonId, TaskId, now_ms};
-use store::{Store, StoreError, chats, kv, languages, pairing};
+use store::{Store, StoreError, chats, kv, languages, pairing, received};
 use texts::Text;
 use tokio::sync::Notify;
 
@@ -35,7 +35,8 @@ use crate::health::{Board, PartName, Reading};
 use crate::overheard::Overheard;
 use crate::tool_files::ToolFiles;
 use admission::Verdict;
-use batch::{Batch, Stored, position_key};
+use batch::{Batch, Behind, Stored};
+pub(crate) use batch::position_key;
 
 /// Where received messages go.
 #[derive(Debug, Clone)]
@@ -110,6 +111,25 @@ impl Reception {
         position: Option<String>,
         is_last: bool,
     ) -> Result<Vec<TaskId>, StoreError> {
+        self.receive_from(updates, position.map(Behind::Position), is_last).await
+    }
+
+    /// Receives what the leader stored for this node. Returns whether there was something.
+    pub(crate) async fn receive_waiting(&mut self) -> Result<bool, StoreError> {
+        let name = self.channel.name();
+        let waiting = self.inbound.store.write(move |tx| received::waiting(tx, &name)).await?;
+        let is_any = !waiting.updates.is_empty();
+        let read = is_any.then_some(Behind::Received(waiting.until_seq));
+        self.receive_from(waiting.updates, read, waiting.is_all).await?;
+        Ok(is_any)
+    }
+
+    async fn receive_from(
+        &mut self,
+        updates: Vec<Update>,
+        position: Option<Behind>,
+        is_last: bool,
+    ) -> Result<Vec<TaskId>, StoreError> {
         let ends_backlog = is_last && self.backlog.is_some();
         if updates.is_empty() && position.is_none() && !ends_backlog {
             return Ok(Vec::new());
@@ -117,8 +137,7 @@ impl Reception {
         let administrators = self.administrators_for(&updates).await;
         let updates: Vec<_> =
             updates.into_iter().map(|update| self.judged(update, &administrators)).collect();
-        let run = updates.iter().filter(|(_, verdict)| matches!(verdict, Some(Verdict::Run)));
-        let waiting: Vec<Chat> = run.map(|(update, _)| update.chat.clone()).collect();
+        let waiting = to_be_run(&updates);
         let batch = Batch {
             updates,
             position,
@@ -135,12 +154,25 @@ impl Reception {
                 return Err(error);
             }
         };
-        self.told.clear();
+        self.stores_again();
         self.backlog = self.backlog.filter(|_| !ends_backlog);
         if let Some(backlog) = &mut self.backlog {
             backlog.since_seq = stored.since_seq;
         }
         Ok(self.apply(stored))
+    }
+
+    /// Tells the chats whose messages would be run that nothing can be stored.
+    pub(crate) async fn cannot_store(&mut self, updates: Vec<Update>) {
+        let administrators = self.administrators_for(&updates).await;
+        let judged: Vec<_> =
+            updates.into_iter().map(|update| self.judged(update, &administrators)).collect();
+        self.tell_outage(to_be_run(&judged)).await;
+    }
+
+    /// The outage is over.
+    pub(crate) fn stores_again(&mut self) {
+        self.told.clear();
     }
 
     fn judged(
@@ -261,6 +293,12 @@ impl UpdateSink for Reception {
     }
 }
 
-fn not_stored(error: StoreError) -> NotStored {
+/// The chats of the messages that are run.
+fn to_be_run(updates: &[(Update, Option<Verdict>)]) -> Vec<Chat> {
+    let run = updates.iter().filter(|(_, verdict)| matches!(verdict, Some(Verdict::Run)));
+    run.map(|(update, _)| update.chat.clone()).collect()
+}
+
+pub(crate) fn not_stored(error: StoreError) -> NotStored {
     NotStored(error.to_string())
 }

@@ -1,5 +1,6 @@
 //! `supervisor run`: starts everything, and stops it in order.
 
+mod place;
 mod system;
 
 use std::time::Duration;
@@ -8,7 +9,8 @@ use protocol::event::ProcessStarted;
 use protocol::{Event, EventId};
 use settings::table::CONFIG_DIR;
 use store::sql::Connection;
-use store::{Location, Store, StoreError, events, kv, languages, outgoing_files, page_files};
+use store::membership::Membership;
+use store::{Location, Store, StoreError, events, kv, languages, nodes, outgoing_files, page_files};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -71,6 +73,7 @@ pub(crate) async fn run(
 ) -> Result<(), RunError> {
     let StartupResources { lock: _lock, control_port, tool_port, webhook, tokens, launcher } = resources;
     let Some(store) = open_store(&config.data.database(), &stop).await? else { return Ok(()) };
+    let Some(membership) = join(&store, &config, &stop).await? else { return Ok(()) };
     tokens.write(&config.data.tokens())?;
     let run = tokio::select! {
         () = stop.cancelled() => return Ok(()),
@@ -78,7 +81,7 @@ pub(crate) async fn run(
     };
     let stop_journal = CancellationToken::new();
     let (foundation, following) = Foundation::lay(&config, store, run, &stop_journal);
-    let system = System::new(config, tokens, launcher, foundation, webhook)?;
+    let system = System::new(config, tokens, launcher, foundation, webhook, membership)?;
     // A locked database keeps this waiting.
     let children = tokio::select! {
         () = stop.cancelled() => return Ok(()),
@@ -108,6 +111,7 @@ async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result
     let (roots, retention, language) = (config.roots.join("\n"), config.retention, config.language);
     let config_dir = config.settings().remove(CONFIG_DIR.name()).unwrap_or_default();
     let record = move |tx: &Connection| {
+        nodes::adopt(tx)?;
         housekeeping::note_jump_at_start(tx, retention)?;
         kv::set(tx, kv::ROOTS, &roots)?;
         kv::set(tx, kv::CONFIG_DIR, &config_dir)?;
@@ -118,6 +122,28 @@ async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result
     };
     store.write_until_done(record).await?;
     Ok(run)
+}
+
+/// Becomes a node of a database that several share. `None` if it is time to stop.
+async fn join(
+    store: &Store,
+    config: &Config,
+    stop: &CancellationToken,
+) -> Result<Option<Option<Membership>>, RunError> {
+    loop {
+        let (store, location, shares) = (store.clone(), config.data.database(), config.shares_workspaces);
+        let joined = tokio::task::spawn_blocking(move || store.join(&location, shares)).await;
+        match joined.unwrap_or(Err(StoreError::Closed)) {
+            Err(error) if error.is_away() => {
+                tracing::warn!(%error, "the database's server gives no answer; waiting");
+            }
+            joined => return Ok(Some(joined?)),
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Ok(None),
+            () = tokio::time::sleep(LOCKED_PAUSE) => {}
+        }
+    }
 }
 
 /// Opens the database, and waits while another program has it locked or its server gives no answer. `None` if

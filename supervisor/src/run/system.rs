@@ -8,6 +8,7 @@ use http_port::Access;
 use process::Secret;
 use protocol::EventId;
 use settings::choices::Reactions;
+use store::membership::Membership;
 use store::{Store, held, tool_calls};
 use telegram::Webhook;
 use tokio::sync::{Notify, watch};
@@ -15,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::RunError;
+use super::place::Place;
 use crate::all_channels::{channels, note_unasked};
 use crate::approvals::client::Approvals;
 use crate::approvals::follow::{Asker, Follower};
@@ -51,9 +53,9 @@ use crate::page::sessions::Sessions;
 use crate::page::{self, Page};
 use crate::ports::Port;
 use crate::readers::Readers;
-use crate::reception::{Inbound, Reception};
+use crate::reception::Inbound;
 use crate::reload::{Reload, SettingsOrigin};
-use crate::schedules::{self, Schedules};
+use crate::schedules::Schedules;
 use crate::tokens::Tokens;
 use crate::tool_files::ToolFiles;
 use crate::traces::{Collector, Traces};
@@ -116,25 +118,27 @@ pub(super) struct System {
     pub(super) config: Config,
     pub(super) launcher: Arc<Launcher>,
     pub(super) store: Store,
-    run: EventId,
+    pub(super) run: EventId,
     journal: Journal,
     tokens: Tokens,
-    channels: Channels,
+    pub(super) channels: Channels,
     effects: Effects,
-    schedules: Schedules,
+    pub(super) schedules: Schedules,
     contacts: Contacts,
     pub(super) queue: Queue,
     words: Words,
     meters: Meters,
-    inbound: Inbound,
+    pub(super) inbound: Inbound,
     /// The tool server, for what comes in and goes out.
     files: ToolFiles,
-    approvals: Approvals,
+    pub(super) approvals: Approvals,
     pub(super) board: Board,
     pub(super) stop_by: StopBy,
     pub(super) rejection: SettingsRejection,
     /// Notified when the tool server should read its rules again.
     rules_changed: Arc<Notify>,
+    /// This node's place among those that share the database, if they do.
+    pub(super) place: Option<Place>,
     /// Ends everything; cancelled when the running tasks have ended or their time is over.
     pub(super) stop: CancellationToken,
     pub(super) tasks: LongTasks,
@@ -147,7 +151,9 @@ impl System {
         launcher: Arc<Launcher>,
         foundation: Foundation,
         webhook: Option<Webhook>,
+        membership: Option<Membership>,
     ) -> Result<Self, RunError> {
+        let has_webhook = webhook.is_some();
         let (files, approvals) = clients(&config, &tokens)?;
         let inbound = foundation.inbound(&config, &files, &approvals);
         note_unasked(&config.channels, &foundation.board);
@@ -178,6 +184,7 @@ impl System {
             stop_by: StopBy::default(),
             rejection: SettingsRejection::default(),
             rules_changed: Arc::default(),
+            place: membership.map(|membership| Place::new(membership, has_webhook)),
             stop,
             tasks,
         })
@@ -195,8 +202,8 @@ impl System {
         self.start_downloads()?;
         self.start_file_requests()?;
         self.start_approvals();
-        let clock = schedules::due::keep(self.schedules.clone(), self.run.clone(), self.stop.clone());
-        self.tasks.spawn("schedules", clock);
+        self.start_schedules();
+        self.start_node();
         let deliveries = contacts::deliveries::follow(self.contacts.clone(), self.stop.clone());
         self.tasks.spawn("contacts", deliveries);
         self.announce_when_ready(children, monitor, announce);
@@ -322,12 +329,7 @@ impl System {
                     continue;
                 }
             }
-            let (name, stop) = (format!("receiver of {}", channel.name()), self.stop.clone());
-            let inbound = self.inbound.clone();
-            self.tasks.spawn(name, async move {
-                let reception = Reception::after_a_pause(Arc::clone(&channel), inbound).await;
-                channel.receive(Box::new(reception), stop).await;
-            });
+            self.start_receiver(channel);
         }
         Ok(())
     }
@@ -422,7 +424,7 @@ impl System {
         let Some(settings) = self.config.traces.clone() else { return Ok(()) };
         let (store, database) = (self.store.clone(), self.config.data.database());
         let traces = Traces { store, database, collector: Collector::new(settings)? };
-        self.tasks.spawn("traces", traces.export(self.stop.clone()));
+        self.export_traces(traces);
         Ok(())
     }
 

@@ -102,6 +102,7 @@ fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
 }
 
 /// Sends spans to a collector.
+#[derive(Clone)]
 pub(crate) struct Collector {
     client: Client,
     settings: TraceSettings,

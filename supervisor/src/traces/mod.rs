@@ -30,6 +30,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const MOST_SPANS: usize = 512;
 
 /// What the events of tasks become, and where it is sent.
+#[derive(Clone)]
 pub(crate) struct Traces {
     pub(crate) store: Store,
     pub(crate) database: Location,

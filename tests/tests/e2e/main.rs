@@ -39,6 +39,7 @@ mod loop_and_tools;
 mod page;
 mod persons;
 mod plans;
+mod nodes;
 mod postgres;
 mod providers;
 mod reasoning;
