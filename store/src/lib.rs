@@ -38,6 +38,7 @@ pub mod languages;
 pub mod line;
 mod location;
 pub mod message_numbers;
+pub mod move_database;
 mod moved_row;
 pub mod open;
 mod open_server;
