@@ -196,8 +196,16 @@ pub(crate) fn data_dir_from(source: &Source, data_dir: Option<&Path>) -> anyhow:
     };
     let absolute = std::path::absolute(&named)
         .with_context(|| format!("could not make the data directory {} absolute", named.display()))?;
-    let server = DATABASE_URL.read(source)?.map(|url| server_address(&url)).transpose()?;
+    let server = database_url(source)?.map(|url| server_address(&url)).transpose()?;
     Ok(DataDir::at(absolute).with_database_at(server))
+}
+
+/// Commands have not read the files of secrets: they need this one alone.
+fn database_url(source: &Source) -> Result<Option<Secret>, SettingError> {
+    match DATABASE_URL.read(source)? {
+        Some(url) => Ok(Some(url)),
+        None => DATABASE_URL.read(&source.with_secret_files(&[DATABASE_URL.name()])?),
+    }
 }
 
 fn server_address(url: &Secret) -> anyhow::Result<ServerAddress> {
@@ -258,6 +266,19 @@ mod tests {
         assert_eq!(config.tasks.retry_for, Duration::from_secs(900));
         assert_eq!(config.retention, Some(Span(Duration::from_secs(30 * 86_400))));
         assert!(config.channels.telegram.is_none());
+    }
+
+    #[test]
+    fn the_address_of_the_database_is_also_read_from_the_file_that_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("url");
+        std::fs::write(&file, "postgres://ada:hidden@db.example/a\n").unwrap();
+        let source = Source::from_pairs([("AUTONOUS_DATABASE_URL_FILE", &file.display().to_string())]);
+        let database = || data_dir_from(&source, Some(Path::new("/data"))).map(|data| data.database());
+        assert_eq!(database().unwrap().to_string(), "postgres://ada@db.example/a");
+        std::fs::remove_file(&file).unwrap();
+        let error = format!("{:#}", database().unwrap_err());
+        assert!(error.contains("AUTONOUS_DATABASE_URL_FILE"), "{error}");
     }
 
     #[test]

@@ -47,10 +47,11 @@ fn dump(file: &Connection) -> Vec<String> {
     let mut lines = Vec::new();
     let others = ["sqlite_sequence", "(select rowid, * from questions)"].map(str::to_owned);
     for table in tables_of(file).into_iter().chain(others) {
-        let mut statement = file.prepare(&format!("select * from {table} order by 1, 2")).unwrap();
+        let mut statement = file.prepare(&format!("select * from {table}")).unwrap();
         let rows = statement.query_map([], |row| row.values()).unwrap();
         lines.extend(rows.map(|row| format!("{table} {:?}", row.unwrap())));
     }
+    lines.sort();
     lines
 }
 

@@ -82,6 +82,11 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/postgres.md", "create role", SERVER),
     ("docs/postgres.md", "[data]", SERVER),
     ("docs/postgres.md", "export AUTONOUS_DATABASE_URL", SERVER),
+    (
+        "docs/postgres.md",
+        "supervisor move-database",
+        Test("a_chat_continues_at_a_server_and_then_in_a_file_again"),
+    ),
     ("docs/postgres.md", "pg_dump", SERVER),
     ("docs/setup.md", "--yes", Test("unattended_it_writes_what_works_and_the_system_starts_with_it")),
     ("docs/setup.md", "[limits]", Test("the_file_of_the_document_is_valid")),

@@ -36,6 +36,7 @@ mod clumsy_model;
 mod images;
 mod limits;
 mod loop_and_tools;
+mod move_database;
 mod page;
 mod persons;
 mod plans;
