@@ -39,6 +39,7 @@ pub mod line;
 mod location;
 pub mod membership;
 pub mod message_numbers;
+pub mod move_database;
 mod moved_row;
 pub mod nodes;
 pub mod open;

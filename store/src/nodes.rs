@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::chat;
 use super::membership::LEASE;
+use super::sql::server::WRITER_LOCK;
 use super::sql::{Connection, OptionalExtension as _, Row, params};
 use super::{StoreError, events, kv};
 
@@ -290,6 +291,51 @@ pub fn adopt(connection: &Connection) -> Result<(), StoreError> {
     }
     let running = "update inbox set node = ?1 where state = 'in_progress' and node is null";
     connection.prepare_cached(running)?.execute([name(connection)])?;
+    Ok(())
+}
+
+/// Why a database of a server cannot become a file, which has one node; none if it can.
+pub(crate) fn not_yet_one(connection: &Connection) -> Result<Option<String>, StoreError> {
+    let texts = |sql: &str| -> Result<Vec<String>, StoreError> {
+        let mut query = connection.prepare_cached(sql)?;
+        Ok(query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    };
+    let at_work = texts(&format!(
+        "select name from nodes join pg_locks on locktype = 'advisory' and granted
+             and classid::bigint = {WRITER_LOCK} and pid <> pg_backend_pid()
+             and objid::bigint = hashtext(current_schema() || '/' || name)::bigint & 4294967295
+         order by name"
+    ))?;
+    if !at_work.is_empty() {
+        return Ok(Some(format!("stop the supervisors of these nodes first: {}", at_work.join(", "))));
+    }
+    let homes = texts("select distinct node from chats order by 1")?;
+    if homes.len() > 1 {
+        return Ok(Some(format!(
+            "a file has one node, and chats are on {}: move them to one with `supervisor chats move`",
+            homes.join(", ")
+        )));
+    }
+    let unread: i64 = connection.query_row("select count(*) from received", [], |row| row.get(0))?;
+    let words = "messages were received and not read: start the supervisor once, and stop it";
+    Ok((unread > 0).then(|| format!("{unread} {words}")))
+}
+
+/// What the one node had for itself belongs to the file.
+pub(crate) fn become_one(connection: &Connection) -> Result<(), StoreError> {
+    let newest = "select name from nodes order by started_at_ms desc limit 1";
+    let name = connection.query_row(newest, [], |row| row.get::<String>(0)).optional()?;
+    let prefix = format!("node.{}.", name.unwrap_or_default());
+    let sql = "update kv set key = substr(key, length(?1) + 1) where substr(key, 1, length(?1)) = ?1";
+    connection.prepare_cached(sql)?.execute([&prefix])?;
+    connection.execute_batch(
+        "delete from kv where key like 'node.%';
+         delete from chats; delete from leaders; delete from nodes;
+         update inbox set node = null where node is not null;
+         update outbox set sender = null, sender_until_ms = null where sender is not null;
+         update open_calls set node = null; update questions set node = null;
+         update decisions set node = null; update contact_messages set node = null;",
+    )?;
     Ok(())
 }
 

@@ -34,11 +34,13 @@ pub(crate) fn version(connection: &Connection) -> sql::Result<Option<i64>> {
     has_tables.then(version).transpose()
 }
 
-fn connect(address: &Arc<ServerAddress>, is_reader: bool) -> Result<Connection, StoreError> {
+/// Connects, to write or only to read, and changes nothing.
+pub(crate) fn connect(address: &Arc<ServerAddress>, is_reader: bool) -> Result<Connection, StoreError> {
     Ok(Connection::Server(Box::new(Session::connect(address, is_reader)?)))
 }
 
-fn migrate(connection: &Connection, address: &Arc<ServerAddress>) -> Result<(), StoreError> {
+/// Makes or updates the tables, within the caller's transaction.
+pub(crate) fn migrate(connection: &Connection, address: &Arc<ServerAddress>) -> Result<(), StoreError> {
     connection.execute_batch(&format!("select pg_advisory_xact_lock({MIGRATION_LOCK})"))?;
     let (found, known) = (version(connection)?, known_version());
     if let Some(found) = found.filter(|found| *found > known) {

@@ -103,13 +103,29 @@ pub(crate) fn remove_abandoned(directory: &Path) {
             let _ = if copy.is_dir() { fs::remove_dir_all(&copy) } else { fs::remove_file(&copy) };
         }
     }
-    // SQLite's file beside a copy goes with it.
-    for journal in ending_with(format!("{UNFINISHED}-journal")) {
-        let copy = journal.to_string_lossy().trim_end_matches("-journal").to_owned();
-        if !Path::new(&copy).exists() {
-            let _ = fs::remove_file(&journal);
+    // SQLite's files beside a copy go with it.
+    for ending in ["-journal", "-wal", "-shm"] {
+        for beside in ending_with(format!("{UNFINISHED}{ending}")) {
+            let copy = beside.to_string_lossy().trim_end_matches(ending).to_owned();
+            if !Path::new(&copy).exists() {
+                let _ = fs::remove_file(&beside);
+            }
         }
     }
+}
+
+/// Makes the file of a copy, which is marked as being written for as long as it is open.
+pub(crate) fn begin(partial: &Path) -> io::Result<File> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial)?;
+    lock(&made)?;
+    Ok(made)
+}
+
+/// Gives a finished copy its name, for good; fails if a file has it.
+pub(crate) fn give_name(partial: &Path, file: &Path) -> io::Result<()> {
+    renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE)?;
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Marks a copy as one that is being written, for as long as it is open.
@@ -139,20 +155,15 @@ fn copy_and_check(
     progress: &ProgressLine,
 ) -> Result<Backup, BackupError> {
     let written = |error| BackupError::Write(file.to_owned(), error);
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial).map_err(written)?;
-    lock(&made).map_err(written)?;
+    let made = begin(partial).map_err(written)?;
     copy(source, partial, progress).map_err(BackupError::Copy)?;
     made.sync_all().map_err(written)?;
     progress.step("Checking the copy");
     let backup = checked(partial, file)?;
-    renameat_with(CWD, partial, CWD, file, RenameFlags::NOREPLACE).map_err(|errno| match errno {
-        rustix::io::Errno::EXIST => BackupError::Exists(file.to_owned()),
-        other => written(other.into()),
+    give_name(partial, file).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => BackupError::Exists(file.to_owned()),
+        _ => written(error),
     })?;
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))
-        .and_then(|directory| directory.sync_all())
-        .map_err(written)?;
     Ok(backup)
 }
 

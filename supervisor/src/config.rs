@@ -16,8 +16,8 @@ use settings::quotas::Limits;
 use settings::table::{
     CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN, CONTROL_MAX_WALL_TIME_SECONDS,
     DATA_DIR, DATABASE_URL, LANGUAGE, METRICS_PUBLIC, NODE, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
-    SCHEDULES_MIN_MINUTES, SHARED_WORKSPACES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS, TASK_RETRY_SECONDS,
-    TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, WORKERS, WORKSPACES,
+    SCHEDULES_MIN_MINUTES, SHARED_WORKSPACES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS,
+    TASK_RETRY_SECONDS, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, WORKERS, WORKSPACES,
 };
 use settings::{Program, Row, SettingError, Source, selection};
 use store::sql::address::ServerAddress;
@@ -199,7 +199,7 @@ pub(crate) fn data_dir_from(source: &Source, data_dir: Option<&Path>) -> anyhow:
     };
     let absolute = std::path::absolute(&named)
         .with_context(|| format!("could not make the data directory {} absolute", named.display()))?;
-    let server = DATABASE_URL.read(source)?.map(|url| server_address(&url)).transpose()?;
+    let server = database_url(source)?.map(|url| server_address(&url)).transpose()?;
     let server = server.map(|server| Ok::<_, anyhow::Error>(server.by_node(&node(source)?))).transpose()?;
     Ok(DataDir::at(absolute).with_database_at(server))
 }
@@ -213,6 +213,14 @@ fn node(source: &Source) -> anyhow::Result<String> {
     settings::is_node_name(&name)
         .then_some(name)
         .with_context(|| format!("the name of this machine is no name of a node: set {}", NODE.name()))
+}
+
+/// Commands have not read the files of secrets: they need this one alone.
+fn database_url(source: &Source) -> Result<Option<Secret>, SettingError> {
+    match DATABASE_URL.read(source)? {
+        Some(url) => Ok(Some(url)),
+        None => DATABASE_URL.read(&source.with_secret_files(&[DATABASE_URL.name()])?),
+    }
 }
 
 fn server_address(url: &Secret) -> anyhow::Result<ServerAddress> {
@@ -273,6 +281,19 @@ mod tests {
         assert_eq!(config.tasks.retry_for, Duration::from_secs(900));
         assert_eq!(config.retention, Some(Span(Duration::from_secs(30 * 86_400))));
         assert!(config.channels.telegram.is_none());
+    }
+
+    #[test]
+    fn the_address_of_the_database_is_also_read_from_the_file_that_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("url");
+        std::fs::write(&file, "postgres://ada:hidden@db.example/a\n").unwrap();
+        let source = Source::from_pairs([("AUTONOUS_DATABASE_URL_FILE", &file.display().to_string())]);
+        let database = || data_dir_from(&source, Some(Path::new("/data"))).map(|data| data.database());
+        assert_eq!(database().unwrap().to_string(), "postgres://ada@db.example/a");
+        std::fs::remove_file(&file).unwrap();
+        let error = format!("{:#}", database().unwrap_err());
+        assert!(error.contains("AUTONOUS_DATABASE_URL_FILE"), "{error}");
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl DataDir {
     }
 
     /// The file of the database, if it is not on a server.
-    fn database_file(&self) -> PathBuf {
+    pub(crate) fn database_file(&self) -> PathBuf {
         self.path.join("db/autonous.db")
     }
 

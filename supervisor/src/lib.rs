@@ -32,6 +32,7 @@ mod journal;
 mod long_tasks;
 mod metrics;
 mod monitor;
+mod move_database;
 mod nodes;
 mod overheard;
 mod page;

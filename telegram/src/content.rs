@@ -91,14 +91,15 @@ fn in_words(message: &Message) -> Option<String> {
 }
 
 fn files_of(message: &Message) -> Vec<Attachment> {
-    let file = |kind: &'static str, file: &FileMeta, media_type: Option<String>, name: Option<&String>| Attachment {
-        source: file.id.0.clone(),
-        kind: kind.into(),
-        media_type,
-        file_name: name.cloned(),
-        // The client's word for a size that Telegram did not tell.
-        size_bytes: (file.size < u32::MAX).then_some(u64::from(file.size)),
-    };
+    let file =
+        |kind: &'static str, file: &FileMeta, media_type: Option<String>, name: Option<&String>| Attachment {
+            source: file.id.0.clone(),
+            kind: kind.into(),
+            media_type,
+            file_name: name.cloned(),
+            // The client's word for a size that Telegram did not tell.
+            size_bytes: (file.size < u32::MAX).then_some(u64::from(file.size)),
+        };
     let mut files = Vec::new();
     if let Some(photo) = message.photo().and_then(largest) {
         files.push(file("photo", &photo.file, Some("image/jpeg".to_owned()), None));
@@ -238,7 +239,7 @@ mod tests {
         let found = incoming(json!({"photo": photo, "caption": "who?", "media_group_id": "g"}));
         assert_eq!((found.text.as_str(), found.album.as_deref()), ("who?", Some("g")));
         let [photo] = found.files.try_into().unwrap();
-        assert_eq!((photo.source.as_str(), photo.kind, photo.size_bytes), ("l", "photo", Some(1280)));
+        assert_eq!((photo.source.as_str(), &*photo.kind, photo.size_bytes), ("l", "photo", Some(1280)));
     }
 
     #[test]
@@ -248,7 +249,7 @@ mod tests {
                 value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
                 let found = incoming(json!({field: value}));
                 let [file] = found.files.try_into().unwrap_or_else(|files| panic!("{field}: {files:?}"));
-                assert_eq!((file.kind, file.media_type.as_deref(), file.file_name.as_deref()), expected);
+                assert_eq!((&*file.kind, file.media_type.as_deref(), file.file_name.as_deref()), expected);
             };
         let timed = json!({"duration": 1, "mime_type": "audio/ogg"});
         check("voice", file("f", 9), timed, ("voice message", Some("audio/ogg"), None));

@@ -25,7 +25,7 @@ use super::{Error, Result};
 const MOST_STATEMENTS: usize = 512;
 
 /// What the one writer of a node locks, with the hash of the schema and the node. The bytes of "auto".
-const WRITER_LOCK: i32 = 0x6175_746f;
+pub(crate) const WRITER_LOCK: i32 = 0x6175_746f;
 
 /// What each transaction of a schema locks, with the schema's hash: one writes at a time, whichever node it is
 /// of. So rows get their numbers in the order of the commits, and one who reads on from a number misses none;
@@ -104,7 +104,10 @@ impl Session {
     }
 
     pub(super) fn begin(&self) -> Result<()> {
-        let lock = format!("select pg_advisory_xact_lock({TRANSACTION_LOCK}, hashtext(current_schema()))");
+        let lock = match self.is_reader {
+            true => String::new(),
+            false => format!("select pg_advisory_xact_lock({TRANSACTION_LOCK}, hashtext(current_schema()))"),
+        };
         self.be_connected()?;
         self.is_in_transaction.set(true);
         self.batch(&format!("begin; {lock}")).inspect_err(|_| drop(self.end("rollback")))

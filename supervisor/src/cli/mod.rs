@@ -12,8 +12,9 @@ mod database_access;
 mod error;
 mod follow;
 mod journal;
-mod nodes;
+mod move_database;
 mod next_steps;
+mod nodes;
 mod page;
 pub(crate) mod program;
 mod prune;
@@ -125,6 +126,11 @@ pub(crate) enum Command {
     Unpair(chats::UnpairArguments),
     /// Back up the database to a file; works whether or not the supervisor is running.
     Backup(backup::BackupArguments),
+    /// Move the database from its file to a PostgreSQL server, or back into a new file.
+    ///
+    /// Needs a stopped supervisor. The target must be empty: it gets all rows, compared one by one, or
+    /// nothing. The source is not changed. Which of them a start uses stays a matter of the settings.
+    MoveDatabase(move_database::MoveDatabaseArguments),
     /// Delete old ended tasks with all their events, and old journal files.
     ///
     /// Open tasks and unsent replies always stay. Works whether or not the supervisor is running; the

@@ -116,7 +116,9 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         Command::Chats(chats) => {
             exit_with(runtime()?.block_on(cli::chats::show(data, chats, screen(source)))?)
         }
-        Command::Nodes(nodes) => exit_with(runtime()?.block_on(cli::nodes::run(data, nodes, screen(source)))?),
+        Command::Nodes(nodes) => {
+            exit_with(runtime()?.block_on(cli::nodes::run(data, nodes, screen(source)))?)
+        }
         Command::Schedules(schedules) => print_output(cli::schedules::run(data, &schedules, screen(source))),
         Command::Approvals(list) => {
             exit_with(runtime()?.block_on(cli::approvals::show(data, &list, screen(source)))?)
@@ -127,6 +129,10 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(data, pair))?),
         Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(data, unpair))?),
         Command::Backup(backup) => make_backup(source, data, &backup),
+        Command::MoveDatabase(to) => {
+            print(&cli::move_database::run(data, &to, screen(source))?);
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(data, &prune))),
         Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(data, &command))),
         Command::Tree(tree) => print_output(cli::tree::run(data, &tree, screen(source))),

@@ -43,7 +43,7 @@ pub(crate) struct MoveRequest {
 }
 
 pub(crate) async fn get_nodes(State(control): State<Arc<Control>>) -> Result<Json<Nodes>, ControlError> {
-    Ok(Json(Nodes { nodes: control.store.write(|tx| nodes::all(tx)).await? }))
+    Ok(Json(Nodes { nodes: control.store.write(nodes::all).await? }))
 }
 
 /// New chats go elsewhere from now on, and so do those whose files the others have.

@@ -9,9 +9,10 @@ use super::Control;
 use super::error::ControlError;
 
 /// The routes whose `GET` changes nothing and shows no token, code or secret. `/chats` shows codes that pair.
-const READABLE: [&str; 8] = [
+const READABLE: [&str; 9] = [
     "/status",
     "/metrics",
+    "/nodes",
     "/messages/{task_id}",
     "/messages/{task_id}/words",
     "/outbox/{outbox_id}",

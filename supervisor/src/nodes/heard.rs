@@ -55,7 +55,7 @@ impl Listener {
             }
             Heard::Schedules => self.schedules.notify_one(),
             Heard::Decision => self.approvals.notify_one(),
-            Heard::Received => drop(self.received.send_replace(())),
+            Heard::Received => self.received.send_replace(()),
             Heard::Chat => {
                 self.cancel_signal.notify();
                 self.files_came.notify_one();
@@ -66,7 +66,7 @@ impl Listener {
 
     /// Pairing is allowed by a person on any node.
     async fn read_access(&self) -> Result<(), StoreError> {
-        let paired = self.store.write(|tx| pairing::paired(tx)).await?;
+        let paired = self.store.write(pairing::paired).await?;
         for channel in self.channels.iter() {
             let name = channel.name();
             let of_channel = paired.iter().filter(|known| known.chat.channel == name);

@@ -58,11 +58,8 @@ impl Leading {
     {
         let ends = stop.child_token();
         let mut work = std::pin::pin!(work(leads, ends.clone()));
-        loop {
-            let until = match self.now().filter(|now| now.epoch == leads.epoch) {
-                Some(now) => tokio::time::Instant::from_std(now.until),
-                None => break,
-            };
+        while let Some(now) = self.now().filter(|now| now.epoch == leads.epoch) {
+            let until = tokio::time::Instant::from_std(now.until);
             tokio::select! {
                 () = &mut work => return,
                 () = stop.cancelled() => break,
@@ -72,5 +69,58 @@ impl Leading {
         }
         ends.cancel();
         work.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn standing(epoch: i64, lasts: Duration) -> Standing {
+        Standing { leads: Some(Leadership { epoch, until: Instant::now() + lasts }), beats: 0 }
+    }
+
+    #[tokio::test]
+    async fn work_begins_with_the_leadership_and_is_over_when_that_is_not_renewed_or_lost() {
+        let (sender, standing_now) = watch::channel(Standing::default());
+        let (began, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let stop = CancellationToken::new();
+        let (counts_begun, counts_ended) = (Arc::clone(&began), Arc::clone(&ended));
+        let work = move |_, ends: CancellationToken| {
+            counts_begun.fetch_add(1, Ordering::SeqCst);
+            let ended = Arc::clone(&counts_ended);
+            async move {
+                ends.cancelled().await;
+                ended.fetch_add(1, Ordering::SeqCst);
+            }
+        };
+        let leading = tokio::spawn(Leading::new(standing_now).while_it_leads(stop.clone(), work));
+        let until = async |count: &AtomicUsize, wanted| {
+            while count.load(Ordering::SeqCst) != wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        assert_eq!(began.load(Ordering::SeqCst), 0);
+        // It is not renewed.
+        sender.send_replace(standing(1, Duration::from_millis(50)));
+        until(&ended, 1).await;
+        // A renewal keeps it, another epoch is another work, and a loss ends it.
+        sender.send_replace(standing(2, Duration::from_secs(60)));
+        until(&began, 2).await;
+        sender.send_replace(standing(2, Duration::from_secs(90)));
+        sender.send_replace(standing(3, Duration::from_secs(60)));
+        until(&began, 3).await;
+        assert_eq!(ended.load(Ordering::SeqCst), 2);
+        sender.send_replace(Standing::default());
+        until(&ended, 3).await;
+        sender.send_replace(standing(4, Duration::from_secs(60)));
+        until(&began, 4).await;
+        stop.cancel();
+        leading.await.unwrap();
+        assert_eq!(ended.load(Ordering::SeqCst), 4);
     }
 }

@@ -113,7 +113,11 @@ fn chats_are_spread_over_the_nodes_and_each_is_answered_by_its_own_in_order() {
         let chat: i64 = chat.parse().unwrap();
         !(if node == "a" { &of_first } else { &of_second }).contains(&chat)
     });
-    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<String>::new(), "a task ran on a node that has no files of it");
+    assert_eq!(
+        wrong.collect::<Vec<_>>(),
+        Vec::<String>::new(),
+        "a task ran on a node that has no files of it"
+    );
     let listed = nodes(&second);
     assert_eq!(listed.values().filter(|node| node["leads"] == true).count(), 1, "{listed:?}");
     assert_says(&shown(&first, &["chats"]), &["NODE"]);
@@ -159,10 +163,8 @@ fn a_node_that_stands_still_beyond_its_lease_ends_and_sends_nothing_any_more() {
     let root = shared.path().join("workspace");
     fs::create_dir(&root).unwrap();
     let root = root.display().to_string();
-    let variables =
-        [("AUTONOUS_TOOL_ALLOWED_ROOTS", root.as_str()), ("AUTONOUS_SHARED_WORKSPACES", "true")];
-    let [first, second] =
-        ["a", "b"].map(|name| node(&server, &telegram, name).variables(&variables).start());
+    let variables = [("AUTONOUS_TOOL_ALLOWED_ROOTS", root.as_str()), ("AUTONOUS_SHARED_WORKSPACES", "true")];
+    let [first, second] = ["a", "b"].map(|name| node(&server, &telegram, name).variables(&variables).start());
     greet(&telegram);
     let chat = chats_of(&server, "a")[0];
     say(&telegram, chat, "bash cmd=\"sleep 1000\"");
@@ -209,7 +211,9 @@ fn chats_move_by_hand_and_a_drained_node_gets_no_new_ones() {
     for chat in &CHATS[1..] {
         say(&telegram, *chat, &direct_ls("."));
     }
-    wait::until_true("all are answered", || CHATS[1..].iter().all(|chat| answers(&telegram, *chat).len() == 1));
+    wait::until_true("all are answered", || {
+        CHATS[1..].iter().all(|chat| answers(&telegram, *chat).len() == 1)
+    });
     assert_eq!(chats_of(&server, to), CHATS);
     for (arguments, why) in [
         (&["chats", "move", "101", "c"][..], "no node"),
