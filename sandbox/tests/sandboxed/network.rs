@@ -65,9 +65,7 @@ def name(client):
             return client.close()
         answer = reply(client.recv(int.from_bytes(length, "big")))
         client.sendall(len(answer).to_bytes(2, "big") + answer)
-def datagrams():
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("10.9.9.9", 53))
+def datagrams(server):
     while True:
         query, client = server.recvfrom(512)
         server.sendto(reply(query), client)
@@ -75,12 +73,15 @@ listen(socket.AF_INET, "0.0.0.0", 80, greet)
 listen(socket.AF_INET6, "::", 80, greet)
 if sys.argv[1] == "far":
     listen(socket.AF_INET, "0.0.0.0", 53, name)
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     while True:
         try:
-            threading.Thread(target=datagrams).start()
+            # The address may not be there yet.
+            server.bind(("10.9.9.9", 53))
             break
         except OSError:
             time.sleep(0.01)
+    threading.Thread(target=datagrams, args=(server,)).start()
 print("ready")
 threading.Event().wait()
 "#;

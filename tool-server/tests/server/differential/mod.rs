@@ -4,11 +4,15 @@ mod programs;
 mod tree;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Debug;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use files::roots::{DEFAULT_DENIED, DeniedPaths, names};
+use files::roots::{DEFAULT_DENIED, DeniedPaths, is_public_at, may_be_certificate, names};
 use protocol::Data;
 use serde_json::Value;
 use toolkit::Bounds;
@@ -95,10 +99,18 @@ impl Comparison {
         }
     }
 
-    /// The programs know nothing of denied paths.
+    /// The programs know nothing of denied paths, nor that files with public keys alone are not denied.
     fn is_allowed(&self, path: &[u8]) -> bool {
-        use std::os::unix::ffi::OsStrExt;
-        !self.denied.covers(Path::new(std::ffi::OsStr::from_bytes(path)))
+        let path = Path::new(OsStr::from_bytes(path));
+        !self.denied.covers(path) || self.is_public(path)
+    }
+
+    fn is_public(&self, path: &Path) -> bool {
+        let Some(name) = path.file_name().filter(|name| may_be_certificate(name.as_bytes())) else {
+            return false;
+        };
+        let directory = self.root.join(path.parent().unwrap_or(Path::new("")));
+        File::open(directory).is_ok_and(|directory| is_public_at(directory.as_fd(), name))
     }
 }
 
