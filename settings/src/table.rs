@@ -78,7 +78,7 @@ table! {
         checked(checks::node_name, "letters, digits, `.`, `_` and `-`, at most 64"),
         "the name of this machine among those that [share a database](nodes.md)");
     SHARED_WORKSPACES: Setting<bool> = ("AUTONOUS_SHARED_WORKSPACES", OWN, "false", flag(),
-        "whether all nodes mount the same directories as roots, so that [chats move](nodes.md) by themselves");
+        "whether all nodes mount the same directories as roots, so that [chats can move](nodes.md)");
     CONTROL_READ_TOKEN: Optional<Secret> = ("AUTONOUS_CONTROL_READ_TOKEN", OWN, "none",
         secret(checks::is_token, "8 to 256 visible ASCII characters without spaces"),
         "a second token of the control port, other than the first, with which clients \

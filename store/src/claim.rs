@@ -69,7 +69,8 @@ pub struct Exhausted {
 /// How many chats are looked at for one whose user has no other task running.
 const CANDIDATES: u32 = 100;
 
-/// Claims the next task of the chat whose turn it is, of those whose workspace is here, without limits of the day.
+/// Claims the next task of the chat whose turn it is, without limits of the day. Only chats whose workspace
+/// is here are looked at.
 pub fn claim(connection: &Connection, lease: Duration, run: &EventId) -> Result<Claim, StoreError> {
     claim_within(connection, &Limits::default(), lease, run)
 }

@@ -110,7 +110,8 @@ fn take(connection: &Connection, seq: i64) -> Result<bool, StoreError> {
     Ok(connection.prepare_cached(sql)?.execute(params![seq, node, lease])? == 1)
 }
 
-/// A queued message with all its content, which this node sends. The first row of an album is the whole album.
+/// A queued message with all its content, which this node sends. The first row of an album is the whole
+/// album.
 pub fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>, StoreError> {
     let sql = "select seq, task_id, channel, chat_id, attempt, event_id, kind, text, target_message_id,
                       file_name, outbox.file_id, entities, is_big, size_bytes, buttons,

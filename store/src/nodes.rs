@@ -294,22 +294,33 @@ pub fn adopt(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Why a database of a server cannot become a file, which has one node; none if it can.
-pub(crate) fn not_yet_one(connection: &Connection) -> Result<Option<String>, StoreError> {
-    let texts = |sql: &str| -> Result<Vec<String>, StoreError> {
-        let mut query = connection.prepare_cached(sql)?;
-        Ok(query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    };
-    let at_work = texts(&format!(
-        "select name from nodes join pg_locks on locktype = 'advisory' and granted
+/// That nodes work with the database, and which; empty if none does.
+pub(crate) fn at_work(connection: &Connection) -> Result<String, StoreError> {
+    let sql = format!(
+        "select distinct name from nodes join pg_locks on locktype = 'advisory' and granted
              and classid::bigint = {WRITER_LOCK} and pid <> pg_backend_pid()
              and objid::bigint = hashtext(current_schema() || '/' || name)::bigint & 4294967295
          order by name"
-    ))?;
+    );
+    let names = texts(connection, &sql)?;
+    Ok(match names.is_empty() {
+        true => String::new(),
+        false => format!("stop the supervisors of these nodes first: {}", names.join(", ")),
+    })
+}
+
+fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>, StoreError> {
+    let mut query = connection.prepare_cached(sql)?;
+    Ok(query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+}
+
+/// Why a database of a server cannot become a file, which has one node; none if it can.
+pub(crate) fn not_yet_one(connection: &Connection) -> Result<Option<String>, StoreError> {
+    let at_work = at_work(connection)?;
     if !at_work.is_empty() {
-        return Ok(Some(format!("stop the supervisors of these nodes first: {}", at_work.join(", "))));
+        return Ok(Some(at_work));
     }
-    let homes = texts("select distinct node from chats order by 1")?;
+    let homes = texts(connection, "select distinct node from chats order by 1")?;
     if homes.len() > 1 {
         return Ok(Some(format!(
             "a file has one node, and chats are on {}: move them to one with `supervisor chats move`",

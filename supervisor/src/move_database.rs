@@ -1,4 +1,5 @@
-//! Moves the database from its file to a PostgreSQL server, or back into a new file, while no supervisor runs.
+//! Moves the database from its file to a PostgreSQL server, or back into a new file, while no supervisor
+//! runs.
 //!
 //! The source stays as it is. A server gets everything in one transaction; a file is written under another
 //! name and renamed, so the target has all rows or is as it was.

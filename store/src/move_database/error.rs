@@ -44,7 +44,7 @@ pub enum MoveError {
     )]
     Damaged(Location, String),
     /// A file has one node.
-    #[error("the database {0} cannot become a file yet: {1}. Nothing was moved")]
+    #[error("the database {0} cannot be moved yet: {1}. Nothing was moved")]
     Nodes(Location, String),
     /// The target has something in it.
     #[error(

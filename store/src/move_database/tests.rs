@@ -135,7 +135,8 @@ fn a_row_that_the_server_cannot_keep_is_named_and_nothing_is_changed() {
         (
             "pragma ignore_check_constraints = on;
              insert into schedules (id, channel, chat_id, text, timezone, next_at_ms, created_at_ms,
-                 updated_at_ms) values ('one', 'a', 'b', 'c', 'd', 1, 1, 1), ('two', 'a', 'b', '', 'd', 1, 1, 1)",
+                 updated_at_ms)
+             values ('one', 'a', 'b', 'c', 'd', 1, 1, 1), ('two', 'a', 'b', '', 'd', 1, 1, 1)",
             "refuses the row of schedules with id two: PostgreSQL: new row for relation",
         ),
     ] {

@@ -99,7 +99,8 @@ mod tests {
             ("select 'é' || ?", "select 'é' || $1"),
             (
                 "select 1 from a where b /* mine: a */",
-                "select 1 from a where b and coalesce(current_setting('autonous.node', true), '') in ('', a.node)",
+                "select 1 from a where b \
+                 and coalesce(current_setting('autonous.node', true), '') in ('', a.node)",
             ),
         ] {
             assert_eq!(for_postgres(sqlite), postgres, "{sqlite}");

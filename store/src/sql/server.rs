@@ -27,9 +27,9 @@ const MOST_STATEMENTS: usize = 512;
 /// What the one writer of a node locks, with the hash of the schema and the node. The bytes of "auto".
 pub(crate) const WRITER_LOCK: i32 = 0x6175_746f;
 
-/// What each transaction of a schema locks, with the schema's hash: one writes at a time, whichever node it is
-/// of. So rows get their numbers in the order of the commits, and one who reads on from a number misses none;
-/// and a transaction may count on what it has read, as on SQLite. The bytes of "nous".
+/// What each transaction of a schema locks, with the schema's hash: one node writes at a time. So rows get
+/// their numbers in the order of the commits, and a reader that continues behind a number misses none; and a
+/// transaction may count on what it has read, as on SQLite. The bytes of "nous".
 const TRANSACTION_LOCK: i32 = 0x6e6f_7573;
 
 /// A connection to a server. One that was lost is made again with the next question or transaction.

@@ -113,21 +113,15 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         Command::Resend(resend) => exit_with(runtime()?.block_on(cli::resend::run(data, &resend))?),
         Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(data, &undo))?),
         Command::Usage(usage) => print_output(cli::usage::run(data, &usage, screen(source))),
-        Command::Chats(chats) => {
-            exit_with(runtime()?.block_on(cli::chats::show(data, chats, screen(source)))?)
-        }
-        Command::Nodes(nodes) => {
-            exit_with(runtime()?.block_on(cli::nodes::run(data, nodes, screen(source)))?)
-        }
         Command::Schedules(schedules) => print_output(cli::schedules::run(data, &schedules, screen(source))),
-        Command::Approvals(list) => {
-            exit_with(runtime()?.block_on(cli::approvals::show(data, &list, screen(source)))?)
-        }
-        Command::Approve(approve) => exit_with(runtime()?.block_on(cli::approvals::approve(data, &approve))?),
-        Command::Answer(answer) => exit_with(runtime()?.block_on(cli::approvals::answer(data, &answer))?),
-        Command::Deny(deny) => exit_with(runtime()?.block_on(cli::approvals::deny(data, &deny))?),
-        Command::Pair(pair) => exit_with(runtime()?.block_on(cli::chats::pair(data, pair))?),
-        Command::Unpair(unpair) => exit_with(runtime()?.block_on(cli::chats::unpair(data, unpair))?),
+        Command::Chats(_)
+        | Command::Nodes(_)
+        | Command::Pair(_)
+        | Command::Unpair(_)
+        | Command::Approvals(_)
+        | Command::Approve(_)
+        | Command::Answer(_)
+        | Command::Deny(_) => exit_with(runtime()?.block_on(about_chats(command, data, screen(source)))?),
         Command::Backup(backup) => make_backup(source, data, &backup),
         Command::MoveDatabase(to) => {
             print(&cli::move_database::run(data, &to, screen(source))?);
@@ -146,6 +140,21 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         }
         Command::Token(token) => show_token(data, &token),
     }
+}
+
+/// Commands about chats, and about what waits for a person.
+async fn about_chats(command: Command, data: &DataDir, screen: Screen) -> anyhow::Result<CommandOutput> {
+    Ok(match command {
+        Command::Chats(chats) => cli::chats::show(data, chats, screen).await?,
+        Command::Nodes(nodes) => cli::nodes::run(data, nodes, screen).await?,
+        Command::Pair(pair) => cli::chats::pair(data, pair).await?,
+        Command::Unpair(unpair) => cli::chats::unpair(data, unpair).await?,
+        Command::Approvals(list) => cli::approvals::show(data, &list, screen).await?,
+        Command::Approve(approve) => cli::approvals::approve(data, &approve).await?,
+        Command::Answer(answer) => cli::approvals::answer(data, &answer).await?,
+        Command::Deny(deny) => cli::approvals::deny(data, &deny).await?,
+        other => anyhow::bail!("{other:?} is no command about chats"),
+    })
 }
 
 fn run_all(

@@ -1,5 +1,5 @@
-//! `GET /nodes`, `POST /nodes/drain`, `POST /nodes/resume` and `POST /chats/move`: the machines that share the
-//! database, and which of them a chat is on.
+//! `GET /nodes`, `POST /nodes/drain`, `POST /nodes/resume` and `POST /chats/move`: the machines that share
+//! the database, and which of them a chat is on.
 
 use std::sync::Arc;
 

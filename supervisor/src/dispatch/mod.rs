@@ -263,7 +263,8 @@ impl Dispatcher {
     async fn end_lost(&self, state: &mut DispatchState, link: &WorkerLink) -> Result<(), LineError> {
         let is_lost = |running: &&mut Running| running.is_lost && running.stop_by.is_none();
         let Some(running) = state.running.as_mut().filter(is_lost) else { return Ok(()) };
-        tracing::warn!(task_id = %running.task.id, "the task is not this node's any more; ending the attempt");
+        let task_id = &running.task.id;
+        tracing::warn!(%task_id, "the task is another node's by now; ending the attempt");
         running.stop_by = Some(Instant::now() + CANCEL_GRACE_PERIOD);
         link.send(&ToWorker::Cancel { task_id: running.task.id.clone() }).await
     }

@@ -1,5 +1,5 @@
-//! This node among those that share its database. The leader receives for the channels, runs the schedules and
-//! looks after nodes that are gone; every node runs the tasks of its own chats, and answers them.
+//! This node among those that share its database. The leader receives for the channels, runs the schedules
+//! and looks after nodes that are gone; every node runs the tasks of its own chats, and answers them.
 //!
 //! Which node leads, and which is gone, the database's server says: see `store/src/membership.rs`.
 
@@ -7,6 +7,7 @@ pub(crate) mod heard;
 pub(crate) mod intake;
 pub(crate) mod lead;
 pub(crate) mod pick_up;
+pub(crate) mod place;
 
 use std::future::Future;
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! `supervisor run`: starts everything, and stops it in order.
 
-mod place;
+mod node;
 mod system;
 
 use std::time::Duration;

@@ -16,7 +16,6 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::RunError;
-use super::place::Place;
 use crate::all_channels::{channels, note_unasked};
 use crate::approvals::client::Approvals;
 use crate::approvals::follow::{Asker, Follower};
@@ -46,6 +45,7 @@ use crate::journal::{self, Journal};
 use crate::long_tasks::LongTasks;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
+use crate::nodes::place::Place;
 use crate::overheard::Overheard;
 use crate::page::kept_outputs::KeptOutputs;
 use crate::page::live::Live;

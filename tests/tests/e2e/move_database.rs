@@ -158,7 +158,7 @@ fn what_cannot_be_moved_is_refused_with_what_to_do_and_nothing_is_changed() {
 
     // Another supervisor uses the server.
     let mut other = System::builder().variable("AUTONOUS_DATABASE_URL", &url).start();
-    refused(&system, &url, "another supervisor uses this database");
+    refused(&system, &url, "stop the supervisors of these nodes first");
     other.stop();
     refused(&system, &url, "is not empty: its table");
     let to = |to: &str| other.run_set_up(&["move-database", "--to", to]);

@@ -1,5 +1,5 @@
-//! Several machines on one database: each chat is worked for on one of them, and a machine that goes away loses
-//! and doubles nothing.
+//! Several machines on one database: each chat is worked for on one of them, and a machine that goes away
+//! loses and doubles nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -272,10 +272,9 @@ fn a_schedule_of_any_node_is_run_once_on_the_node_of_its_chat() {
     greet(&telegram);
     for (system, name) in [(&first, "a"), (&second, "b")] {
         let chat = chats_of(&server, name)[0];
-        let at = asked(
-            &server,
-            "select to_char(now() at time zone 'utc' + interval '2 seconds', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')",
-        );
+        let format = r#"'YYYY-MM-DD"T"HH24:MI:SS"Z"'"#;
+        let soon = format!("select to_char(now() at time zone 'utc' + interval '2 seconds', {format})");
+        let at = asked(&server, &soon);
         let text = format!("write path={name}.txt content=1");
         let set =
             system.tool_as(&format!("telegram:{chat}"), "schedule_task", &json!({"text": text, "at": at[0]}));

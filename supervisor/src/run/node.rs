@@ -1,42 +1,18 @@
 //! What a run does otherwise where several nodes share the database.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use channel::Channel;
-use store::membership::{Heard, Membership};
-use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::system::System;
 use crate::nodes::heard::Listener;
 use crate::nodes::intake::Intake;
+use crate::nodes::lead;
 use crate::nodes::pick_up::pick_up;
-use crate::nodes::{Leading, lead};
 use crate::reception::{Inbound, Reception};
 use crate::schedules;
 use crate::traces::Traces;
-
-/// This node's place among the others.
-pub(super) struct Place {
-    pub(super) leading: Leading,
-    /// Until it is listened to.
-    heard: Mutex<Option<mpsc::UnboundedReceiver<Heard>>>,
-    /// Sent when the leader has received something for a chat of this node.
-    received: watch::Sender<()>,
-    /// Whether the channels deliver to every node.
-    has_webhook: bool,
-}
-
-impl Place {
-    pub(super) fn new(membership: Membership, has_webhook: bool) -> Self {
-        Self {
-            leading: Leading::new(membership.standing),
-            heard: Mutex::new(Some(membership.heard)),
-            received: watch::Sender::new(()),
-            has_webhook,
-        }
-    }
-}
 
 impl System {
     /// Receives what a channel delivers; of several nodes, the leader does.
@@ -94,8 +70,7 @@ impl System {
     /// Hears what other nodes change, and looks after them while it leads.
     pub(super) fn start_node(&self) {
         let Some(place) = &self.place else { return };
-        let heard = place.heard.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(heard) = heard else { return };
+        let Some(heard) = place.heard() else { return };
         let listener = Listener {
             store: self.store.clone(),
             channels: self.channels.clone(),
