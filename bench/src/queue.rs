@@ -1,12 +1,14 @@
-//! The supervisor's queue in SQLite: a message is stored, claimed and ended with its events, history and
-//! reply, beside bare SQLite with as many commits of one small row.
+//! The supervisor's queue: a message is stored, claimed and ended with its events, history and reply, in
+//! SQLite beside bare SQLite with as many commits of one small row, and on a PostgreSQL server of this machine.
 //!
 //! A commit waits for the disk, so the disk decides the times; only the ratios are about the queue.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use channel::{ChannelName, Channels, Chat};
+use harness::Postgres;
 use protocol::event::ProcessStarted;
 use protocol::{Event, EventId, ReplyFormat};
 use store::attempt::{Ending, end};
@@ -14,7 +16,8 @@ use store::claim::{Claim, Claimed, claim};
 use store::inbox::{IncomingMessage, enqueue};
 use store::open::for_writing;
 use store::sql::Connection;
-use store::{Store, StoreError, events};
+use store::sql::address::ServerAddress;
+use store::{Location, Store, StoreError, events};
 use tokio::runtime::Runtime;
 
 use crate::measure::Durations;
@@ -39,7 +42,8 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
     let place = tempfile::tempdir()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     one_by_one(table, place.path(), &runtime)?;
-    let together = runtime.block_on(tasks_a_second(&place.path().join("together.db")))?;
+    let file = Location::from(place.path().join("together.db"));
+    let together = runtime.block_on(tasks_a_second(&[file]))?;
     table.reach(&format!("tasks, {AT_ONCE} at once"), together, 2000.0, "/s");
     let mut claims = Vec::new();
     for finished in FINISHED {
@@ -48,6 +52,32 @@ pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
         claims.push(claim);
     }
     table.bound("the one against the other", claims[1].against(&claims[0]), 1.5, "times");
+    on_a_server(table)
+}
+
+/// By one node and by two, each with people of its own. Nodes commit one after another, so a second one adds
+/// little here; it adds a machine for commands.
+fn on_a_server(table: &mut Table) -> anyhow::Result<()> {
+    if !Postgres::is_installed() {
+        table.note("tasks on PostgreSQL", "PostgreSQL is not installed".to_owned());
+        return Ok(());
+    }
+    // Its client waits on the thread of the writer alone.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let mut rates = Vec::new();
+    for nodes in [&["a"][..], &["a", "b"]] {
+        let server = Postgres::synced();
+        let node = |name: &&str| {
+            Ok(Location::Server(Arc::new(ServerAddress::parse(&server.url(""))?.by_node(name))))
+        };
+        let nodes = nodes.iter().map(node).collect::<anyhow::Result<Vec<_>>>()?;
+        rates.push(runtime.block_on(tasks_a_second(&nodes))?);
+    }
+    table.reach(&format!("tasks on PostgreSQL, {AT_ONCE} at once"), rates[0], 300.0, "/s");
+    table.note(
+        "tasks on PostgreSQL, two nodes",
+        format!("{:.0}/s, {:.2} times", rates[1], rates[1] / rates[0]),
+    );
     Ok(())
 }
 
@@ -57,7 +87,7 @@ fn one_by_one(table: &mut Table, place: &Path, runtime: &Runtime) -> anyhow::Res
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.execute_batch("create table row (number integer primary key, text text)")?;
-    let (store, run) = runtime.block_on(opened(&place.join("alone.db")))?;
+    let (store, run) = runtime.block_on(opened(place.join("alone.db")))?;
     let mut turn = 0;
     let mut alone = || {
         turn += 1;
@@ -82,8 +112,8 @@ fn commit_rows(connection: &mut rusqlite::Connection) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn opened(path: &Path) -> anyhow::Result<(Store, EventId)> {
-    let store = Store::open(path)?;
+async fn opened(location: impl Into<Location>) -> anyhow::Result<(Store, EventId)> {
+    let store = Store::open(location)?;
     let [version, control_url, tool_url] = [const { String::new() }; 3];
     let started = Event::now(ProcessStarted { pid: 1, version, control_url, tool_url }, None, None);
     let run = started.id.clone();
@@ -91,12 +121,16 @@ async fn opened(path: &Path) -> anyhow::Result<(Store, EventId)> {
     Ok((store, run))
 }
 
-/// Tasks per second while many people have tasks done, each of them one after the other.
-async fn tasks_a_second(path: &Path) -> anyhow::Result<f64> {
-    let (store, run) = opened(path).await?;
+/// Tasks per second while many people have tasks done, each of them one after the other; with as many of them
+/// at each place.
+async fn tasks_a_second(places: &[Location]) -> anyhow::Result<f64> {
+    let mut stores = Vec::new();
+    for place in places {
+        stores.push(opened(place).await?);
+    }
     let began = Instant::now();
     let mut working = tokio::task::JoinSet::new();
-    for person in 0..AT_ONCE {
+    for (person, (store, run)) in (0..AT_ONCE).zip(stores.iter().cycle()) {
         working.spawn(have_done(store.clone(), run.clone(), person, TASKS_EACH));
     }
     while let Some(done) = working.join_next().await {

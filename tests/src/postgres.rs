@@ -24,11 +24,27 @@ pub struct Postgres {
     directory: TempDir,
     programs: PathBuf,
     port: u16,
+    /// Whether a commit waits for the disk.
+    is_synced: bool,
 }
 
 impl Postgres {
-    /// Makes a server and starts it.
+    /// Makes a server and starts it. Its commits do not wait for the disk.
     pub fn start() -> Self {
+        Self::make(false)
+    }
+
+    /// The same with commits that survive a power cut, for measurements.
+    pub fn synced() -> Self {
+        Self::make(true)
+    }
+
+    /// Whether this machine has one.
+    pub fn is_installed() -> bool {
+        find_programs().is_some()
+    }
+
+    fn make(is_synced: bool) -> Self {
         let directory =
             tempfile::Builder::new().prefix("autonous-postgres-").tempdir().expect("it is writable");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -38,7 +54,8 @@ impl Postgres {
         }
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port is free");
-        let server = Self { directory, programs: programs(), port: port.port() };
+        let programs = find_programs().expect("PostgreSQL is missing: `./setup.sh test` installs it");
+        let server = Self { directory, programs, port: port.port(), is_synced };
         let data = server.data();
         server.run(
             "initdb",
@@ -61,7 +78,8 @@ impl Postgres {
     /// Starts it, or starts it again.
     pub fn go_on(&self) {
         let (port, place) = (self.port, self.path().display());
-        let options = format!("-c listen_addresses=127.0.0.1 -p {port} -k {place} -c fsync=off");
+        let sync = if self.is_synced { "on" } else { "off" };
+        let options = format!("-c listen_addresses=127.0.0.1 -p {port} -k {place} -c fsync={sync}");
         self.run("pg_ctl", &["-D", &self.data(), "-l", &self.log(), "-o", &options, "-w", "start"]);
     }
 
@@ -119,11 +137,11 @@ impl Drop for Postgres {
 }
 
 /// The directory of the server's programs; Debian has one for each version, outside of the search path.
-fn programs() -> PathBuf {
+fn find_programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let places = versions.map(|version| version.path().join("bin"));
     let search_path = std::env::var_os("PATH").unwrap_or_default();
     let places = places.chain(std::env::split_paths(&search_path).collect::<Vec<_>>());
     let has_it = |place: &PathBuf| place.join("initdb").exists();
-    places.filter(has_it).max().expect("PostgreSQL is missing: `./setup.sh test` installs it")
+    places.filter(has_it).max()
 }
