@@ -4,6 +4,7 @@
 //! of the leader if the node has it. When the connection is gone, so is the leadership: nothing else elects.
 //! All times are those of the server's clock.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,7 +24,8 @@ const BEAT: Duration = Duration::from_secs(5);
 /// connection that is silent, after which another one can lead.
 const LEADS_FOR: Duration = Duration::from_secs(9);
 
-/// The pause before the server is asked again that gave no answer.
+/// The pause before the server is asked again that gave no answer, and how often a node that does not lead
+/// looks whether it can.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What the leader of a schema locks, with the schema's hash. The bytes of "lead".
@@ -34,8 +36,6 @@ const LEADER_LOCK: i32 = 0x6c65_6164;
 pub struct Standing {
     /// Set while it leads.
     pub leads: Option<Leadership>,
-    /// How often it was heard of.
-    pub beats: u64,
 }
 
 /// The right to receive for the channels, to run schedules, and to look after nodes that are gone.
@@ -79,6 +79,8 @@ struct Member {
     changed: Arc<watch::Sender<u64>>,
     standing: watch::Sender<Standing>,
     heard: mpsc::UnboundedSender<Heard>,
+    /// When all were woken last.
+    looked_at: Cell<Option<Instant>>,
 }
 
 impl Store {
@@ -94,7 +96,9 @@ impl Store {
         let (heard, hears) = mpsc::unbounded_channel();
         let changed = Arc::clone(&self.changed);
         let address = Arc::clone(address);
-        let mut member = Member { address, node: node.clone(), shares_workspaces, changed, standing, heard };
+        let looked_at = Cell::default();
+        let mut member =
+            Member { address, node: node.clone(), shares_workspaces, changed, standing, heard, looked_at };
         let (joined, has_joined) = std::sync::mpsc::channel();
         thread::Builder::new()
             .name("node".to_owned())
@@ -117,6 +121,12 @@ impl Member {
         let session = Session::connect(&self.address, false)?;
         session.listen()?;
         let connection = Connection::Server(Box::new(session));
+        self.register(&connection)?;
+        self.beat(&connection)?;
+        Ok(connection)
+    }
+
+    fn register(&self, connection: &Connection) -> Result<(), StoreError> {
         let sql = "insert into nodes (name, started_at_ms, seen_at_ms, state, shares_workspaces)
                    values (?1, server_ms(), server_ms(), 'active', ?2)
                    on conflict (name) do update set
@@ -124,8 +134,7 @@ impl Member {
                        shares_workspaces = excluded.shares_workspaces,
                        state = case nodes.state when 'gone' then 'active' else nodes.state end";
         connection.prepare_cached(sql)?.execute(params![self.node, self.shares_workspaces])?;
-        self.beat(&connection)?;
-        Ok(connection)
+        Ok(())
     }
 
     /// Until the node stops.
@@ -150,8 +159,8 @@ impl Member {
         let began = Instant::now();
         let sql = "update nodes set seen_at_ms = server_ms() where name = ?1 and state <> 'gone'";
         if connection.prepare_cached(sql)?.execute([&self.node])? == 0 {
-            // It was taken for dead. What it leads and sends is another node's by now: begin again.
-            return Err(StoreError::Database(super::sql::Error::InUse));
+            tracing::warn!(node = self.node, "the node was taken for gone; it joins again");
+            self.register(connection)?;
         }
         let epoch = match self.standing.borrow().leads {
             Some(Leadership { epoch, .. }) => {
@@ -162,12 +171,17 @@ impl Member {
             None => self.try_to_lead(connection)?,
         };
         let leads = epoch.map(|epoch| Leadership { epoch, until: began + LEADS_FOR });
-        self.standing.send_modify(|standing| {
+        // What was not heard of is seen then.
+        let is_time = self.looked_at.get().is_none_or(|at| at.elapsed() >= BEAT);
+        if is_time {
+            self.looked_at.set(Some(began));
+            self.changed.send_modify(|count| *count += 1);
+        }
+        self.standing.send_if_modified(|standing| {
+            let is_new = standing.leads != leads;
             standing.leads = leads;
-            standing.beats += 1;
+            is_new || is_time
         });
-        // What was not heard of is seen now.
-        self.changed.send_modify(|count| *count += 1);
         Ok(())
     }
 
@@ -209,7 +223,9 @@ impl Member {
     /// Passes on what other nodes tell, until the next beat.
     fn listen(&self, connection: &Connection) -> Result<(), StoreError> {
         let Connection::Server(session) = connection else { return Ok(()) };
-        let next_beat = Instant::now() + BEAT;
+        // A leader that is gone is followed soon.
+        let is_leader = self.standing.borrow().leads.is_some();
+        let next_beat = Instant::now() + if is_leader { BEAT } else { PAUSE };
         while let Some(patience) = next_beat.checked_duration_since(Instant::now()) {
             for heard in session.hear(patience.min(PAUSE))?.iter().filter_map(|said| self.understand(said)) {
                 if heard == Heard::Chat {

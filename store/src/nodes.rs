@@ -252,6 +252,13 @@ pub fn declare_gone(connection: &Connection, run: &EventId) -> Result<(), StoreE
     Ok(())
 }
 
+/// Whether no other node works with the database.
+pub fn is_alone(connection: &Connection) -> Result<bool, StoreError> {
+    let Some(node) = connection.node() else { return Ok(true) };
+    let sql = "select not exists (select 1 from nodes where name <> ?1 and state <> 'gone')";
+    Ok(connection.prepare_cached(sql)?.query_row([node], |row| row.get(0))?)
+}
+
 /// Records that this node leads.
 pub fn record_leader(connection: &Connection, epoch: i64, run: &EventId) -> Result<(), StoreError> {
     events::append(connection, &Event::now(LeaderElected { node: name(connection), epoch }, Some(run), None))

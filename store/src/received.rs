@@ -4,7 +4,8 @@ use channel::ChannelName;
 use channel::update::Update;
 use protocol::EventId;
 
-use super::sql::{Connection, params};
+use super::membership::LEASE;
+use super::sql::{Connection, OptionalExtension as _, params};
 use super::{StoreError, kv, nodes};
 
 /// The most that is read at once.
@@ -15,8 +16,8 @@ const BATCH: u32 = 100;
 pub struct Waiting {
     /// In the order in which it came.
     pub updates: Vec<Update>,
-    /// The row of the last one.
-    pub until_seq: i64,
+    /// Their rows.
+    pub rows: Vec<i64>,
     /// Whether there is no more, and the leader has nothing left of what came while nothing ran.
     pub is_all: bool,
 }
@@ -43,16 +44,23 @@ pub fn store(
     Ok(())
 }
 
-/// Notes whether the leader still receives what came while nothing ran.
-pub fn set_behind(connection: &Connection, channel: &ChannelName, is_behind: bool) -> Result<(), StoreError> {
-    match is_behind {
-        true => kv::set(connection, &behind(channel), ""),
-        false => kv::remove(connection, &behind(channel)),
-    }
+/// Notes that the newest leader has received what waited while nothing ran.
+pub fn set_through(connection: &Connection, channel: &ChannelName) -> Result<(), StoreError> {
+    let newest = connection.query_row("select coalesce(max(epoch), 0) from leaders", [], |row| row.get(0))?;
+    kv::set(connection, &through(channel), &i64::to_string(&newest))
 }
 
-fn behind(channel: &ChannelName) -> String {
-    format!("{channel}.behind")
+/// Whether a leader is there that has.
+fn is_through(connection: &Connection, channel: &ChannelName) -> Result<bool, StoreError> {
+    let sql = "select epoch from leaders where until_ms > server_ms() - ?1 order by epoch desc limit 1";
+    let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
+    let epoch = connection.prepare_cached(sql)?.query_row([lease], |row| row.get::<i64>(0)).optional()?;
+    let through = kv::get(connection, &through(channel))?;
+    Ok(epoch.is_some_and(|epoch| through.is_some_and(|through| through == epoch.to_string())))
+}
+
+fn through(channel: &ChannelName) -> String {
+    format!("{channel}.through")
 }
 
 /// What waits for this node.
@@ -63,16 +71,15 @@ pub fn waiting(connection: &Connection, channel: &ChannelName) -> Result<Waiting
     let mut query = connection.prepare_cached(&sql)?;
     let rows = query.query_map([channel.as_str()], |row| Ok((row.get(0)?, row.get::<String>(1)?)))?;
     let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
-    let is_behind = kv::get(connection, &behind(channel))?.is_some();
-    let is_all = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX) && !is_behind;
-    let until_seq = rows.last().map_or(0, |(seq, _)| *seq);
+    let is_last = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
+    let is_all = is_last && is_through(connection, channel)?;
     let updates = rows.iter().map(|(_, json)| serde_json::from_str(json)).collect::<Result<_, _>>()?;
-    Ok(Waiting { updates, until_seq, is_all })
+    Ok(Waiting { updates, rows: rows.into_iter().map(|(seq, _)| seq).collect(), is_all })
 }
 
-/// Removes what this node has read.
-pub fn remove(connection: &Connection, channel: &ChannelName, until_seq: i64) -> Result<(), StoreError> {
-    let sql = "delete from received where channel = ?1 and seq <= ?2 /* here: received */";
-    connection.prepare_cached(sql)?.execute(params![channel.as_str(), until_seq])?;
+/// Removes what this node has read. A chat that was moved here meanwhile may have older rows, which stay.
+pub fn remove(connection: &Connection, rows: &[i64]) -> Result<(), StoreError> {
+    let mut delete = connection.prepare_cached("delete from received where seq = ?1")?;
+    rows.iter().try_for_each(|row| delete.execute([row]).map(drop))?;
     Ok(())
 }

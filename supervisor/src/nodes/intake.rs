@@ -6,7 +6,7 @@ use channel::update::Update;
 use channel::update_sink::{NotStored, ServiceState, UpdateSink};
 use channel::{BoxFuture, Channel};
 use store::sql::Connection;
-use store::{StoreError, kv, received};
+use store::{kv, received};
 
 use crate::reception::{Inbound, Reception, not_stored, position_key};
 
@@ -22,16 +22,10 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) async fn begin(
-        channel: Arc<dyn Channel>,
-        inbound: Inbound,
-        epoch: Option<i64>,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn new(channel: Arc<dyn Channel>, inbound: Inbound, epoch: Option<i64>) -> Self {
         let is_in_backlog = channel.backlog().is_some();
-        let name = channel.name();
-        inbound.store.write(move |tx| received::set_behind(tx, &name, is_in_backlog)).await?;
         let reception = Reception::new(Arc::clone(&channel), inbound.clone());
-        Ok(Self { channel, inbound, epoch, is_in_backlog, reception })
+        Self { channel, inbound, epoch, is_in_backlog, reception }
     }
 
     async fn take(
@@ -55,7 +49,7 @@ impl Intake {
                 kv::set(tx, &key, position)?;
             }
             if ends_backlog {
-                received::set_behind(tx, &name, false)?;
+                received::set_through(tx, &name)?;
             }
             Ok(true)
         });

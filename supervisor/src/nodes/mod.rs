@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn standing(epoch: i64, lasts: Duration) -> Standing {
-        Standing { leads: Some(Leadership { epoch, until: Instant::now() + lasts }), beats: 0 }
+        Standing { leads: Some(Leadership { epoch, until: Instant::now() + lasts }) }
     }
 
     #[tokio::test]

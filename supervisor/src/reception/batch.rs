@@ -45,8 +45,8 @@ pub(super) struct Batch {
 pub(super) enum Behind {
     /// Where the channel does.
     Position(String),
-    /// Behind this row of what the leader received for this node.
-    Received(i64),
+    /// Behind these rows of what the leader received for this node.
+    Received(Vec<i64>),
 }
 
 /// What a batch changes beyond its rows, once it is stored.
@@ -93,7 +93,7 @@ impl Batch {
             Some(Behind::Position(position)) => {
                 kv::set(tx, &position_key(self.channel.as_ref()), position)?;
             }
-            Some(Behind::Received(until)) => received::remove(tx, &name, *until)?,
+            Some(Behind::Received(rows)) => received::remove(tx, rows)?,
             None => {}
         }
         Ok(stored)

@@ -119,7 +119,7 @@ impl Reception {
         let name = self.channel.name();
         let waiting = self.inbound.store.write(move |tx| received::waiting(tx, &name)).await?;
         let is_any = !waiting.updates.is_empty();
-        let read = is_any.then_some(Behind::Received(waiting.until_seq));
+        let read = is_any.then_some(Behind::Received(waiting.rows));
         self.receive_from(waiting.updates, read, waiting.is_all).await?;
         Ok(is_any)
     }

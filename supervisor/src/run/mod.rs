@@ -116,8 +116,11 @@ async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result
         kv::set(tx, kv::ROOTS, &roots)?;
         kv::set(tx, kv::CONFIG_DIR, &config_dir)?;
         languages::set_default(tx, language)?;
-        outgoing_files::delete_abandoned(tx)?;
-        page_files::delete_abandoned(tx)?;
+        // Another node may be about to queue them.
+        if nodes::is_alone(tx)? {
+            outgoing_files::delete_abandoned(tx)?;
+            page_files::delete_abandoned(tx)?;
+        }
         events::append(tx, &started)
     };
     store.write_until_done(record).await?;

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use channel::Channel;
-use tokio_util::sync::CancellationToken;
 
 use super::system::System;
 use crate::nodes::heard::Listener;
 use crate::nodes::intake::Intake;
 use crate::nodes::lead;
 use crate::nodes::pick_up::pick_up;
-use crate::reception::{Inbound, Reception};
+use crate::reception::Reception;
 use crate::schedules;
 use crate::traces::Traces;
 
@@ -27,15 +26,19 @@ impl System {
             });
             return;
         };
-        let picking_up =
+        let reading =
             pick_up(Arc::clone(&channel), inbound.clone(), place.received.subscribe(), stop.clone());
-        self.tasks.spawn(format!("reader of {name}"), picking_up);
+        self.tasks.spawn(format!("reader of {name}"), reading);
         if place.has_webhook {
-            self.tasks.spawn(task, receive(channel, inbound, None, stop));
+            self.tasks.spawn(
+                task,
+                Arc::clone(&channel).receive(Box::new(Intake::new(channel, inbound, None)), stop),
+            );
             return;
         }
         let receiving = place.leading.clone().while_it_leads(stop, move |leads, ends| {
-            receive(Arc::clone(&channel), inbound.clone(), Some(leads.epoch), ends)
+            let intake = Intake::new(Arc::clone(&channel), inbound.clone(), Some(leads.epoch));
+            Arc::clone(&channel).receive(Box::new(intake), ends)
         });
         self.tasks.spawn(task, receiving);
     }
@@ -86,18 +89,5 @@ impl System {
         self.tasks.spawn("node", listener.listen(self.stop.clone()));
         let looking = lead::look_after_all(self.dispatcher(), place.leading.clone(), self.stop.clone());
         self.tasks.spawn("leader", looking);
-    }
-}
-
-/// Stores what a channel delivers for the nodes of its chats, until `stop`.
-async fn receive(channel: Arc<dyn Channel>, inbound: Inbound, epoch: Option<i64>, stop: CancellationToken) {
-    while !stop.is_cancelled() {
-        match Intake::begin(Arc::clone(&channel), inbound.clone(), epoch).await {
-            Ok(intake) => return channel.receive(Box::new(intake), stop).await,
-            Err(error) => {
-                tracing::error!(%error, channel = %channel.name(), "cannot receive yet; trying again");
-                let _ = stop.run_until_cancelled(tokio::time::sleep(super::LOCKED_PAUSE)).await;
-            }
-        }
     }
 }
