@@ -163,6 +163,10 @@ test-package: ## Install, update and remove the package on a fresh Debian with i
 test-fresh: ## Do on a fresh Debian what README.md says, and time it (root; TESTS=yes also `make test`; 15 minutes)
 	@package/fresh.sh
 
+.PHONY: scale
+scale: ## Print what a thousand and a million chats cost, and which wall comes next (OPTIONS: bench/scale.py --help)
+	@python3 bench/scale.py $(OPTIONS)
+
 .PHONY: check-deploy
 check-deploy: ## Check the files in deploy/ with programs of others, from PyPI and npm (half a minute)
 	@deploy/check.sh

@@ -95,6 +95,7 @@ const EXAMPLES: &[(&str, &str, How)] = &[
         Test("a_chat_continues_at_a_server_and_then_in_a_file_again"),
     ),
     ("docs/postgres.md", "pg_dump", SERVER),
+    ("docs/scale.md", "make scale", Test("what_many_chats_cost_is_what_the_script_prints")),
     ("docs/setup.md", "--yes", Test("unattended_it_writes_what_works_and_the_system_starts_with_it")),
     ("docs/setup.md", "[limits]", Test("the_file_of_the_document_is_valid")),
     ("docs/setup.md", "config --set", Test("a_variable_wins_over_the_file_and_the_file_over_a_default")),
@@ -311,6 +312,15 @@ fn files_are_stored_fetched_and_reverted_as_shown() {
     let said = run(dir, "", &typed(undo).replace("127.0.0.1:8701", &address));
     assert!(said.contains("\"ok\":true") && said.contains("\"tool\":\"undo\""), "{said}");
     assert!(!system.workspace().join("a.txt").exists());
+}
+
+#[test]
+fn what_many_chats_cost_is_what_the_script_prints() {
+    let printed = Command::new("python3").arg(workspace().join("bench/scale.py")).output().unwrap();
+    let table = String::from_utf8(printed.stdout).unwrap();
+    let page = fs::read_to_string(workspace().join("docs/scale.md")).unwrap();
+    assert!(printed.status.success() && table.lines().count() > 10, "{table}");
+    assert!(page.contains(table.trim()), "docs/scale.md shows another table than this:\n{table}");
 }
 
 #[test]
