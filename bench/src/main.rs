@@ -33,7 +33,7 @@ use table::Table;
 
 type Section = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
 
-const SECTIONS: [Section; 20] = [
+const SECTIONS: [Section; 21] = [
     ("A call: ls of 20 entries", calls::ls),
     ("A call: read of 50 kB", calls::read),
     ("A call: over MCP", calls::mcp),
@@ -46,6 +46,7 @@ const SECTIONS: [Section; 20] = [
     ("A command: bash with true", bash::bench),
     ("A command in a root of many files", bash::many_files),
     ("The queue: store, claim, end", queue::bench),
+    ("The queue on PostgreSQL", queue::on_a_server),
     ("A message to its first event", messages::first_event),
     ("Many chats at once", messages::many_chats),
     ("A database of 1,000,000 events", archive::bench),
