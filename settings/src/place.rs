@@ -12,7 +12,11 @@ use crate::table::{self, ALL, PREFIX};
 /// The sections in the order of a file, each with what the names in it begin with. A part that ends in `_`
 /// is the section's own and no part of the key.
 const SECTIONS: [(&str, &[&str], &[&str]); 8] = [
-    ("data", &["DATA_"], &["CONFIG_DIR", "DATABASE_URL", "NODE", "RETENTION", "SHARED_WORKSPACES", "UNDO_MAX_MB"]),
+    (
+        "data",
+        &["DATA_"],
+        &["CONFIG_DIR", "DATABASE_URL", "NODE", "RETENTION", "SHARED_WORKSPACES", "UNDO_MAX_MB"],
+    ),
     ("control", &["CONTROL_"], &["PAGE", "METRICS_PUBLIC"]),
     ("tools", &["TOOL_"], &["WORKSPACES", "SKILLS_DIR"]),
     ("models", &["MODEL_"], &[]),

@@ -91,14 +91,15 @@ fn in_words(message: &Message) -> Option<String> {
 }
 
 fn files_of(message: &Message) -> Vec<Attachment> {
-    let file = |kind: &'static str, file: &FileMeta, media_type: Option<String>, name: Option<&String>| Attachment {
-        source: file.id.0.clone(),
-        kind: kind.into(),
-        media_type,
-        file_name: name.cloned(),
-        // The client's word for a size that Telegram did not tell.
-        size_bytes: (file.size < u32::MAX).then_some(u64::from(file.size)),
-    };
+    let file =
+        |kind: &'static str, file: &FileMeta, media_type: Option<String>, name: Option<&String>| Attachment {
+            source: file.id.0.clone(),
+            kind: kind.into(),
+            media_type,
+            file_name: name.cloned(),
+            // The client's word for a size that Telegram did not tell.
+            size_bytes: (file.size < u32::MAX).then_some(u64::from(file.size)),
+        };
     let mut files = Vec::new();
     if let Some(photo) = message.photo().and_then(largest) {
         files.push(file("photo", &photo.file, Some("image/jpeg".to_owned()), None));

@@ -116,7 +116,9 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         Command::Chats(chats) => {
             exit_with(runtime()?.block_on(cli::chats::show(data, chats, screen(source)))?)
         }
-        Command::Nodes(nodes) => exit_with(runtime()?.block_on(cli::nodes::run(data, nodes, screen(source)))?),
+        Command::Nodes(nodes) => {
+            exit_with(runtime()?.block_on(cli::nodes::run(data, nodes, screen(source)))?)
+        }
         Command::Schedules(schedules) => print_output(cli::schedules::run(data, &schedules, screen(source))),
         Command::Approvals(list) => {
             exit_with(runtime()?.block_on(cli::approvals::show(data, &list, screen(source)))?)

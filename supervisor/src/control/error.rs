@@ -129,7 +129,9 @@ impl ControlError {
             Self::NothingToAccept => (StatusCode::CONFLICT, "NOTHING_TO_ACCEPT"),
             Self::ToolServer(_) => (StatusCode::SERVICE_UNAVAILABLE, "TOOL_SERVER_DOWN"),
             Self::PageOff => (StatusCode::CONFLICT, "PAGE_OFF"),
-            Self::Node(Refusal::NoSuchNode(_) | Refusal::NoSuchChat(_)) => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+            Self::Node(Refusal::NoSuchNode(_) | Refusal::NoSuchChat(_)) => {
+                (StatusCode::NOT_FOUND, "NOT_FOUND")
+            }
             Self::Node(Refusal::OneNode) => (StatusCode::CONFLICT, "ONE_NODE"),
             Self::Node(Refusal::NotActive(..)) => (StatusCode::CONFLICT, "NODE_NOT_ACTIVE"),
             Self::Node(Refusal::Running(_)) => (StatusCode::CONFLICT, "TASK_OPEN"),

@@ -35,8 +35,8 @@ use crate::health::{Board, PartName, Reading};
 use crate::overheard::Overheard;
 use crate::tool_files::ToolFiles;
 use admission::Verdict;
-use batch::{Batch, Behind, Stored};
 pub(crate) use batch::position_key;
+use batch::{Batch, Behind, Stored};
 
 /// Where received messages go.
 #[derive(Debug, Clone)]
@@ -165,8 +165,7 @@ impl Reception {
     /// Tells the chats whose messages would be run that nothing can be stored.
     pub(crate) async fn cannot_store(&mut self, updates: Vec<Update>) {
         let administrators = self.administrators_for(&updates).await;
-        let judged: Vec<_> =
-            updates.into_iter().map(|update| self.judged(update, &administrators)).collect();
+        let judged: Vec<_> = updates.into_iter().map(|update| self.judged(update, &administrators)).collect();
         self.tell_outage(to_be_run(&judged)).await;
     }
 

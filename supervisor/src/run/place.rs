@@ -84,10 +84,8 @@ impl System {
         match &self.place {
             None => self.tasks.spawn("traces", traces.export(stop)),
             Some(place) => {
-                let exporting = place
-                    .leading
-                    .clone()
-                    .while_it_leads(stop, move |_, ends| traces.clone().export(ends));
+                let exporting =
+                    place.leading.clone().while_it_leads(stop, move |_, ends| traces.clone().export(ends));
                 self.tasks.spawn("traces", exporting);
             }
         }
@@ -117,12 +115,7 @@ impl System {
 }
 
 /// Stores what a channel delivers for the nodes of its chats, until `stop`.
-async fn receive(
-    channel: Arc<dyn Channel>,
-    inbound: Inbound,
-    epoch: Option<i64>,
-    stop: CancellationToken,
-) {
+async fn receive(channel: Arc<dyn Channel>, inbound: Inbound, epoch: Option<i64>, stop: CancellationToken) {
     while !stop.is_cancelled() {
         match Intake::begin(Arc::clone(&channel), inbound.clone(), epoch).await {
             Ok(intake) => return channel.receive(Box::new(intake), stop).await,

@@ -3,19 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::sync::Arc;
 
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::Chat;
 use harness::http::Request;
-use harness::program::signal;
 use harness::system::direct_ls;
 use harness::{FakeTelegram, Postgres, System, SystemBuilder, leftovers, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use store::Location;
-use store::sql::Value as Cell;
-use store::sql::address::ServerAddress;
 
 use crate::assert_says;
 
@@ -29,18 +24,7 @@ fn node(server: &Postgres, telegram: &FakeTelegram, name: &str) -> SystemBuilder
 
 /// What the database says, each row as its columns with a space between them.
 fn asked(server: &Postgres, sql: &str) -> Vec<String> {
-    let address = ServerAddress::parse(&server.url("")).unwrap();
-    let connection = store::open::for_writing(Location::Server(Arc::new(address))).unwrap();
-    let mut statement = connection.prepare(sql).unwrap();
-    let row = |row: &store::sql::Row<'_>| {
-        let cells = row.values()?.into_iter().map(|cell| match cell {
-            Cell::Text(text) => text,
-            Cell::Integer(number) => number.to_string(),
-            other => format!("{other:?}"),
-        });
-        Ok(cells.collect::<Vec<_>>().join(" "))
-    };
-    statement.query_map([], row).unwrap().map(Result::unwrap).collect()
+    server.try_ask(sql).unwrap()
 }
 
 /// What a command prints, with the settings of the system.
@@ -113,7 +97,11 @@ fn chats_are_spread_over_the_nodes_and_each_is_answered_by_its_own_in_order() {
         let chat: i64 = chat.parse().unwrap();
         !(if node == "a" { &of_first } else { &of_second }).contains(&chat)
     });
-    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<String>::new(), "a task ran on a node that has no files of it");
+    assert_eq!(
+        wrong.collect::<Vec<_>>(),
+        Vec::<String>::new(),
+        "a task ran on a node that has no files of it"
+    );
     let listed = nodes(&second);
     assert_eq!(listed.values().filter(|node| node["leads"] == true).count(), 1, "{listed:?}");
     assert_says(&shown(&first, &["chats"]), &["NODE"]);
@@ -145,13 +133,6 @@ fn a_leader_that_is_killed_is_followed_and_its_chats_are_told_and_answered_when_
     assert_one_leader(&server);
 }
 
-/// Stops or continues everything of a system.
-fn signal_all(system: &System, sent: Signal) {
-    for process in leftovers::processes_of(system.dir()) {
-        signal(process.pid, sent);
-    }
-}
-
 #[test]
 fn a_node_that_stands_still_beyond_its_lease_ends_and_sends_nothing_any_more() {
     let (server, telegram) = (Postgres::start(), FakeTelegram::start());
@@ -159,10 +140,8 @@ fn a_node_that_stands_still_beyond_its_lease_ends_and_sends_nothing_any_more() {
     let root = shared.path().join("workspace");
     fs::create_dir(&root).unwrap();
     let root = root.display().to_string();
-    let variables =
-        [("AUTONOUS_TOOL_ALLOWED_ROOTS", root.as_str()), ("AUTONOUS_SHARED_WORKSPACES", "true")];
-    let [first, second] =
-        ["a", "b"].map(|name| node(&server, &telegram, name).variables(&variables).start());
+    let variables = [("AUTONOUS_TOOL_ALLOWED_ROOTS", root.as_str()), ("AUTONOUS_SHARED_WORKSPACES", "true")];
+    let [first, second] = ["a", "b"].map(|name| node(&server, &telegram, name).variables(&variables).start());
     greet(&telegram);
     let chat = chats_of(&server, "a")[0];
     say(&telegram, chat, "bash cmd=\"sleep 1000\"");
@@ -170,12 +149,12 @@ fn a_node_that_stands_still_beyond_its_lease_ends_and_sends_nothing_any_more() {
     wait::until_true("it runs", || {
         asked(&server, running) == ["a"] && asked(&server, "select count(*) from open_calls") == ["1"]
     });
-    signal_all(&first, Signal::STOP);
+    first.signal_all(Signal::STOP);
     // What the call did is unknown, so the second attempt says that instead of making it again.
     wait::until_true("another node has it", || {
         answers(&telegram, chat).last().is_some_and(|sent| sent.text.contains("was interrupted"))
     });
-    signal_all(&first, Signal::CONT);
+    first.signal_all(Signal::CONT);
     wait::until_true("it is back", || nodes(&second)["a"]["state"] == "active");
     wait::until_true("it has ended its attempt", || {
         !leftovers::processes_of(first.dir()).iter().any(|process| process.command.contains("sleep 1000"))
@@ -209,7 +188,9 @@ fn chats_move_by_hand_and_a_drained_node_gets_no_new_ones() {
     for chat in &CHATS[1..] {
         say(&telegram, *chat, &direct_ls("."));
     }
-    wait::until_true("all are answered", || CHATS[1..].iter().all(|chat| answers(&telegram, *chat).len() == 1));
+    wait::until_true("all are answered", || {
+        CHATS[1..].iter().all(|chat| answers(&telegram, *chat).len() == 1)
+    });
     assert_eq!(chats_of(&server, to), CHATS);
     for (arguments, why) in [
         (&["chats", "move", "101", "c"][..], "no node"),
