@@ -1,6 +1,9 @@
 //! The nodes, each behind wires of its own, with what they share.
 
-use harness::{FakeTelegram, Postgres, System, Wire};
+use std::fs;
+use std::path::PathBuf;
+
+use harness::{FakeTelegram, Postgres, System, TestDir, Wire};
 
 pub(crate) const NAMES: [&str; 3] = ["a", "b", "c"];
 
@@ -21,31 +24,65 @@ pub(crate) struct Cluster {
     pub(crate) nodes: Vec<Node>,
     pub(crate) telegram: FakeTelegram,
     pub(crate) server: Postgres,
+    /// The place of the one workspace, if all nodes have the same.
+    shared: Option<TestDir>,
 }
 
 impl Cluster {
-    pub(crate) fn start(chats: &str) -> Self {
+    pub(crate) fn start(chats: &str, is_shared: bool) -> Self {
         let (server, telegram) = (Postgres::start(), FakeTelegram::start());
-        let nodes = NAMES.map(|name| Node::start(name, &server, &telegram, chats));
-        Self { nodes: nodes.into(), telegram, server }
+        let shared = is_shared.then(TestDir::new);
+        let root = shared.as_ref().map(workspace_in);
+        let nodes = NAMES.map(|name| Node::start(name, &server, &telegram, chats, root.as_ref()));
+        Self { nodes: nodes.into(), telegram, server, shared }
     }
+
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// The workspaces, each with its node; one that all nodes have is of none.
+    pub(crate) fn workspaces(&self) -> Vec<(Option<&'static str>, PathBuf)> {
+        match &self.shared {
+            Some(shared) => vec![(None, workspace_in(shared))],
+            None => self.nodes.iter().map(|node| (Some(node.name), node.system.workspace())).collect(),
+        }
+    }
+}
+
+/// The workspace of all nodes.
+fn workspace_in(shared: &TestDir) -> PathBuf {
+    let root = shared.path().join("workspace");
+    fs::create_dir_all(&root).expect("a test may write in its directory");
+    root
 }
 
 impl Node {
     /// A node that never gives up a task, however often it is interrupted.
-    fn start(name: &'static str, server: &Postgres, telegram: &FakeTelegram, chats: &str) -> Self {
+    fn start(
+        name: &'static str,
+        server: &Postgres,
+        telegram: &FakeTelegram,
+        chats: &str,
+        root: Option<&PathBuf>,
+    ) -> Self {
         let to_database = Wire::to(server.address());
         let to_telegram = Wire::to(telegram.address());
-        let system = System::builder()
+        let builder = System::builder()
             .allowing_all()
             .workers(WORKERS)
             .telegram_at(&format!("http://{}", to_telegram.address()), chats)
             .variable("AUTONOUS_DATABASE_URL", &server.url_at(to_database.address()))
             .variable("AUTONOUS_NODE", name)
             .variable("AUTONOUS_TASK_MAX_ATTEMPTS", "100")
-            .variable("AUTONOUS_TG_PENDING_MAX_MESSAGES", "10000")
-            .start();
-        Self { name, system, to_database, to_telegram }
+            .variable("AUTONOUS_TG_PENDING_MAX_MESSAGES", "10000");
+        let builder = match root {
+            Some(root) => builder
+                .variable("AUTONOUS_TOOL_ALLOWED_ROOTS", &root.display().to_string())
+                .variable("AUTONOUS_SHARED_WORKSPACES", "true"),
+            None => builder,
+        };
+        Self { name, system: builder.start(), to_database, to_telegram }
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) enum Kind {
     WorkerKilled,
     ToolServerKilled,
     DatabaseKilled,
+    NodePaused,
     NodeStopped,
     DatabaseSilent,
     DatabaseLost,
@@ -31,13 +32,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::SupervisorKilled,
         Self::SupervisorGone,
         Self::PowerCut,
         Self::WorkerKilled,
         Self::ToolServerKilled,
         Self::DatabaseKilled,
+        Self::NodePaused,
         Self::NodeStopped,
         Self::DatabaseSilent,
         Self::DatabaseLost,
@@ -54,6 +56,7 @@ impl Kind {
             Self::WorkerKilled => "worker killed",
             Self::ToolServerKilled => "tool server killed",
             Self::DatabaseKilled => "PostgreSQL killed and restarted",
+            Self::NodePaused => "node stopped for less than its lease",
             Self::NodeStopped => "node stopped beyond its lease",
             Self::DatabaseSilent => "database silent for a node",
             Self::DatabaseLost => "database silent for a node, connections lost",
@@ -69,6 +72,7 @@ impl Kind {
             Self::SupervisorKilled | Self::PowerCut | Self::WorkerKilled | Self::ToolServerKilled => (0, 1),
             Self::SupervisorGone | Self::NodeStopped => (18, 24),
             Self::DatabaseKilled => (1, 5),
+            Self::NodePaused => (5, 13),
             Self::DatabaseSilent | Self::DatabaseLost => (6, 24),
             Self::DatabaseCut | Self::TelegramSilent => (4, 20),
             Self::TelegramCut => (4, 12),
@@ -166,7 +170,7 @@ fn at(node: &mut Node, kind: Kind, time: Duration) {
         }
         Kind::WorkerKilled => kill_child(node, "agent-worker"),
         Kind::ToolServerKilled => kill_child(node, "tool-server"),
-        Kind::NodeStopped => {
+        Kind::NodePaused | Kind::NodeStopped => {
             node.system.signal_all(Signal::STOP);
             wait::out(time);
             node.system.signal_all(Signal::CONT);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
 
 use harness::report::Report;
 
@@ -90,6 +91,8 @@ impl Findings<'_> {
         answers: &BTreeMap<i64, Vec<Answer>>,
         places: &BTreeMap<i64, String>,
     ) -> BTreeSet<i64> {
+        // Where all have one workspace, a chat can have been on another node then.
+        let has_moved = self.cluster.is_shared();
         let (mut causes, mut without) = (BTreeMap::<Kind, usize>::new(), Vec::new());
         let mut wrong = BTreeSet::new();
         for (chat, got) in answers {
@@ -97,7 +100,9 @@ impl Findings<'_> {
             for (at, second) in got.iter().enumerate() {
                 let Some(first) = got[..at].iter().rfind(|first| first.word == second.word) else { continue };
                 let cut = |fault: &&Fault| {
-                    fault.kind.cuts_sends() && fault.is_of(node) && fault.is_about(first.at_ms, NEAR_MS)
+                    fault.kind.cuts_sends()
+                        && (has_moved || fault.is_of(node))
+                        && fault.is_about(first.at_ms, NEAR_MS)
                 };
                 if let Some(fault) = self.faults.iter().find(cut) {
                     *causes.entry(fault.kind).or_default() += 1;
@@ -130,20 +135,19 @@ impl Findings<'_> {
     ) -> BTreeSet<i64> {
         let (mut missing, mut twice, mut elsewhere) = (Vec::new(), Vec::new(), Vec::new());
         let (mut unknown, mut wrong) = (0, BTreeSet::new());
+        let workspaces = self.cluster.workspaces();
         for written in &self.chats.written {
             let got = answers.get(&written.chat).into_iter().flatten();
             let mut texts = got.filter(|answer| answer.word == written.word).map(|answer| &answer.text);
             let is_unknown = texts.any(|text| text.contains("outcome is unknown"));
             unknown += usize::from(is_unknown);
-            let counts = self.counts(written);
+            let counts = counts(written, &workspaces);
+            let at = places.get(&written.chat).map_or("", String::as_str);
             let row = || format!("chat {}: {} {counts:?}", written.chat, written.word);
             let faults = [
                 (counts.is_empty() && !is_unknown, &mut missing),
-                (counts.values().sum::<usize>() > 1, &mut twice),
-                (
-                    counts.keys().any(|node| places.get(&written.chat).is_none_or(|at| at != node)),
-                    &mut elsewhere,
-                ),
+                (counts.iter().map(|(_, count)| count).sum::<usize>() > 1, &mut twice),
+                (counts.iter().any(|(node, _)| node.is_some_and(|node| at != node)), &mut elsewhere),
             ];
             for (_, rows) in faults.into_iter().filter(|(is_wrong, _)| *is_wrong) {
                 rows.push(row());
@@ -155,16 +159,6 @@ impl Findings<'_> {
         report.forbid("calls with an effect more than once", twice);
         report.forbid("calls on a node that is not their chat's", elsewhere);
         wrong
-    }
-
-    /// How often a message had its effect on each node.
-    fn counts(&self, written: &Written) -> BTreeMap<&'static str, usize> {
-        let count = |node: &crate::cluster::Node| {
-            let file = node.system.workspace().join(format!("{}.txt", written.word));
-            let count = fs::read_to_string(file).ok()?.matches(&written.word).count();
-            (count > 0).then_some((node.name, count))
-        };
-        self.cluster.nodes.iter().filter_map(count).collect()
     }
 
     fn led(&self, report: &mut Report) {
@@ -227,4 +221,14 @@ impl Findings<'_> {
             report.forbid(what, self.cluster.server.try_ask(sql).unwrap_or_else(|error| vec![error]));
         }
     }
+}
+
+/// How often a message had its effect in each workspace.
+fn counts<'a>(written: &Written, workspaces: &[(Option<&'a str>, PathBuf)]) -> Vec<(Option<&'a str>, usize)> {
+    let count = |(node, root): &(Option<&'a str>, PathBuf)| {
+        let text = fs::read_to_string(root.join(format!("{}.txt", written.word))).ok()?;
+        let count = text.matches(&written.word).count();
+        (count > 0).then_some((*node, count))
+    };
+    workspaces.iter().filter_map(count).collect()
 }

@@ -20,7 +20,7 @@ use trial::Trial;
 
 fn main() -> ExitCode {
     let Ok(trial) = trial() else {
-        println!("Usage: [SEED=N] [CHATS=500] [MESSAGES=2000] [FAULTS=44] [KINDS=WORDS,…] nodes");
+        println!("Usage: [SEED=N] [CHATS=500] [MESSAGES=2000] [FAULTS=39] [KINDS=WORDS,…] [SHARED=1] nodes");
         return ExitCode::FAILURE;
     };
     if trial.run() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -35,7 +35,8 @@ fn trial() -> Result<Trial, ParseIntError> {
         seed: number("SEED", protocol::now_ms().unsigned_abs())?,
         chats: size("CHATS", 500)?.max(1),
         messages: size("MESSAGES", 2000)?,
-        faults: size("FAULTS", 44)?,
+        faults: size("FAULTS", 39)?,
         kinds: given("KINDS").unwrap_or_default(),
+        is_shared: number("SHARED", 0)? != 0,
     })
 }

@@ -32,17 +32,20 @@ pub(crate) struct Trial {
     pub(crate) faults: usize,
     /// Words of the only kinds to cause, between commas; all if it is empty.
     pub(crate) kinds: String,
+    /// Whether all nodes have the same workspace, so that chats move away from nodes that are gone.
+    pub(crate) is_shared: bool,
 }
 
 impl Trial {
     /// Returns whether all holds.
     pub(crate) fn run(self) -> bool {
-        let Self { seed, chats, messages, faults, .. } = self;
-        println!("seed {seed}, {chats} chats, {messages} messages, {faults} faults");
+        let Self { seed, chats, messages, faults, is_shared, .. } = self;
+        let workspaces = if is_shared { "one workspace" } else { "workspaces of their own" };
+        println!("seed {seed}, {chats} chats, {messages} messages, {faults} faults, {workspaces}");
         let begun = Instant::now();
         let mut random = Random::new(seed);
         let mut chats = Chats::new(chats, Random::new(random.number()));
-        let mut cluster = Cluster::start(&chats.ids());
+        let mut cluster = Cluster::start(&chats.ids(), is_shared);
         let (caused, ended) = self.cause_all(&mut cluster, &mut chats, &mut random);
         let drained = drain(&mut cluster, &chats);
         println!(
@@ -69,7 +72,7 @@ impl Trial {
         random: &mut Random,
     ) -> (Vec<Fault>, Vec<String>) {
         let (mut caused, mut ended, mut deck) = (Vec::new(), Vec::new(), Vec::new());
-        let Cluster { nodes, telegram, server } = cluster;
+        let Cluster { nodes, telegram, server, .. } = cluster;
         let telegram = &*telegram;
         for number in 0..self.faults {
             if deck.is_empty() {
