@@ -42,6 +42,7 @@ pub mod system;
 pub mod test_dir;
 pub mod tool_server;
 pub mod wait;
+pub mod wire;
 pub mod worker;
 
 pub use database::Database;
@@ -58,4 +59,5 @@ pub use random::Random;
 pub use system::{System, SystemBuilder};
 pub use test_dir::TestDir;
 pub use tool_server::{ToolServer, ToolServerBuilder};
+pub use wire::Wire;
 pub use worker::Worker;

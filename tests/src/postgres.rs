@@ -1,13 +1,16 @@
 //! A PostgreSQL server of a test's own, in a directory that goes away.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use store::fixture::on;
 use store::sql::address::ServerAddress;
+use store::sql::{self, Value};
+use store::{Location, queries};
 use tempfile::TempDir;
 
 use crate::test_dir::NOBODY;
@@ -69,6 +72,25 @@ impl Postgres {
     /// What `AUTONOUS_DATABASE_URL` has to be; `more` are further options, such as `?passfile=/a`.
     pub fn url(&self, more: &str) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/postgres{more}", self.port)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// What `AUTONOUS_DATABASE_URL` has to be for who reaches it by another address.
+    pub fn url_at(&self, address: SocketAddr) -> String {
+        format!("postgres://{USER}@{address}/postgres")
+    }
+
+    /// What the database says, each row as its columns with a space between them; an error is its words.
+    pub fn try_ask(&self, sql: &str) -> Result<Vec<String>, String> {
+        let address = ServerAddress::parse(&self.url("")).expect("it is a URL");
+        let location = Location::Server(Arc::new(address));
+        let connection = queries::open(&location).map_err(|error| error.to_string())?;
+        let mut statement = connection.prepare(sql).map_err(|error| error.to_string())?;
+        let rows = statement.query_map([], shown).map_err(|error| error.to_string())?;
+        rows.map(|row| row.map_err(|error| error.to_string())).collect()
     }
 
     pub fn path(&self) -> &Path {
@@ -134,6 +156,16 @@ impl Drop for Postgres {
             self.crash();
         }
     }
+}
+
+/// The columns of a row, with a space between them.
+fn shown(row: &sql::Row<'_>) -> sql::Result<String> {
+    let cells = row.values()?.into_iter().map(|cell| match cell {
+        Value::Text(text) => text,
+        Value::Integer(number) => number.to_string(),
+        other => format!("{other:?}"),
+    });
+    Ok(cells.collect::<Vec<_>>().join(" "))
 }
 
 /// The directory of the server's programs; Debian has one for each version, outside of the search path.

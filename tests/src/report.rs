@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     rows: Vec<Row>,
 }
@@ -17,7 +17,7 @@ pub struct Row {
 }
 
 impl Report {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { rows: Vec::new() }
     }
 
@@ -29,20 +29,20 @@ impl Report {
         self.rows.iter().all(Row::holds)
     }
 
-    pub(crate) fn inform(&mut self, what: &'static str, found: usize) {
+    pub fn inform(&mut self, what: &'static str, found: usize) {
         self.rows.push(Row { what, found, most: None, details: Vec::new() });
     }
 
-    pub(crate) fn forbid(&mut self, what: &'static str, details: Vec<String>) {
+    pub fn forbid(&mut self, what: &'static str, details: Vec<String>) {
         self.bound(what, details, 0);
     }
 
-    pub(crate) fn bound(&mut self, what: &'static str, details: Vec<String>, most: usize) {
+    pub fn bound(&mut self, what: &'static str, details: Vec<String>, most: usize) {
         self.measure(what, details.len(), most, details);
     }
 
     /// A number, and the most that it may be.
-    pub(crate) fn measure(&mut self, what: &'static str, found: usize, most: usize, details: Vec<String>) {
+    pub fn measure(&mut self, what: &'static str, found: usize, most: usize, details: Vec<String>) {
         self.rows.push(Row { what, found, most: Some(most), details });
     }
 }

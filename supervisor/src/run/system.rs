@@ -215,8 +215,8 @@ impl System {
     pub(super) async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
         let dispatcher = self.dispatcher();
         dispatcher.requeue_abandoned().await;
-        self.store.write(held::look_again).await?;
-        let settled_until = self.store.write(tool_calls::newest_event).await?;
+        self.store.write_until_done(held::look_again).await?;
+        let settled_until = self.store.write_until_done(tool_calls::newest_event).await?;
         let (journal_troubled, journal_trouble) = watch::channel(None);
         let tool_server = ToolServer {
             secrets: self.config.children.tool_secrets.clone(),

@@ -17,6 +17,7 @@ use super::drafts;
 use super::files;
 use super::form::Form;
 use super::media;
+use super::polls::Waiting;
 use super::recording;
 use super::signs::is_progress;
 use super::state::{Fault, Shared};
@@ -38,6 +39,7 @@ pub(super) async fn answer(
     }
     let form = Form::read(&headers, &body);
     if method == "getupdates" {
+        let _waiting = Waiting::begin(&shared, &headers);
         let answer = fault_or_answer(&shared, &method, &form).await;
         return if shared.lock().is_cut { cut_off() } else { answer };
     }

@@ -13,6 +13,7 @@ mod files;
 mod form;
 mod media;
 mod methods;
+mod polls;
 mod recording;
 mod signs;
 mod state;
@@ -33,6 +34,7 @@ use crate::serving::Serving;
 use crate::wait;
 
 pub use drafts::Draft;
+pub use polls::Poll;
 use recording::Recording;
 pub use state::{Fault, Sent};
 use state::{Shared, with_id};

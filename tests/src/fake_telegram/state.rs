@@ -11,6 +11,7 @@ use super::drafts::Draft;
 use super::entities;
 use super::form::Form;
 use super::media;
+use super::polls::Poll;
 use super::recording::Recording;
 use super::signs::{Signs, check_markup, is_progress};
 use super::webhook::Webhook;
@@ -99,6 +100,7 @@ pub(super) struct State {
     pub(super) under_way: usize,
     pub(super) most_under_way: usize,
     pub(super) calls: Vec<(String, Instant)>,
+    pub(super) polls: Vec<Poll>,
     pub(super) signs: Signs,
     pub(super) drafts: Vec<Draft>,
     /// The people who administer a group.

@@ -202,6 +202,18 @@ impl System {
         program::signal(self.child(name).pid, Signal::KILL);
     }
 
+    /// Whether the supervisor has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.supervisor.ended().is_some()
+    }
+
+    /// Sends a signal to everything of the system.
+    pub fn signal_all(&self, signal: Signal) {
+        for process in leftovers::processes_of(&self.dir) {
+            program::signal(process.pid, signal);
+        }
+    }
+
     /// Kills the supervisor, as a power cut would, and checks that its children end as well.
     pub fn kill(&mut self) {
         self.supervisor.kill();

@@ -3,19 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::sync::Arc;
 
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::Chat;
 use harness::http::Request;
-use harness::program::signal;
 use harness::system::direct_ls;
 use harness::{FakeTelegram, Postgres, System, SystemBuilder, leftovers, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use store::Location;
-use store::sql::Value as Cell;
-use store::sql::address::ServerAddress;
 
 use crate::assert_says;
 
@@ -29,18 +24,7 @@ fn node(server: &Postgres, telegram: &FakeTelegram, name: &str) -> SystemBuilder
 
 /// What the database says, each row as its columns with a space between them.
 fn asked(server: &Postgres, sql: &str) -> Vec<String> {
-    let address = ServerAddress::parse(&server.url("")).unwrap();
-    let connection = store::open::for_writing(Location::Server(Arc::new(address))).unwrap();
-    let mut statement = connection.prepare(sql).unwrap();
-    let row = |row: &store::sql::Row<'_>| {
-        let cells = row.values()?.into_iter().map(|cell| match cell {
-            Cell::Text(text) => text,
-            Cell::Integer(number) => number.to_string(),
-            other => format!("{other:?}"),
-        });
-        Ok(cells.collect::<Vec<_>>().join(" "))
-    };
-    statement.query_map([], row).unwrap().map(Result::unwrap).collect()
+    server.try_ask(sql).unwrap()
 }
 
 /// What a command prints, with the settings of the system.
@@ -149,13 +133,6 @@ fn a_leader_that_is_killed_is_followed_and_its_chats_are_told_and_answered_when_
     assert_one_leader(&server);
 }
 
-/// Stops or continues everything of a system.
-fn signal_all(system: &System, sent: Signal) {
-    for process in leftovers::processes_of(system.dir()) {
-        signal(process.pid, sent);
-    }
-}
-
 #[test]
 fn a_node_that_stands_still_beyond_its_lease_ends_and_sends_nothing_any_more() {
     let (server, telegram) = (Postgres::start(), FakeTelegram::start());
@@ -172,12 +149,12 @@ fn a_node_that_stands_still_beyond_its_lease_ends_and_sends_nothing_any_more() {
     wait::until_true("it runs", || {
         asked(&server, running) == ["a"] && asked(&server, "select count(*) from open_calls") == ["1"]
     });
-    signal_all(&first, Signal::STOP);
+    first.signal_all(Signal::STOP);
     // What the call did is unknown, so the second attempt says that instead of making it again.
     wait::until_true("another node has it", || {
         answers(&telegram, chat).last().is_some_and(|sent| sent.text.contains("was interrupted"))
     });
-    signal_all(&first, Signal::CONT);
+    first.signal_all(Signal::CONT);
     wait::until_true("it is back", || nodes(&second)["a"]["state"] == "active");
     wait::until_true("it has ended its attempt", || {
         !leftovers::processes_of(first.dir()).iter().any(|process| process.command.contains("sleep 1000"))
