@@ -90,6 +90,13 @@ crash: ## Kill random processes 300 times while 20 chats write, and count losses
 	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
 	@SEED=$(SEED) ROUNDS=$(ROUNDS) WORKERS=$(WORKERS) $(TARGET)/debug/crash
 
+.PHONY: nodes
+nodes: ## Have three nodes answer 500 chats while one fault follows another (15 minutes; SEED, CHATS, MESSAGES, FAULTS, KINDS, SHARED)
+	@./setup.sh test
+	$(CARGO) build --locked $(PROGRAMS) -p e2e --bins
+	@SEED=$(SEED) CHATS=$(CHATS) MESSAGES=$(MESSAGES) FAULTS=$(FAULTS) KINDS='$(KINDS)' SHARED=$(SHARED) \
+		$(TARGET)/debug/nodes
+
 .PHONY: crowd
 crowd: ## Time what chats wait for each other, play a family, and hold a load for 20 minutes (15 more; MINUTES, PART)
 	@./setup.sh test

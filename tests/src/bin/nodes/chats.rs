@@ -98,3 +98,16 @@ fn word_in(text: &str) -> Option<&str> {
     let begin = text.find("word-")?;
     text.get(begin..begin + "word-".len() + DIGITS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_names_the_word_of_its_message() {
+        let word = Random::new(1).word();
+        assert_eq!(word_in(&format!("write: {word}.txt")), Some(word.as_str()));
+        assert_eq!(word_in(&word), Some(word.as_str()));
+        assert_eq!(word_in("The node is away: your word-"), None);
+    }
+}

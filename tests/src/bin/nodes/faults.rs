@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use harness::{Postgres, Random, program, wait};
+use harness::{Postgres, Random, System, leftovers, program, wait};
 use protocol::now_ms;
 use rustix::process::Signal;
 
 use crate::cluster::{Node, leader};
 
-/// How long a child may take to run again after an earlier fault.
-const CHILD: Duration = Duration::from_secs(20);
+/// How long a child may take to run again after an earlier fault, or to end with its supervisor.
+const CHILD: Duration = Duration::from_secs(60);
 
 /// After so long a server ends a connection without a sign.
 const SILENCE: Duration = Duration::from_secs(12);
@@ -70,7 +70,9 @@ impl Kind {
     const fn seconds(self) -> (usize, usize) {
         match self {
             Self::SupervisorKilled | Self::PowerCut | Self::WorkerKilled | Self::ToolServerKilled => (0, 1),
-            Self::SupervisorGone | Self::NodeStopped => (18, 24),
+            Self::SupervisorGone => (18, 24),
+            // Some for longer than another node leaves a message to its sender.
+            Self::NodeStopped => (18, 40),
             Self::DatabaseKilled => (1, 5),
             Self::NodePaused => (5, 13),
             Self::DatabaseSilent | Self::DatabaseLost => (6, 24),
@@ -155,14 +157,14 @@ pub(crate) fn cause(kind: Kind, nodes: &mut [Node], server: &Postgres, random: &
 fn at(node: &mut Node, kind: Kind, time: Duration) {
     match kind {
         Kind::SupervisorKilled | Kind::SupervisorGone => {
-            node.system.kill();
+            kill(&mut node.system);
             wait::out(time);
             node.system.start_again();
         }
         Kind::PowerCut => {
             node.to_database.strand();
             node.to_telegram.strand();
-            node.system.kill();
+            kill(&mut node.system);
             node.system.start_again();
             wait::out(SILENCE);
             node.to_database.end_stranded();
@@ -198,6 +200,13 @@ fn at(node: &mut Node, kind: Kind, time: Duration) {
         }
         Kind::DatabaseKilled => {}
     }
+}
+
+/// Kills a supervisor, and waits until its children have noticed: on a busy machine that takes a while.
+fn kill(system: &mut System) {
+    program::signal(system.supervisor_pid(), Signal::KILL);
+    let has_ended = || (system.has_ended() && leftovers::processes_of(system.dir()).is_empty()).then_some(());
+    assert!(wait::within(CHILD, has_ended).is_some(), "processes were left behind");
 }
 
 fn kill_child(node: &Node, name: &str) {

@@ -90,3 +90,37 @@ pub(crate) fn followed(fault: &Fault, reigns: &[Reign]) -> Option<(i64, bool)> {
     let is_by_it = next.since_ms <= fault.until_ms + 2 * LEADS_FOR_MS;
     is_by_it.then(|| (next.since_ms - fault.from_ms, next.node != fault.node))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::Kind;
+
+    fn reign(node: &str, since_ms: i64, until_ms: i64) -> Reign {
+        Reign { node: node.to_owned(), since_ms, until_ms }
+    }
+
+    fn asking(node: &str, from_ms: i64, until_ms: i64) -> Asking<'_> {
+        let poll = Poll { host: String::new(), from_ms, until_ms: Some(until_ms) };
+        Asking { node, poll }
+    }
+
+    #[test]
+    fn two_leaders_at_one_time_are_detected() {
+        assert!(overlaps(&[reign("a", 0, 10_000), reign("b", 12_000, 20_000)]).is_empty());
+        assert_eq!(overlaps(&[reign("a", 0, 10_000), reign("b", 9_000, 20_000)]).len(), 1);
+    }
+
+    #[test]
+    fn a_node_that_asks_without_leading_is_detected_unless_a_fault_delayed_it() {
+        let reigns = [reign("a", 0, 10_000), reign("b", 20_000, 30_000)];
+        let fault =
+            Fault { kind: Kind::NodeStopped, node: "a", led: true, from_ms: 10_000, until_ms: 30_000 };
+        let all = [asking("a", 15_000, 16_000), asking("b", 21_000, 25_000), asking("a", 24_000, 26_000)];
+        assert!(unentitled(&all[..2], &reigns, &[]).is_empty());
+        assert_eq!(unentitled(&all, &reigns, &[]).len(), 1);
+        assert!(unentitled(&all, &reigns, std::slice::from_ref(&fault)).is_empty());
+        assert_eq!((at_once(&all[..2]), at_once(&all)), (1, 2));
+        assert_eq!(followed(&fault, &reigns), Some((10_000, true)));
+    }
+}

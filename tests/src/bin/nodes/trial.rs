@@ -11,8 +11,9 @@ use crate::cluster::{Cluster, Node};
 use crate::faults::{Fault, Kind, cause};
 use crate::findings::Findings;
 
-/// How long the last answers may take, and how long second ones are waited for.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// How long the rest may take between two answers and in all, and how long second ones are waited for.
+const PATIENCE: Duration = Duration::from_secs(180);
+const MOST_PATIENCE: Duration = Duration::from_secs(1800);
 const QUIET: Duration = Duration::from_secs(5);
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -126,13 +127,17 @@ fn start_ended(nodes: &mut [Node]) -> Vec<String> {
 /// Waits until all is answered, marked and read, and for second answers. Returns how long it took.
 fn drain(cluster: &mut Cluster, chats: &Chats) -> Duration {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    let (mut known, mut changed) = (0, begun);
+    while changed.elapsed() < PATIENCE && begun.elapsed() < MOST_PATIENCE {
         start_ended(&mut cluster.nodes);
         let answered: BTreeSet<String> =
             answers(&cluster.telegram).into_values().flatten().map(|answer| answer.word).collect();
         let is_open = cluster.server.try_ask(OPEN).map_or(true, |open| open != ["0"]);
         if answered.len() == chats.written.len() && !is_open {
             break;
+        }
+        if answered.len() > known {
+            (known, changed) = (answered.len(), Instant::now());
         }
         wait::out(LOOK_EVERY);
     }
