@@ -1,5 +1,6 @@
 //! The supervisor's queue: a message is stored, claimed and ended with its events, history and reply, in
-//! SQLite beside bare SQLite with as many commits of one small row, and on a PostgreSQL server of this machine.
+//! SQLite beside bare SQLite with as many commits of one small row, and on a PostgreSQL server of this
+//! machine.
 //!
 //! A commit waits for the disk, so the disk decides the times; only the ratios are about the queue.
 

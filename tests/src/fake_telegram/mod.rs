@@ -34,9 +34,8 @@ use crate::serving::Serving;
 use crate::wait;
 
 pub use drafts::Draft;
-pub use polls::Poll;
 use recording::Recording;
-pub use state::{Fault, Sent};
+pub use state::{Fault, Poll, Sent};
 use state::{Shared, with_id};
 
 pub const TOKEN: &str = "123456:FAKE-token-of-a-fake-bot";

@@ -8,17 +8,7 @@ use axum::http::header::HOST;
 use protocol::now_ms;
 
 use super::FakeTelegram;
-use super::state::Shared;
-
-/// One request for updates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Poll {
-    /// The address that was asked.
-    pub host: String,
-    pub from_ms: i64,
-    /// None while it waits.
-    pub until_ms: Option<i64>,
-}
+use super::state::{Poll, Shared};
 
 /// Ends the request when it is answered, or its connection has ended.
 pub(super) struct Waiting {

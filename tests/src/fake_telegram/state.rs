@@ -11,7 +11,6 @@ use super::drafts::Draft;
 use super::entities;
 use super::form::Form;
 use super::media;
-use super::polls::Poll;
 use super::recording::Recording;
 use super::signs::{Signs, check_markup, is_progress};
 use super::webhook::Webhook;
@@ -48,6 +47,16 @@ pub enum Fault {
     Drips(Duration),
     /// 400: the group is a supergroup with this number now.
     Moved(i64),
+}
+
+/// One request for updates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poll {
+    /// The address that was asked.
+    pub host: String,
+    pub from_ms: i64,
+    /// None while it waits.
+    pub until_ms: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -83,8 +83,8 @@ pub(crate) fn at_once(askings: &[Asking<'_>]) -> usize {
     most
 }
 
-/// What became of the leadership after a fault of the leader: the milliseconds until there was another leader,
-/// and whether it is another node.
+/// What became of the leadership after a fault of the leader: the milliseconds until there was another
+/// leader, and whether it is another node.
 pub(crate) fn followed(fault: &Fault, reigns: &[Reign]) -> Option<(i64, bool)> {
     let next = reigns.iter().find(|reign| reign.since_ms >= fault.from_ms)?;
     let is_by_it = next.since_ms <= fault.until_ms + 2 * LEADS_FOR_MS;

@@ -1,6 +1,6 @@
 //! Three nodes on one PostgreSQL server answer many chats while one fault follows another: processes are
-//! killed, nodes stand still, and the wires to the database and to Telegram break. Counts what was lost, out of
-//! order or doubled, and proves that no two nodes led at once.
+//! killed, nodes stand still, and the wires to the database and to Telegram break. Counts what was lost, out
+//! of order or doubled, and proves that no two nodes led at once.
 //!
 //! It takes a quarter of an hour. Variables set the random seed and the size. It fails if any row is wrong,
 //! and prints what happened to the first chats that are.
