@@ -94,7 +94,8 @@ pub(crate) fn answers(telegram: &FakeTelegram) -> BTreeMap<i64, Vec<Answer>> {
     answers
 }
 
-fn word_in(text: &str) -> Option<&str> {
+/// The word that a text names, if it names one.
+pub(crate) fn word_in(text: &str) -> Option<&str> {
     let begin = text.find("word-")?;
     text.get(begin..begin + "word-".len() + DIGITS)
 }
