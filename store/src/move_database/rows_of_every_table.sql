@@ -61,3 +61,7 @@ insert into additions (seq, task_id, message_task_id, message_id, text, origin)
 values (1, 't1', 't9', null, 'and', '{}');
 insert into page_files values ('p', 'a name', 2);
 insert into page_parts values ('p', 0, x'0a0d');
+insert into nodes (name, started_at_ms, seen_at_ms, state) values ('left', 1, 2, 'active');
+insert into chats (channel, chat_id, node, placed_at_ms) values ('telegram', '5', 'left', 1);
+insert into leaders (epoch, node, since_ms, until_ms) values (7, 'left', 1, 2);
+insert into received (seq, channel, chat_id, change) values (9, 'telegram', '5', '{"a": 1}');
