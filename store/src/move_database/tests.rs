@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::digest::Digest;
+use super::digest::{Digest, MovedTable};
 use super::tables::{Column, Table};
 use super::{Connection, Location, Progress, ServerAddress, known_version, open_server, to_file, to_server};
 use crate::fixture::{Place, TestDatabase, on};
