@@ -287,10 +287,10 @@ mod tests {
     fn the_address_of_the_database_is_also_read_from_the_file_that_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("url");
-        std::fs::write(&file, "postgres://ada:hidden@db.example/a\n").unwrap();
+        std::fs::write(&file, "postgres://ada:hidden@db.example:6432/a\n").unwrap();
         let source = Source::from_pairs([("AUTONOUS_DATABASE_URL_FILE", &file.display().to_string())]);
         let database = || data_dir_from(&source, Some(Path::new("/data"))).map(|data| data.database());
-        assert_eq!(database().unwrap().to_string(), "postgres://ada@db.example/a");
+        assert_eq!(database().unwrap().to_string(), "postgres://ada@db.example:6432/a");
         std::fs::remove_file(&file).unwrap();
         let error = format!("{:#}", database().unwrap_err());
         assert!(error.contains("AUTONOUS_DATABASE_URL_FILE"), "{error}");

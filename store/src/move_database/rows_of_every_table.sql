@@ -22,7 +22,7 @@ insert into kv values ('prune.permit', '');
 delete from events where id = 'last';
 delete from kv where key = 'prune.permit';
 -- An end was recorded for it.
-insert into open_calls values ('call');
+insert into open_calls (call_id, node) values ('call', null);
 
 insert into history (seq, channel, chat_id, task_id, role, text, created_at_ms)
 values (8, 'test', '7', 't1', 'user', 'how?', 1), (9, 'test', '7', 't1', 'assistant', '', 2);
@@ -48,7 +48,7 @@ values ('s', 'test', '7', 'water the plants', '0 9 * * *', 'UTC', null, 2, 1, '{
 insert into file_requests values ('t2', 'test', '7', 'list', '');
 insert into questions (rowid, approval_id, channel, chat_id, outbox_seq, is_open, asks, asker)
 values (41, 'a', 'test', '7', null, 1, null, ''), (40, 'b', 'test', '7', 6, 0, 'what?', null);
-insert into contact_messages values ('c', 'session', 'contact', 4, 6, 1, null);
+insert into contact_messages values ('c', 'session', 'contact', 4, 6, 1, null, null);
 insert into parked values ('t3', '{"turn":[]}');
 insert into awaited values ('t3', 'a', null), ('t3', 'b', 'expired');
 insert into decisions (approval_id, choice, decided_by, reason, created_at_ms, is_given_up, answer)
