@@ -21,7 +21,7 @@ use super::claim::{self, Claim, Claimed};
 use super::inbox::{self, IncomingMessage};
 use super::sql::address::ServerAddress;
 use super::sql::server::Session;
-use super::sql::{Connection, FromSql};
+use super::sql::{self, Connection, FromSql};
 use super::{Location, Store, events, open};
 use channel::update_sink::UpdateSink;
 use channel::{
@@ -119,10 +119,14 @@ impl Drop for Place {
 
 /// Runs statements on a server.
 pub fn on(server: &ServerAddress, sql: &str) {
+    try_on(server, sql).unwrap();
+}
+
+/// The same, where the server may refuse.
+pub fn try_on(server: &ServerAddress, sql: &str) -> sql::Result<()> {
     // On a thread of its own: the client waits, which the threads of a test's runtime may not.
     let (server, sql) = (Arc::new(server.clone()), sql.to_owned());
-    let run = move || Session::connect(&server, false).unwrap().batch(&sql).unwrap();
-    std::thread::spawn(run).join().unwrap();
+    std::thread::spawn(move || Session::connect(&server, false)?.change(&sql)).join().unwrap()
 }
 
 /// A database behind a [`Store`].

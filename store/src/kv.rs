@@ -66,6 +66,19 @@ pub fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreEr
     Ok(value.optional()?)
 }
 
+/// Tries whether the database takes changes. On a server with a full disk only a change does that has to have
+/// pages of its own, and is not small when it is compressed.
+pub(crate) fn probe(connection: &Connection) -> Result<(), StoreError> {
+    const BYTES: usize = 32 * 1024;
+    let mut value = protocol::now_ms().to_string();
+    if connection.sqlite().is_none() {
+        let mut bytes = vec![0; BYTES];
+        getrandom::fill(&mut bytes).map_err(|_| StoreError::NoRandomness)?;
+        value.extend(bytes.into_iter().map(|byte| char::from(b'!' + byte % 64)));
+    }
+    set(connection, LAST_PROBE, &value)
+}
+
 /// The keys that begin like this, without that beginning, with their values.
 pub fn beginning_with(connection: &Connection, prefix: &str) -> Result<Vec<(String, String)>, StoreError> {
     // A range, so that the table's key is used: nothing that follows the prefix sorts behind U+10FFFF.

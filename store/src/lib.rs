@@ -214,7 +214,7 @@ pub struct Store {
     jobs: mpsc::Sender<Box<dyn Job>>,
     // Also held here: a dropped sender would wake everybody who waits for a change, again and again.
     changed: Arc<watch::Sender<u64>>,
-    trouble: watch::Receiver<Option<String>>,
+    trouble: Arc<watch::Sender<Option<String>>>,
     /// Whether the writer ended because the file is damaged.
     is_damaged: Arc<AtomicBool>,
 }
@@ -225,11 +225,14 @@ impl Store {
         let location = location.into();
         let (jobs, queue) = mpsc::channel(QUEUE_LENGTH);
         let changed = Arc::new(watch::Sender::new(0));
-        let (troubled, trouble) = watch::channel(None);
+        let trouble = Arc::new(watch::Sender::new(None));
         let is_damaged = Arc::<AtomicBool>::default();
         let (opened, is_open) = std::sync::mpsc::channel();
-        let notices =
-            Notices { changed: Arc::clone(&changed), trouble: troubled, is_damaged: Arc::clone(&is_damaged) };
+        let notices = Notices {
+            changed: Arc::clone(&changed),
+            trouble: Arc::clone(&trouble),
+            is_damaged: Arc::clone(&is_damaged),
+        };
         thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || {
@@ -288,17 +291,17 @@ impl Store {
     }
 
     /// Why the database takes no changes, such as a full disk or the lock of another program. Tries it, which
-    /// takes as long as a change would; after a failure with a small change, so that recovery is noticed even
-    /// if nothing else is written.
+    /// takes as long as a change would. Trouble is over when a change that was made to try it succeeds: where
+    /// a server's disk is full, small ones still find room.
     pub async fn trouble(&self) -> Option<Trouble> {
         let was_well = self.trouble.borrow().is_none();
-        let now = protocol::now_ms().to_string();
-        let try_it = move |tx: &Connection| if was_well { Ok(()) } else { kv::set(tx, kv::LAST_PROBE, &now) };
-        match self.write(try_it).await {
-            Err(error) if error.is_locked() => Some(Trouble::Locked),
-            Err(error) => Some(Trouble::Other(error.to_string())),
-            Ok(()) => self.trouble.borrow().clone().map(Trouble::Other),
+        match self.write(move |tx| if was_well { Ok(()) } else { kv::probe(tx) }).await {
+            Err(error) if error.is_locked() => return Some(Trouble::Locked),
+            Err(error) => return Some(Trouble::Other(error.to_string())),
+            Ok(()) if was_well => {}
+            Ok(()) => drop(self.trouble.send_replace(None)),
         }
+        self.trouble.borrow().clone().map(Trouble::Other)
     }
 }
 

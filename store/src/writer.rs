@@ -71,8 +71,8 @@ where
 pub(super) struct Notices {
     /// Increments with every commit that changed something.
     pub(super) changed: Arc<watch::Sender<u64>>,
-    /// Why changes currently fail.
-    pub(super) trouble: watch::Sender<Option<String>>,
+    /// Why changes fail, until one that is tried for it succeeds.
+    pub(super) trouble: Arc<watch::Sender<Option<String>>>,
     /// Set before the writer ends because the file is damaged.
     pub(super) is_damaged: Arc<AtomicBool>,
 }
@@ -85,8 +85,6 @@ impl Notices {
         let failure = failure.or_else(|| committed.as_ref().err().map(ToString::to_string));
         if failure.is_some() {
             self.trouble.send_replace(failure);
-        } else if has_changed {
-            self.trouble.send_if_modified(|trouble| trouble.take().is_some());
         }
         if has_changed {
             self.changed.send_modify(|count| *count += 1);
@@ -139,14 +137,11 @@ fn run_all(connection: &Connection, jobs: &mut [Box<dyn Job>]) -> sql::Result<()
 
 /// Runs a job of several, in a savepoint of its own.
 fn run_one(connection: &Connection, job: &mut dyn Job) -> sql::Result<()> {
-    connection.prepare_cached("savepoint job")?.execute([])?;
-    if !job.run(connection) {
-        // After some failures, such as a full disk, SQLite has already rolled back the whole transaction.
-        // Then this fails, and so does every job in it.
-        connection.prepare_cached("rollback to job")?.execute([])?;
-    }
-    connection.prepare_cached("release job")?.execute([])?;
-    Ok(())
+    connection.begin_part()?;
+    // After some failures, such as a full disk, SQLite has already rolled back the whole transaction. Then
+    // the end fails, and so does every job in it.
+    let is_kept = job.run(connection);
+    connection.end_part(is_kept)
 }
 
 #[cfg(test)]

@@ -178,10 +178,11 @@ impl Monitor {
                 Reading::failed(trouble, remedy)
             }
             Err(waited) => {
-                let detail = format!(
-                    "a change has taken {:.1} s: another program may hold its lock",
-                    waited.as_secs_f64()
-                );
+                let cause = match self.file {
+                    Some(_) => "another program may hold its lock",
+                    None => "the server is slow, or another session holds a lock",
+                };
+                let detail = format!("a change has taken {:.1} s: {cause}", waited.as_secs_f64());
                 if waited > LONGEST_CHANGE {
                     Reading::failed(detail, self.locked_remedy())
                 } else {

@@ -10,6 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
+use crate::wait;
+
 /// How long the server may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -32,6 +34,8 @@ struct State {
     /// New connections are closed at once.
     is_cut: bool,
     is_over: bool,
+    /// How much later everything arrives than it was sent.
+    delay: Duration,
     /// On connections with a smaller number nothing passes.
     stranded_below: u64,
     next: u64,
@@ -93,6 +97,11 @@ impl Wire {
     pub fn end_present(&self) {
         self.shared.lock().end_below(u64::MAX);
         self.shared.changed.notify_all();
+    }
+
+    /// Everything arrives so much later, in both directions.
+    pub fn delay(&self, by: Duration) {
+        self.shared.lock().delay = by;
     }
 
     /// Everything passes again, and what was held back comes late.
@@ -160,6 +169,7 @@ impl Shared {
     fn pass(&self, number: u64, [mut from, mut to]: [TcpStream; 2]) {
         let mut bytes = [0; 16 * 1024];
         while let Ok(length) = from.read(&mut bytes) {
+            wait::out(self.lock().delay);
             let was_held = self.wait(number);
             if length == 0 || (was_held && has_left(&from)) || to.write_all(&bytes[..length]).is_err() {
                 break;
@@ -194,7 +204,6 @@ fn has_left(stream: &TcpStream) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wait;
 
     /// A server that answers each byte with the same.
     fn echo() -> SocketAddr {

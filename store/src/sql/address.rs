@@ -16,12 +16,15 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
-use url::Url;
+use url::form_urlencoded;
 
 use super::{Result, ServerError};
 
 /// How long the server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The port of a server that names none: PostgreSQL's.
+const DEFAULT_PORT: u16 = 5432;
 
 /// Each side drops a connection on which it hears nothing of the other for so long: five seconds, then three
 /// probes two seconds apart. What a lost node has locked is free again then.
@@ -81,30 +84,29 @@ pub enum AddressError {
 
 impl ServerAddress {
     /// Reads a URL: `postgres://user:password@host:port/database`, with libpq's `sslmode`, `sslrootcert`,
-    /// `sslcert`, `sslkey` and `passfile`, and what the client knows, such as `target_session_attrs`.
+    /// `sslcert`, `sslkey` and `passfile`, and what the client knows, such as `target_session_attrs`. Several
+    /// servers, of which one at a time takes changes, are `host:port,host:port`.
     pub fn parse(text: &str) -> std::result::Result<Self, AddressError> {
-        let mut url = Url::parse(text).map_err(|error| AddressError::NoUrl(error.to_string()))?;
-        if !["postgres", "postgresql"].contains(&url.scheme()) {
-            return Err(AddressError::NoUrl(format!("it begins with {}:", url.scheme())));
+        let (scheme, rest) =
+            text.split_once("://").ok_or_else(|| AddressError::NoUrl("it has no scheme".to_owned()))?;
+        if !["postgres", "postgresql"].contains(&scheme) {
+            return Err(AddressError::NoUrl(format!("it begins with {scheme}:")));
         }
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut own = Own::default();
-        let others: Vec<(String, String)> =
-            url.query_pairs().into_owned().filter(|(name, value)| !own.takes(name, value)).collect();
-        url.set_query(None);
-        if !others.is_empty() {
-            url.query_pairs_mut().extend_pairs(&others);
-        }
+        let options = form_urlencoded::parse(query.as_bytes()).into_owned();
+        let others = options.filter(|(name, value)| !own.takes(name, value));
+        let others = form_urlencoded::Serializer::new(String::new()).extend_pairs(others).finish();
         // A `+` is no space to the client.
-        let query = url.query().map(|query| query.replace('+', "%20"));
-        url.set_query(query.as_deref());
-        let mut config: Config = url.as_str().parse().map_err(|error: postgres::Error| {
+        let url = format!("postgres://{place}?{}", others.replace('+', "%20"));
+        let mut config: Config = url.parse().map_err(|error: postgres::Error| {
             AddressError::Option(crate::sql::ServerError::from(error).to_string())
         })?;
         let names = config.get_hosts().iter().map(name).collect::<std::result::Result<Vec<_>, _>>()?;
         if names.is_empty() {
             return Err(AddressError::NoUrl("it names no host".to_owned()));
         }
-        let shown = shown(&config, names[0]);
+        let shown = shown(&config, &names);
         let is_near = names.into_iter().all(is_near);
         let tls = own.certificates(is_near)?;
         config.ssl_mode(match tls {
@@ -181,26 +183,34 @@ impl ServerAddress {
         let text = std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
         let wanted = self.names();
         let fits = |line: &&str| {
-            let mut fields = line.splitn(5, ':');
-            wanted.iter().all(|name| fields.next().is_some_and(|field| field == "*" || field == name))
+            let fields: Vec<&str> = line.splitn(5, ':').collect();
+            let is_of = |(field, name): (&&str, &String)| *field == "*" || *field == name;
+            fields.len() == 5 && wanted.iter().any(|names| fields.iter().zip(names).all(is_of))
         };
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let found = lines.filter(fits).find_map(|line| line.splitn(5, ':').nth(4));
         found.map(str::to_owned).ok_or_else(|| {
-            let wanted = wanted.join(":");
+            let wanted = wanted.first().map(|names| names.join(":")).unwrap_or_default();
             ServerError::new(format!("{} has no line for {wanted}", file.display())).into()
         })
     }
 
-    /// Host, port, database and user, as a file of passwords has them.
-    fn names(&self) -> [String; 4] {
-        let host =
-            self.config.get_hosts().first().and_then(|host| name(host).ok()).unwrap_or_default().to_owned();
-        let port = self.config.get_ports().first().copied().unwrap_or(5432).to_string();
-        let user = self.config.get_user().unwrap_or_default().to_owned();
-        let database = self.config.get_dbname().unwrap_or(&user).to_owned();
-        [host, port, database, user]
+    /// Host, port, database and user of each server, as a file of passwords has them.
+    fn names(&self) -> Vec<[String; 4]> {
+        let user = self.config.get_user().unwrap_or_default();
+        let database = self.config.get_dbname().unwrap_or(user);
+        let of_one = |(index, host): (usize, &Host)| {
+            let port = port(&self.config, index).unwrap_or(DEFAULT_PORT).to_string();
+            Some([name(host).ok()?.to_owned(), port, database.to_owned(), user.to_owned()])
+        };
+        self.config.get_hosts().iter().enumerate().filter_map(of_one).collect()
     }
+}
+
+/// The port of a server, if the address names it: each has its own, or all have the same.
+fn port(config: &Config, index: usize) -> Option<u16> {
+    let ports = config.get_ports();
+    ports.get(index).or(ports.first()).copied()
 }
 
 fn name(host: &Host) -> std::result::Result<&str, AddressError> {
@@ -298,10 +308,14 @@ fn unreadable(file: &Path, error: &dyn fmt::Display) -> ServerError {
     ServerError::new(format!("could not read {}: {error}", file.display()))
 }
 
-fn shown(config: &Config, host: &str) -> String {
+fn shown(config: &Config, hosts: &[&str]) -> String {
     let user = config.get_user().map_or(String::new(), |user| format!("{user}@"));
-    let port = config.get_ports().first().map_or(String::new(), |port| format!(":{port}"));
-    format!("postgres://{user}{host}{port}/{}", config.get_dbname().unwrap_or_default())
+    let server = |(index, host): (usize, &&str)| match port(config, index) {
+        Some(port) => format!("{host}:{port}"),
+        None => (*host).to_owned(),
+    };
+    let servers: Vec<String> = hosts.iter().enumerate().map(server).collect();
+    format!("postgres://{user}{}/{}", servers.join(","), config.get_dbname().unwrap_or_default())
 }
 
 impl fmt::Display for ServerAddress {
@@ -326,6 +340,8 @@ mod tests {
         assert_eq!(address.to_string(), "postgres://ada@db.example:6432/autonous");
         assert!(!format!("{address:?}").contains("secret"));
         assert!(address.tls.is_some(), "another machine is asked over TLS");
+        let several = ServerAddress::parse("postgres://ada:secret@one:1,two:2/a").unwrap();
+        assert_eq!(several.to_string(), "postgres://ada@one:1,two:2/a");
     }
 
     #[test]
@@ -367,6 +383,7 @@ mod tests {
         std::fs::write(&file, "# all\nother:*:*:*:1\ndb.example:5432:*:ada:two:parts\n*:*:*:*:3\n").unwrap();
         let password = |text: &str| ServerAddress::parse(text).unwrap().password_in(&file).unwrap();
         assert_eq!(password("postgres://ada@db.example/x"), "two:parts");
+        assert_eq!(password("postgres://ada@first:1,db.example:5432/x"), "two:parts");
         assert_eq!(password("postgres://bob@db.example/x"), "3");
         std::fs::write(&file, "other:*:*:*:1\n").unwrap();
         let address = ServerAddress::parse("postgres://ada@db.example/x").unwrap();

@@ -72,7 +72,7 @@ impl Connection {
     pub fn execute_batch(&self, sql: &str) -> Result<()> {
         match self {
             Self::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
-            Self::Server(session) => session.batch(sql),
+            Self::Server(session) => session.change(sql),
         }
     }
 
@@ -113,7 +113,31 @@ impl Connection {
                 }
                 Ok(committed?)
             }
-            Self::Server(session) => session.end("commit"),
+            Self::Server(session) => session.commit(),
+        }
+    }
+
+    /// Begins a part of a transaction: what is done from here on can be rolled back alone.
+    pub(crate) fn begin_part(&self) -> Result<()> {
+        match self {
+            Self::Sqlite(connection) => connection.prepare_cached("savepoint part")?.execute([]).map(drop)?,
+            Self::Server(session) => session.set_savepoint(),
+        }
+        Ok(())
+    }
+
+    /// Ends it. Fails if the part cannot be rolled back alone: then the whole transaction has to be.
+    pub(crate) fn end_part(&self, is_kept: bool) -> Result<()> {
+        match self {
+            Self::Sqlite(connection) => {
+                if !is_kept {
+                    connection.prepare_cached("rollback to part")?.execute([])?;
+                }
+                connection.prepare_cached("release part")?.execute([])?;
+                Ok(())
+            }
+            Self::Server(_) if is_kept => Ok(()),
+            Self::Server(session) => session.roll_back_to_savepoint(),
         }
     }
 
@@ -122,7 +146,7 @@ impl Connection {
         let failure = match self {
             Self::Sqlite(connection) if connection.is_autocommit() => None,
             Self::Sqlite(connection) => connection.execute_batch("rollback").err().map(Error::from),
-            Self::Server(session) => session.end("rollback").err(),
+            Self::Server(session) => session.roll_back().err(),
         };
         if let Some(error) = failure {
             tracing::warn!(%error, "could not roll back a transaction");

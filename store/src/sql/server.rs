@@ -19,7 +19,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use super::address::ServerAddress;
 use super::dialect::for_postgres;
 use super::value::{Given, Taken};
-use super::{Error, Result};
+use super::{Error, Result, ServerError};
 
 /// More prepared statements than this are not kept: some texts have as many parameters as a list is long.
 const MOST_STATEMENTS: usize = 512;
@@ -32,6 +32,18 @@ pub(crate) const WRITER_LOCK: i32 = 0x6175_746f;
 /// transaction may count on what it has read, as on SQLite. The bytes of "nous".
 const TRANSACTION_LOCK: i32 = 0x6e6f_7573;
 
+/// Where a transaction can be rolled back to. A round trip is made only before something changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Savepoint {
+    /// Only to its beginning.
+    #[default]
+    None,
+    /// To here: nothing has changed since. The server may have an older savepoint.
+    Here { has_older: bool },
+    /// To the server's savepoint.
+    Set,
+}
+
 /// A connection to a server. One that was lost is made again with the next question or transaction.
 pub struct Session {
     address: Arc<ServerAddress>,
@@ -41,6 +53,12 @@ pub struct Session {
     statements: RefCell<HashMap<(String, Vec<Type>), postgres::Statement>>,
     rows_changed: Cell<u64>,
     is_in_transaction: Cell<bool>,
+    /// Whether the connection is known to be gone, or to end now.
+    is_lost: Cell<bool>,
+    /// Whether something in the transaction has failed: the server refuses all that follows, and answers
+    /// `commit` with a rollback.
+    has_failed: Cell<bool>,
+    savepoint: Cell<Savepoint>,
     /// Whether it is the one writer, and keeps all others out for as long as it is connected.
     is_the_writer: Cell<bool>,
 }
@@ -62,6 +80,9 @@ impl Session {
             statements: RefCell::default(),
             rows_changed: Cell::new(0),
             is_in_transaction: Cell::new(false),
+            is_lost: Cell::new(false),
+            has_failed: Cell::new(false),
+            savepoint: Cell::default(),
             is_the_writer: Cell::new(false),
         })
     }
@@ -72,11 +93,12 @@ impl Session {
 
     /// Connects again if the connection is gone. Within a transaction that would lose its beginning.
     fn be_connected(&self) -> Result<()> {
-        if !self.is_in_transaction.get() && self.client().is_closed() {
+        if !self.is_in_transaction.get() && (self.is_lost.get() || self.client().is_closed()) {
             self.statements.borrow_mut().clear();
             let (address, is_reader) = (&self.address, self.is_reader);
             let client = waiting(|| connect(address, is_reader))?;
             *self.client() = client;
+            self.is_lost.set(false);
             if self.is_the_writer.get() {
                 self.keep_others_out()?;
             }
@@ -104,26 +126,104 @@ impl Session {
     }
 
     pub(super) fn begin(&self) -> Result<()> {
+        self.repeated_once(|| self.try_to_begin())
+    }
+
+    fn try_to_begin(&self) -> Result<()> {
         let lock = match self.is_reader {
             true => String::new(),
             false => format!("select pg_advisory_xact_lock({TRANSACTION_LOCK}, hashtext(current_schema()))"),
         };
         self.be_connected()?;
+        self.has_failed.set(false);
+        self.savepoint.set(Savepoint::None);
         self.is_in_transaction.set(true);
         self.batch(&format!("begin; {lock}")).inspect_err(|_| drop(self.end("rollback")))
     }
 
-    /// Ends a transaction by `commit` or `rollback`.
-    pub(super) fn end(&self, sql: &str) -> Result<()> {
+    /// Commits. A transaction in which something has failed is rolled back, and that is an error.
+    pub(super) fn commit(&self) -> Result<()> {
+        if self.has_failed.get() {
+            self.end("rollback")?;
+            return Err(failed_before());
+        }
+        self.end("commit")
+    }
+
+    pub(super) fn roll_back(&self) -> Result<()> {
+        self.end("rollback")
+    }
+
+    fn end(&self, sql: &str) -> Result<()> {
         let ended = self.batch(sql);
         self.is_in_transaction.set(false);
         ended
     }
 
-    pub(crate) fn batch(&self, sql: &str) -> Result<()> {
+    /// From here on, [`Session::roll_back_to_savepoint`] leads back to here.
+    pub(super) fn set_savepoint(&self) {
+        let has_older = match self.savepoint.get() {
+            Savepoint::None => false,
+            Savepoint::Here { has_older } => has_older,
+            Savepoint::Set => true,
+        };
+        self.savepoint.set(Savepoint::Here { has_older });
+    }
+
+    pub(super) fn roll_back_to_savepoint(&self) -> Result<()> {
+        match self.savepoint.get() {
+            Savepoint::Set => {
+                self.batch("rollback to job")?;
+                self.has_failed.set(false);
+                Ok(())
+            }
+            // Even a question that fails ends the transaction.
+            _ if self.has_failed.get() => Err(failed_before()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has the server keep a savepoint, if there is to be one, before something changes.
+    fn before_a_change(&self) -> Result<()> {
+        if let Savepoint::Here { has_older } = self.savepoint.get() {
+            self.batch(if has_older { "release job; savepoint job" } else { "savepoint job" })?;
+            self.savepoint.set(Savepoint::Set);
+        }
+        Ok(())
+    }
+
+    /// Runs statements that may change something.
+    pub(crate) fn change(&self, sql: &str) -> Result<()> {
+        self.before_a_change()?;
+        self.batch(sql)
+    }
+
+    fn batch(&self, sql: &str) -> Result<()> {
         self.be_connected()?;
         let client = &mut *self.client();
-        Ok(waiting(|| client.batch_execute(sql))?)
+        self.noted(waiting(|| client.batch_execute(sql)))
+    }
+
+    /// Remembers what a failure means for what follows.
+    fn noted<T>(&self, answer: std::result::Result<T, postgres::Error>) -> Result<T> {
+        answer.map_err(|error| {
+            let error = Error::from(error);
+            self.has_failed.set(true);
+            if error.is_away() {
+                self.is_lost.set(true);
+            }
+            error
+        })
+    }
+
+    /// Asks again over another connection if this one was gone: a server ends sessions that are idle, and
+    /// that is seen only then. For questions, and for what has changed nothing yet.
+    fn repeated_once<T>(&self, ask: impl Fn() -> Result<T>) -> Result<T> {
+        let was_in_transaction = self.is_in_transaction.get();
+        ask().or_else(|error| match self.is_lost.get() && !was_in_transaction {
+            true => ask(),
+            false => Err(error),
+        })
     }
 
     /// Hears from now on what the nodes of the schema tell.
@@ -162,23 +262,34 @@ impl Session {
     }
 
     pub(super) fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> Result<usize> {
+        self.before_a_change()?;
         let (statement, given) = self.prepare(sql, values)?;
         let client = &mut *self.client();
         let parameters = parameters(&given);
-        let rows = waiting(|| client.execute(&statement, &parameters))?;
+        let rows = self.noted(waiting(|| client.execute(&statement, &parameters)))?;
         self.rows_changed.set(self.rows_changed.get() + rows);
         Ok(usize::try_from(rows).unwrap_or(usize::MAX))
     }
 
     pub(super) fn query(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<Vec<Value>>> {
+        // A change that is asked for rows returns those that it changes.
+        if sql.contains("returning") {
+            self.before_a_change()?;
+            let rows = self.try_query(sql, values)?;
+            self.rows_changed.set(self.rows_changed.get() + u64::try_from(rows.len()).unwrap_or(u64::MAX));
+            return Ok(rows);
+        }
+        match self.is_reader {
+            true => self.repeated_once(|| self.try_query(sql, values)),
+            false => self.try_query(sql, values),
+        }
+    }
+
+    fn try_query(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<Vec<Value>>> {
         let (statement, given) = self.prepare(sql, values)?;
         let client = &mut *self.client();
         let parameters = parameters(&given);
-        let rows = waiting(|| client.query(&statement, &parameters))?;
-        // A change with `returning` returns the rows that it changes. A question may begin with `with`.
-        if ["insert", "update", "delete"].iter().any(|verb| sql.trim_start().starts_with(verb)) {
-            self.rows_changed.set(self.rows_changed.get() + u64::try_from(rows.len()).unwrap_or(u64::MAX));
-        }
+        let rows = self.noted(waiting(|| client.query(&statement, &parameters)))?;
         let read = |row: &postgres::Row| {
             (0..row.len()).map(|column| Ok(row.try_get::<_, Taken>(column)?.0)).collect()
         };
@@ -199,9 +310,9 @@ impl Session {
         // A refusal would end the transaction.
         let is_guarded = self.is_in_transaction.get() && key.1.contains(&Type::UNKNOWN);
         if is_guarded {
-            waiting(|| client.batch_execute("savepoint types"))?;
+            self.noted(waiting(|| client.batch_execute("savepoint types")))?;
         }
-        let statement = waiting(|| client.prepare_typed(&written, &key.1)).or_else(|error| {
+        let prepared = waiting(|| client.prepare_typed(&written, &key.1)).or_else(|error| {
             // Where nothing else says the type of a null, it is taken for a text.
             let is_open = error.code() == Some(&SqlState::INDETERMINATE_DATATYPE)
                 || error.code() == Some(&SqlState::AMBIGUOUS_PARAMETER);
@@ -214,9 +325,10 @@ impl Session {
                 waiting(|| client.batch_execute("rollback to types"))?;
             }
             waiting(|| client.prepare_typed(&written, &types))
-        })?;
+        });
+        let statement = self.noted(prepared)?;
         if is_guarded {
-            waiting(|| client.batch_execute("release types"))?;
+            self.noted(waiting(|| client.batch_execute("release types")))?;
         }
         if statements.len() >= MOST_STATEMENTS {
             statements.clear();
@@ -241,6 +353,10 @@ fn waiting<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         Ok(_) => thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| resume_unwind(panic))),
         Err(_) => work(),
     }
+}
+
+fn failed_before() -> Error {
+    ServerError::new("PostgreSQL: something failed before in this transaction".to_owned()).into()
 }
 
 fn parameters(given: &[Given]) -> Vec<&(dyn ServerParameter + Sync)> {

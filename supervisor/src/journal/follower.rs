@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use protocol::EventId;
+use store::sql::Connection;
 use store::{Store, StoreError, events, kv};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
@@ -49,6 +50,10 @@ enum FollowError {
     Store(#[from] StoreError),
     #[error("could not compare it with what was read: {0}")]
     Compare(#[from] JoinError),
+    #[error(
+        "the database has another position in it: a copy or a standby took its place; reading from there"
+    )]
+    OtherPosition,
 }
 
 impl Journal {
@@ -144,7 +149,7 @@ impl Follower {
 
     /// Begins to compare the records read before with the files, unless a difference is known already.
     async fn begin_to_compare(&mut self, depth: Depth) -> Option<JoinHandle<Compared>> {
-        let known = |tx: &store::sql::Connection| Ok((tampering::base(tx)?, tampering::open_finding(tx)?));
+        let known = |tx: &Connection| Ok((tampering::base(tx)?, tampering::open_finding(tx)?));
         let base = match self.store.write(known).await {
             Ok((base, None)) => base?,
             Ok((_, Some(_))) => return None,
@@ -235,17 +240,32 @@ impl Follower {
 
     async fn read_file(&self, file: &File, mut position: Position) -> Result<Position, FollowError> {
         while let Some(batch) = next_batch(file, &position)? {
-            position = batch.position.clone();
-            self.commit(batch).await?;
+            let next = batch.position.clone();
+            self.commit(position, batch).await?;
+            position = next;
         }
         Ok(position)
     }
 
-    async fn go_to_next_file(&self, position: Position) -> Result<Position, StoreError> {
-        let next = position.next_file();
-        let text = serde_json::to_string(&next)?;
-        self.store.write(move |tx| kv::set(tx, kv::JOURNAL_POSITION, &text)).await?;
+    async fn go_to_next_file(&self, position: Position) -> Result<Position, FollowError> {
+        let next = position.clone().next_file();
+        let text = serde_json::to_string(&next).map_err(StoreError::from)?;
+        self.change_at(position, move |tx| kv::set(tx, kv::JOURNAL_POSITION, &text)).await?;
         Ok(next)
+    }
+
+    /// Changes the database if it is where the journal was read from. Where it is not, what was read after
+    /// its position would be missing.
+    async fn change_at(
+        &self,
+        position: Position,
+        change: impl FnOnce(&Connection) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), FollowError> {
+        let changed = self.store.write(move |tx| match stored_position(tx)? == Some(position) {
+            true => change(tx).map(|()| true),
+            false => Ok(false),
+        });
+        if changed.await? { Ok(()) } else { Err(FollowError::OtherPosition) }
     }
 
     /// Reports what was found and reads the journal again from its start.
@@ -273,14 +293,15 @@ impl Follower {
             if tampering::base(tx)?.is_none() {
                 tampering::set_base(tx, &start)?;
             }
-            Ok(tampering::position(tx)?.unwrap_or_else(|| start.position.clone()))
+            Ok(stored_position(tx)?.unwrap_or_else(|| start.position.clone()))
         });
         Ok(load.await?)
     }
 
-    async fn commit(&self, batch: Batch) -> Result<(), StoreError> {
-        let (position, run) = (serde_json::to_string(&batch.position)?, self.run.clone());
-        let commit = self.store.write(move |tx| {
+    async fn commit(&self, from: Position, batch: Batch) -> Result<(), FollowError> {
+        let position = serde_json::to_string(&batch.position).map_err(StoreError::from)?;
+        let run = self.run.clone();
+        let commit = self.change_at(from, move |tx| {
             batch.events.iter().try_for_each(|event| events::append(tx, event))?;
             let is_known = tampering::open_finding(tx)?.is_some();
             if let Some(found) = batch.breaks.first().filter(|_| !is_known) {
@@ -291,6 +312,14 @@ impl Follower {
             kv::set(tx, kv::JOURNAL_POSITION, &position)
         });
         commit.await
+    }
+}
+
+/// Where the database is in the journal: where its base is, until something was read.
+fn stored_position(connection: &Connection) -> Result<Option<Position>, StoreError> {
+    match tampering::position(connection)? {
+        Some(position) => Ok(Some(position)),
+        None => Ok(tampering::base(connection)?.map(|base| base.position)),
     }
 }
 

@@ -42,6 +42,7 @@ mod page;
 mod persons;
 mod plans;
 mod postgres;
+mod postgres_faults;
 mod providers;
 mod reasoning;
 mod small_model;
