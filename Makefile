@@ -45,10 +45,10 @@ check:
 	RUSTDOCFLAGS='$(RUSTDOC_LINTS)' $(CARGO) doc --quiet --locked --workspace --no-deps
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --locked --workspace --no-fail-fast --test-threads $$(($$(nproc) * 2)) && \
-		tests/postgres.sh $(CARGO) nextest run --locked --workspace --no-fail-fast -E 'package(store)'; \
+		tests/postgres.sh $(CARGO) nextest run --locked --workspace --no-fail-fast -E 'package(store) or test(/^crash::/)'; \
 	else \
 		$(CARGO) test --locked --workspace --no-fail-fast && \
-		tests/postgres.sh $(CARGO) test --locked -p store --lib; \
+		tests/postgres.sh sh -c '$(CARGO) test --locked -p store --lib && $(CARGO) test --locked -p e2e --test e2e crash::'; \
 	fi
 
 .PHONY: test-postgres

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 left_out=(
-    architecture:: backup:: bugfix:: crash:: data_dir:: database_faults:: doc_examples:: docs:: guided_setup::
+    architecture:: backup:: bugfix:: data_dir:: database_faults:: doc_examples:: docs:: guided_setup::
     health::a_database_that_was_taken_away
     killed_upkeep:: metrics::without_the_database operation:: one_gate:: packages:: persons:: postgres:: upkeep::
 )

@@ -16,6 +16,7 @@ pub mod form;
 mod formatted;
 pub mod frame;
 mod health;
+mod nodes;
 pub mod now;
 mod output;
 pub mod schedules;

@@ -3,12 +3,14 @@
 use maud::{Markup, html};
 use protocol::{Event, Plan};
 use store::activity::Activity;
+use store::nodes::Node;
 use store::queries::figures::Figures;
 use store::queries::tasks::Task;
 use toolkit::approvals::Approval;
 
 use crate::approval::waiting_cards;
 use crate::health::{Health, health};
+use crate::nodes::nodes;
 use crate::task::{facts, plan_list};
 use crate::tasks::actions;
 use crate::time::{clock, lasting};
@@ -29,6 +31,8 @@ pub struct Running {
 pub struct Now {
     pub is_ready: bool,
     pub parts: Vec<Health>,
+    /// The machines that share the database; none where it is a file.
+    pub nodes: Vec<Node>,
     pub running: Vec<Running>,
     /// The calls that wait; none if the tool server gave no answer.
     pub waiting: Option<Vec<Approval>>,
@@ -48,6 +52,7 @@ pub fn parts(now: &Now) -> Vec<(&'static str, Markup)> {
         ("part-waiting", waits(now)),
         ("part-running", running(now)),
         ("part-health", html! { h2 { "Health" } (health(&now.parts)) }),
+        ("part-nodes", html! { @if now.nodes.len() > 1 { h2 { "Nodes" } (nodes(&now.nodes)) } }),
     ]
 }
 

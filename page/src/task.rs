@@ -83,6 +83,7 @@ fn head(view: &TaskView<'_>) -> Markup {
                     (words(&task.channel)) ":" (words(&task.chat_id))
                 }
             }
+            @if let Some(node) = &task.node { dt { "Node" } dd { (words(node)) } }
             dt { "Came" } dd { (time(task.created_at_ms)) }
             dt { "Took" }
             dd {

@@ -53,10 +53,10 @@ pub(crate) fn money(micros: Option<i64>) -> String {
 /// A state as a word with a colour; the word alone says it, too.
 pub(crate) fn state(state: &str) -> Markup {
     let kind = match state {
-        "done" | "ok" | "granted" | "completed" => "good",
-        "dead" | "failed" | "denied" | "interrupted" => "bad",
+        "done" | "ok" | "active" | "granted" | "completed" => "good",
+        "dead" | "failed" | "gone" | "denied" | "interrupted" => "bad",
         "in_progress" | "running" => "busy",
-        "waits" | "degraded" | "expired" => "waits",
+        "waits" | "degraded" | "draining" | "expired" => "waits",
         _ => "quiet",
     };
     html! { span class={ "state " (kind) } { (state.replace('_', " ")) } }

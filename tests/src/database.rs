@@ -22,6 +22,11 @@ impl Database {
         Self(Location::Server(Arc::new(ServerAddress::parse(&url).expect("the variable has a server's URL"))))
     }
 
+    /// Its file, unless it is on a server.
+    pub fn file(&self) -> Option<&Path> {
+        self.0.file()
+    }
+
     /// All rows of a query, mapped by `read`; none while the database does not exist.
     pub fn rows<T>(&self, query: &str, read: impl Fn(&Row<'_>) -> Result<T>) -> Vec<T> {
         let rows = self.apart(|connection| {

@@ -9,7 +9,7 @@ use protocol::event::{PlanCreated, PlanUpdated};
 use protocol::{Event, EventBody, Plan, TaskId};
 
 use super::QueryError;
-use super::tasks::{TASK_COLUMNS, Task, task};
+use super::tasks::{TASK_COLUMNS, TASK_WIDTH, Task, task};
 use crate::changes::{self, ChangedFile};
 use crate::columns;
 use crate::events::{self, COLUMNS};
@@ -102,7 +102,7 @@ pub fn said(connection: &Connection, chat: &Chat, limit: u32) -> Result<Vec<Said
     );
     let of_chat = params![chat.channel.as_str(), chat.id, limit];
     let mut query = connection.prepare(&sql)?;
-    let tasks = query.query_map(of_chat, |row| Ok((task(row)?, row.get(11)?)))?;
+    let tasks = query.query_map(of_chat, |row| Ok((task(row)?, row.get(TASK_WIDTH)?)))?;
     // What was said, with its time, its task and its place in that: what has one time is in this order.
     let mut said: Vec<((i64, usize, u8), Said)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();

@@ -46,6 +46,9 @@ pub struct Task {
     pub finished_at_ms: Option<i64>,
     /// It has begun, and continues when a person has decided.
     pub waits_for_person: bool,
+    /// The node that runs it or ran it last, where several share the database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 impl Task {
@@ -162,7 +165,10 @@ pub fn counts(connection: &Connection) -> Result<Counts, QueryError> {
 /// The columns that [`task`] reads, of a row of the inbox.
 pub(super) const TASK_COLUMNS: &str = "id, state, channel, chat_id, text, attempt, error, created_at_ms,
     available_at_ms, finished_at_ms,
-    state = 'queued' and exists (select 1 from awaited where task_id = inbox.id and ended is null)";
+    state = 'queued' and exists (select 1 from awaited where task_id = inbox.id and ended is null), node";
+
+/// How many they are.
+pub(super) const TASK_WIDTH: usize = 12;
 
 pub(super) fn task(row: &Row<'_>) -> crate::sql::Result<Task> {
     Ok(Task {
@@ -177,5 +183,6 @@ pub(super) fn task(row: &Row<'_>) -> crate::sql::Result<Task> {
         available_at_ms: row.get(8)?,
         finished_at_ms: row.get(9)?,
         waits_for_person: row.get(10)?,
+        node: row.get(11)?,
     })
 }

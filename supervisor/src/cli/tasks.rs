@@ -181,6 +181,7 @@ mod tests {
             available_at_ms: 7_260_000,
             finished_at_ms: None,
             waits_for_person: false,
+            node: None,
         }
     }
 

@@ -8,10 +8,10 @@ use channel::ChannelName;
 use page::now::{Now, Running, now};
 use page::{Frame, Health, Place, document};
 use protocol::now_ms;
-use store::activity;
 use store::queries::figures::figures;
 use store::queries::{QueryError, page as queries};
 use store::sql::Connection;
+use store::{activity, nodes};
 
 use super::actions::Told;
 use super::approvals;
@@ -38,9 +38,11 @@ pub(super) async fn get_now(
 /// What the view shows.
 pub(super) async fn load(control: &Control) -> Result<Now, PageError> {
     let channels: Vec<ChannelName> = control.channels.iter().map(|channel| channel.name()).collect();
-    let read = read(control, move |connection| Ok((running(connection, &channels)?, figures(connection)?)));
+    let read = read(control, move |connection| {
+        Ok((running(connection, &channels)?, figures(connection)?, nodes::all(connection)?))
+    });
     let (read, waiting) = tokio::join!(read, approvals::pending(control));
-    let (running, figures) = read?;
+    let (running, figures, nodes) = read?;
     let Report { ready, parts } = control.inbound.board.report();
     let parts = parts.into_iter().map(|part| Health {
         name: part.name.to_string(),
@@ -52,6 +54,7 @@ pub(super) async fn load(control: &Control) -> Result<Now, PageError> {
     Ok(Now {
         is_ready: ready,
         parts: parts.collect(),
+        nodes,
         running,
         waiting: waiting.ok(),
         figures,

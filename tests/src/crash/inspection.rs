@@ -235,7 +235,8 @@ impl Inspection<'_> {
             "journal records missing from the events",
             records.into_iter().filter(|id| !events.contains(id)).collect(),
         );
-        let fault = copy::checked(&self.system.dir().data().join("db/autonous.db")).err();
+        let database = self.system.database();
+        let fault = database.file().and_then(|file| copy::checked(file).err());
         report.forbid("integrity_check errors", fault.into_iter().collect());
     }
 

@@ -51,7 +51,7 @@ fn link(system: &System) -> String {
 }
 
 /// The cookie of a session, as a request sends it.
-fn signed_in(system: &System) -> String {
+pub(crate) fn signed_in(system: &System) -> String {
     let link = link(system);
     let path = &link[system.tokens().control_url.len()..];
     let answer = ask(system, Request::get(path));
@@ -75,7 +75,7 @@ fn form(system: &System, path: &str, fields: &str, cookie: &str) -> Request {
 }
 
 /// A page, which must be there.
-fn page(system: &System, path: &str, cookie: &str) -> String {
+pub(crate) fn page(system: &System, path: &str, cookie: &str) -> String {
     let answer = ask(system, Request::get(path).header("Cookie", cookie));
     assert_eq!(answer.status, 200, "{path}: {}", answer.text());
     answer.text()
