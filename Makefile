@@ -48,7 +48,7 @@ check:
 		tests/postgres.sh $(CARGO) nextest run --locked --workspace --no-fail-fast -E 'package(store) or test(/^crash::/)'; \
 	else \
 		$(CARGO) test --locked --workspace --no-fail-fast && \
-		tests/postgres.sh sh -c '$(CARGO) test --locked -p store --lib && $(CARGO) test --locked -p e2e --test e2e crash::'; \
+		tests/postgres.sh sh -c '$(CARGO) test --locked -p store --lib && $(CARGO) test --locked --workspace --test e2e crash::'; \
 	fi
 
 .PHONY: test-postgres

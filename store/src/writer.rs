@@ -224,6 +224,25 @@ mod tests {
         assert!(fixture.store.write(set_a).await.is_ok(), "the next transaction is a new one");
     }
 
+    fn set_a_and_overlook_a_failure(tx: &Connection) -> Result<(), StoreError> {
+        set_a(tx)?;
+        let _ = tx.execute("insert into kv (key, value) values ('c', null)", []);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_a_server_has_rolled_back_is_not_taken_for_committed() {
+        let fixture = Fixture::new().await;
+        let alone = fixture.store.write(set_a_and_overlook_a_failure).await.is_ok();
+        let together = run_together(&fixture, &[set_a_and_overlook_a_failure, set_d]).await;
+        // SQLite goes on after a failure; a server ends the transaction.
+        let is_kept = fixture.place.location.file().is_some();
+        assert_eq!(alone, is_kept);
+        assert!(together.iter().all(|answer| answer.is_ok() == is_kept), "{together:?}");
+        let keys: Vec<String> = fixture.column("select key from kv order by key").await;
+        assert_eq!(keys, if is_kept { vec!["a", "d"] } else { vec![] });
+    }
+
     #[tokio::test]
     async fn trouble_is_reported_until_a_change_succeeds() {
         let fixture = Fixture::new().await;

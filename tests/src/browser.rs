@@ -230,12 +230,22 @@ impl Browser {
     }
 
     fn wait_for(&mut self, expression: &str, mut is_there: impl FnMut(&Value) -> bool) -> Value {
-        let found = wait::within(wait::SOON, || Some(self.evaluate(expression)).filter(&mut is_there));
+        // A page that goes elsewhere meanwhile gives no answer.
+        let asked = json!({"expression": expression, "returnByValue": true});
+        let found = wait::within(wait::SOON, || {
+            let evaluated = self.try_command("Runtime.evaluate", &asked).ok()?;
+            assert!(evaluated["exceptionDetails"].is_null(), "{expression}: {evaluated}");
+            Some(evaluated["result"]["value"].clone()).filter(&mut is_there)
+        });
         found.unwrap_or_else(|| panic!("the page never has {expression}:\n{:#?}", self.events))
     }
 
-    /// Sends a command and waits for its answer; what the browser tells meanwhile is kept.
     fn command(&mut self, method: &str, parameters: &Value) -> Value {
+        self.try_command(method, parameters).unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// Sends a command and waits for its answer; what the browser tells meanwhile is kept.
+    fn try_command(&mut self, method: &str, parameters: &Value) -> Result<Value, Value> {
         self.last_id += 1;
         let mut message = json!({"id": self.last_id, "method": method, "params": parameters});
         if let Some(session) = &self.session {
@@ -248,8 +258,8 @@ impl Browser {
                 .recv_timeout(ANSWER_WITHIN)
                 .unwrap_or_else(|error| panic!("the browser does not answer {method}: {error}"));
             if message["id"] == self.last_id {
-                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
-                return message["result"].clone();
+                let error = &message["error"];
+                return if error.is_null() { Ok(message["result"].clone()) } else { Err(error.clone()) };
             }
             self.events.push(message);
         }

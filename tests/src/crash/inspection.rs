@@ -158,11 +158,11 @@ impl Inspection<'_> {
         let query = "select task.id, task.attempt, count(call.id),
                          count(call.id) filter (where call.status = 'done'),
                          task.text || coalesce(
-                             (select group_concat(text) from additions where task_id = task.id), '')
+                             (select string_agg(text, ' ') from additions where task_id = task.id), '')
                      from inbox as task left join tool_calls as call
                          on call.task_id = task.id
                              and call.tool_name in ('bash', 'write', 'telegram_send_file')
-                     where task.state <> 'skipped' group by task.id";
+                     where task.state <> 'skipped' group by task.id, task.attempt, task.text";
         let rows = self.system.database().rows(query, |row| {
             let (id, attempts, started, done) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
             Ok((id, attempts, started, done, row.get::<String>(4)?))
