@@ -47,7 +47,7 @@ check:
 		$(CARGO) nextest run --locked --workspace --no-fail-fast --test-threads $$(($$(nproc) * 2)) && \
 		tests/postgres.sh $(CARGO) nextest run --locked --workspace --no-fail-fast -E 'package(store) or test(/^crash::/)'; \
 	else \
-		$(CARGO) test --locked --workspace --no-fail-fast -- --test-threads $$(($$(nproc) * 2)) && \
+		$(CARGO) test --locked --workspace --no-fail-fast && \
 		tests/postgres.sh sh -c '$(CARGO) test --locked -p store --lib && $(CARGO) test --locked --workspace --test e2e crash::'; \
 	fi
 

@@ -17,7 +17,10 @@ fn hello(variables: &[(&str, &str)]) -> Value {
     builder.dir().write_skill("reviewing", "description: How to review.");
     let system = builder.variables(variables).start();
     assert_eq!(system.reply(&system.say("hello")), "Hello.");
-    model.requests().remove(0)
+    // Names of temporary directories differ by a few tokens.
+    let directory = system.dir().path().display().to_string();
+    let request = model.requests().remove(0).to_string().replace(&directory, "/home/ada");
+    serde_json::from_str(&request).unwrap()
 }
 
 const COMPACT: (&str, &str) = ("AUTONOUS_MODEL_PROMPT", "compact");
