@@ -25,7 +25,7 @@ pub const ROOTS: &str = "tools.roots";
 pub const CONFIG_DIR: &str = "config.directory";
 
 /// When the supervisor last tried whether the database takes changes again.
-pub(crate) const LAST_PROBE: &str = "store.last_probe";
+const LAST_PROBE: &str = "store.last_probe";
 
 /// What the keys begin with that each node has for itself, where several share a database.
 const OF_A_NODE: [&str; 7] = [

@@ -223,20 +223,19 @@ impl Browser {
     }
 
     pub fn evaluate(&mut self, expression: &str) -> Value {
+        self.try_evaluate(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
+    }
+
+    /// The same; an error where the page goes elsewhere meanwhile.
+    fn try_evaluate(&mut self, expression: &str) -> Result<Value, Value> {
         let evaluated =
-            self.command("Runtime.evaluate", &json!({"expression": expression, "returnByValue": true}));
+            self.try_command("Runtime.evaluate", &json!({"expression": expression, "returnByValue": true}))?;
         assert!(evaluated["exceptionDetails"].is_null(), "{expression}: {evaluated}");
-        evaluated["result"]["value"].clone()
+        Ok(evaluated["result"]["value"].clone())
     }
 
     fn wait_for(&mut self, expression: &str, mut is_there: impl FnMut(&Value) -> bool) -> Value {
-        // A page that goes elsewhere meanwhile gives no answer.
-        let asked = json!({"expression": expression, "returnByValue": true});
-        let found = wait::within(wait::SOON, || {
-            let evaluated = self.try_command("Runtime.evaluate", &asked).ok()?;
-            assert!(evaluated["exceptionDetails"].is_null(), "{expression}: {evaluated}");
-            Some(evaluated["result"]["value"].clone()).filter(&mut is_there)
-        });
+        let found = wait::within(wait::SOON, || self.try_evaluate(expression).ok().filter(&mut is_there));
         found.unwrap_or_else(|| panic!("the page never has {expression}:\n{:#?}", self.events))
     }
 

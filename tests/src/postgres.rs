@@ -55,7 +55,7 @@ impl Postgres {
 
     /// Takes all of its disk that is free.
     pub fn fill(&self) {
-        // The last rows of a table go where the first ones left room.
+        // Fewer and fewer rows at a time, until not even two find room; plain storage compresses none.
         self.say(KEEPER, "create table filler (t text) tablespace small");
         self.say(KEEPER, "alter table filler alter t set storage plain");
         for rows in [1000, 100, 10, 2] {

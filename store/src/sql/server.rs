@@ -38,9 +38,9 @@ enum Savepoint {
     /// Only to its beginning.
     #[default]
     None,
-    /// To here: nothing has changed since. The server may have an older savepoint.
-    Here { has_older: bool },
-    /// To the server's savepoint.
+    /// To here: nothing has changed since.
+    Here,
+    /// To the server's newest savepoint.
     Set,
 }
 
@@ -162,18 +162,13 @@ impl Session {
 
     /// From here on, [`Session::roll_back_to_savepoint`] leads back to here.
     pub(super) fn set_savepoint(&self) {
-        let has_older = match self.savepoint.get() {
-            Savepoint::None => false,
-            Savepoint::Here { has_older } => has_older,
-            Savepoint::Set => true,
-        };
-        self.savepoint.set(Savepoint::Here { has_older });
+        self.savepoint.set(Savepoint::Here);
     }
 
     pub(super) fn roll_back_to_savepoint(&self) -> Result<()> {
         match self.savepoint.get() {
             Savepoint::Set => {
-                self.batch("rollback to job")?;
+                self.batch("rollback to part")?;
                 self.has_failed.set(false);
                 Ok(())
             }
@@ -185,8 +180,8 @@ impl Session {
 
     /// Has the server keep a savepoint, if there is to be one, before something changes.
     fn before_a_change(&self) -> Result<()> {
-        if let Savepoint::Here { has_older } = self.savepoint.get() {
-            self.batch(if has_older { "release job; savepoint job" } else { "savepoint job" })?;
+        if self.savepoint.get() == Savepoint::Here {
+            self.batch("savepoint part")?;
             self.savepoint.set(Savepoint::Set);
         }
         Ok(())
