@@ -88,8 +88,12 @@ class Telegram:
                 content = {"message": message}
             self.last_update += 1
             self.updates.append({"update_id": self.last_update, **content})
-            self.write(did="pushed", update=self.last_update, is_awaited=bool(self.waits), **row)
+            self.write(did="pushed", update=self.last_update, is_awaited=self.is_awaited(), **row)
             self.changed.notify_all()
+
+    def is_awaited(self):
+        """Whether somebody asks for updates: a bot that has ended does not, before that is noticed, too."""
+        return bool(self.waits and self.is_open())
 
     def keep(self, content):
         """Gives a message its number."""
@@ -122,6 +126,7 @@ class Telegram:
             end = time.monotonic() + min(max(number(asked, "timeout"), 0), MAX_HOLD_SECONDS)
             self.newest += 1
             mine = self.waits = self.newest
+            self.is_open = is_open
             self.changed.notify_all()
             try:
                 while not self.updates and time.monotonic() < end and self.newest == mine and is_open():
