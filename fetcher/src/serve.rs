@@ -11,9 +11,10 @@ use std::os::unix::net::UnixStream;
 
 use process::confinement::{Powers, confine, end_forks};
 use process::forked::{self, ForkResult};
+use process::parent_pipe::Watched;
 use process::sign_of_life::ASKED;
 use process::{descriptors, fd_passing, sign_of_life};
-use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit, setsid};
+use rustix::process::{Resource, Rlimit, setrlimit, setsid};
 use rustix::thread::set_name;
 use settings::Source;
 
@@ -42,9 +43,9 @@ pub(crate) fn serve(
     settings: &Settings,
     source: &Source,
     secrets: Option<OwnedFd>,
-    mut socket: UnixStream,
+    (mut socket, parent): (UnixStream, Watched),
 ) -> ! {
-    match prepare(settings, source, secrets, &socket) {
+    match prepare(settings, source, secrets, (&socket, &parent)) {
         Err(why) => {
             let _ = socket.write_all(b"-").and_then(|()| socket.write_all(why.as_bytes()));
         }
@@ -76,18 +77,19 @@ fn prepare<'a>(
     settings: &'a Settings,
     source: &Source,
     secrets: Option<OwnedFd>,
-    socket: &UnixStream,
+    (socket, parent): (&UnixStream, &Watched),
 ) -> Result<Context<'a>, String> {
     let failed = |what: &str, why: &dyn std::fmt::Display| format!("the fetcher cannot {what}: {why}");
     let _ = set_name(c"fetcher");
     forked::default_signals().map_err(|error| failed("reset signals", &error))?;
     setsid().map_err(|error| failed("leave its session", &error))?;
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    parent.end_with_parent().map_err(|error| failed("watch its parent", &error))?;
     let source = source.clone().with_secrets_in(secrets).map_err(|error| error.to_string())?;
     let credentials = Credentials::read(settings, &source).map_err(|error| error.to_string())?;
     drop(source);
     let roots = SYSTEM_ROOTS.iter().find_map(|path| File::open(path).ok());
-    let kept: Vec<_> = [socket.as_fd()].into_iter().chain(roots.as_ref().map(File::as_fd)).collect();
+    let kept: Vec<_> =
+        [socket.as_fd(), parent.as_fd()].into_iter().chain(roots.as_ref().map(File::as_fd)).collect();
     descriptors::silence()
         .and_then(|()| descriptors::close_all_but(&kept))
         .map_err(|error| failed("close inherited descriptors", &error))?;

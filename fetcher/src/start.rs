@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use process::fd_passing;
 use process::forked::{self, ForkResult};
+use process::parent_pipe::{self, Held};
 use process::sign_of_life::{self, Loss};
 use serde::Serialize;
 use settings::Source;
@@ -39,18 +40,20 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Fetcher {
     socket: UnixStream,
+    _alive: Held,
 }
 
 impl Fetcher {
     /// Forks it. The process has one thread and no secret; `secrets` is a pipe with those of the profiles.
     pub fn start(settings: &Settings, source: &Source, secrets: Option<OwnedFd>) -> Result<Self, StartError> {
         let (socket, theirs) = UnixStream::pair().map_err(StartError::Start)?;
+        let (held, watched) = parent_pipe::pair().map_err(StartError::Start)?;
         match forked::fork().map_err(StartError::Start)? {
             ForkResult::Child => {
-                drop(socket);
-                serve::serve(settings, source, secrets, theirs)
+                drop((socket, held));
+                serve::serve(settings, source, secrets, (theirs, watched))
             }
-            ForkResult::Parent(_) => Ok(Self { socket }),
+            ForkResult::Parent(_) => Ok(Self { socket, _alive: held }),
         }
     }
 

@@ -15,6 +15,7 @@ mod progress;
 mod self_wakes;
 mod serve;
 mod stream;
+mod tls;
 
 pub use access::{Access, Refused, presented_token};
 pub use body::{BodyTimeout, SLOWEST_BYTES_PER_SECOND, is_body_timeout};
@@ -22,3 +23,4 @@ pub use limits::{Bounds, TimeLimits};
 pub use metrics::Metrics;
 pub use prefer::preferred_wait;
 pub use serve::{End, Routes, prepare, serve};
+pub use tls::{Tls, TlsError};

@@ -17,6 +17,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -30,6 +31,7 @@ use crate::next_request::Clients;
 use crate::progress::Progress;
 use crate::self_wakes::SelfWaking;
 use crate::stream::WatchedStream;
+use crate::tls::Tls;
 
 /// The largest head of a request, and about what a connection may take of memory for each direction.
 const MAX_BUFFER_BYTES: usize = 64 * 1024;
@@ -80,11 +82,13 @@ pub enum End {
 /// Serves until `stop` resolves, then gives running requests as much more time as it says.
 pub async fn serve(
     listener: TcpListener,
+    tls: Option<Tls>,
     routes: Routes,
     bounds: Bounds,
     stop: impl Future<Output = Duration>,
 ) -> End {
     let mut server = Server {
+        tls,
         routes,
         bounds,
         open: Connections::new(bounds.connections),
@@ -104,6 +108,7 @@ pub async fn serve(
 }
 
 struct Server {
+    tls: Option<Tls>,
     routes: Routes,
     bounds: Bounds,
     open: Connections,
@@ -157,11 +162,19 @@ impl Server {
             (&self.routes.all, &mut self.open)
         };
         let answering = Answering { routes: routes.clone(), metrics: self.routes.metrics.clone() };
-        let connection =
-            connection(stream, answering, self.bounds.time.body, !is_full, Arc::clone(&progress));
+        let connection = Connection {
+            answering,
+            body_limit: self.bounds.time.body,
+            keep_alive: !is_full,
+            progress: Arc::clone(&progress),
+        };
         // Before its first request is answered.
         self.routes.metrics.iter().for_each(Metrics::connected);
-        pool.add(self.tasks.spawn(SelfWaking::new(connection)).id(), progress);
+        let task = match self.tls.clone() {
+            None => self.tasks.spawn(SelfWaking::new(connection.serve(stream))),
+            Some(tls) => self.tasks.spawn(SelfWaking::new(connection.serve_over(tls, stream))),
+        };
+        pool.add(task.id(), progress);
     }
 }
 
@@ -173,43 +186,59 @@ struct Answering {
 }
 
 /// One connection, until its end or until it is closed.
-async fn connection(
-    stream: WatchedStream,
+struct Connection {
     answering: Answering,
     body_limit: Duration,
     keep_alive: bool,
     progress: Arc<Progress>,
-) {
-    let service = service_fn(|request: Request<Incoming>| {
-        let (Answering { routes, metrics }, progress) = (answering.clone(), Arc::clone(&progress));
-        async move {
-            if !progress.begin_request(!request.body().is_end_stream()) {
-                return std::future::pending().await;
-            }
-            let request =
-                request.map(|body| Body::new(RequestBody::new(body, body_limit, Arc::clone(&progress))));
-            let answered: Result<_, Infallible> = routes.oneshot(request).await;
-            answered
-                .iter()
-                .zip(&metrics)
-                .for_each(|(response, metrics)| metrics.responded(response.status()));
-            answered.map(|response| response.map(|inner| ResponseBody { inner, progress }))
+}
+
+impl Connection {
+    /// The handshake counts as a part of the first head.
+    async fn serve_over(self, tls: Tls, stream: WatchedStream) {
+        let opened = tokio::select! {
+            opened = tls.accept(stream) => opened,
+            () = self.progress.closed() => return,
+        };
+        match opened {
+            Ok(stream) => self.serve(stream).await,
+            Err(error) => tracing::debug!(%error, "a client and this server found no common TLS"),
         }
-    });
-    let mut http = http1::Builder::new();
-    // The accept loop keeps the time, for heads too.
-    http.header_read_timeout(None).max_buf_size(MAX_BUFFER_BYTES).keep_alive(keep_alive);
-    let mut served = pin!(http.serve_connection(TokioIo::new(stream), service));
-    loop {
-        tokio::select! {
-            ended = served.as_mut() => {
-                if let Err(error) = ended {
-                    tracing::trace!(%error, "a connection ended with an error");
+    }
+
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let Self { answering, body_limit, keep_alive, progress } = self;
+        let service = service_fn(|request: Request<Incoming>| {
+            let (Answering { routes, metrics }, progress) = (answering.clone(), Arc::clone(&progress));
+            async move {
+                if !progress.begin_request(!request.body().is_end_stream()) {
+                    return std::future::pending().await;
                 }
-                return;
+                let request =
+                    request.map(|body| Body::new(RequestBody::new(body, body_limit, Arc::clone(&progress))));
+                let answered: Result<_, Infallible> = routes.oneshot(request).await;
+                answered
+                    .iter()
+                    .zip(&metrics)
+                    .for_each(|(response, metrics)| metrics.responded(response.status()));
+                answered.map(|response| response.map(|inner| ResponseBody { inner, progress }))
             }
-            () = progress.closed() => return,
-            () = progress.last_request() => served.as_mut().graceful_shutdown(),
+        });
+        let mut http = http1::Builder::new();
+        // The accept loop keeps the time, for heads too.
+        http.header_read_timeout(None).max_buf_size(MAX_BUFFER_BYTES).keep_alive(keep_alive);
+        let mut served = pin!(http.serve_connection(TokioIo::new(stream), service));
+        loop {
+            tokio::select! {
+                ended = served.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::trace!(%error, "a connection ended with an error");
+                    }
+                    return;
+                }
+                () = progress.closed() => return,
+                () = progress.last_request() => served.as_mut().graceful_shutdown(),
+            }
         }
     }
 }

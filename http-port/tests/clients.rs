@@ -49,7 +49,7 @@ impl Server {
             SHORT
         };
         let hanging = Arc::default();
-        let served = runtime.spawn(serve(listener, routes(&hanging), bounds, stopped));
+        let served = runtime.spawn(serve(listener, None, routes(&hanging), bounds, stopped));
         Self { address, runtime, stop, served, hanging }
     }
 

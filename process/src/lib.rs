@@ -15,6 +15,7 @@ pub mod lifeline;
 pub mod log_queue;
 pub mod logs;
 pub mod open_files;
+pub mod parent_pipe;
 pub mod public_address;
 pub mod seccomp;
 pub mod secrets;

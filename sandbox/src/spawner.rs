@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use process::parent_pipe::{self, Held};
 use process::sign_of_life::{self, Loss};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -41,6 +42,7 @@ const LAST_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Spawner {
     socket: OwnedFd,
+    _alive: Held,
     tier: Tier,
     pub(crate) pid: i32,
     /// Readable once the process has ended.
@@ -86,14 +88,15 @@ impl Spawner {
 
     fn fork(settings: &SpawnerSettings, tier: Tier) -> Result<Self, StepError> {
         let (ours, theirs) = socket_pair().during(Step::Socket)?;
+        let (held, watched) = parent_pipe::pair().during(Step::Socket)?;
         let pid = match syscalls::fork().during(Step::Fork)? {
             ForkResult::Child => {
-                drop(ours);
-                serve(settings, tier, theirs)
+                drop((ours, held));
+                serve(settings, tier, theirs, watched)
             }
             ForkResult::Parent(pid) => pid,
         };
-        drop(theirs);
+        drop((theirs, watched));
         let handle = Pid::from_raw(pid).ok_or(Errno::SRCH);
         let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())).during(Step::Fork)?;
         let mut watched = [PollFd::new(&ours, PollFlags::IN)];
@@ -113,6 +116,7 @@ impl Spawner {
         };
         let spawner = Self {
             socket: ours,
+            _alive: held,
             tier,
             pid,
             handle,

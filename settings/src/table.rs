@@ -207,6 +207,15 @@ table! {
          [a directory of its own](sandbox.md#a-workspace-for-each-chat) in each root");
     TOOL_LISTEN: Setting<SocketAddr> = ("AUTONOUS_TOOL_LISTEN", ROOTS, "127.0.0.1:8701", listen(),
         "address; anything but loopback requires a token");
+    TOOL_TLS_CERT: Optional<PathBuf> = ("AUTONOUS_TOOL_TLS_CERT", ROOTS, "none: HTTP without TLS",
+        path("a file in PEM, with `AUTONOUS_TOOL_TLS_KEY`"),
+        "the certificate of a tool server alone, with its chain: [it speaks HTTPS](tool-server.md#tls) then");
+    TOOL_TLS_KEY: Optional<PathBuf> = ("AUTONOUS_TOOL_TLS_KEY", ROOTS, "none",
+        path("a file in PEM outside the roots"),
+        "the key of that certificate");
+    TOOL_TLS_CLIENT_CA: Optional<PathBuf> = ("AUTONOUS_TOOL_TLS_CLIENT_CA", ROOTS, "none: every client",
+        path("a file in PEM"),
+        "the authority that signs the certificates of clients: only clients with one can connect");
     TOOL_ALLOWED_HOSTS: Setting<Vec<String>> = ("AUTONOUS_TOOL_ALLOWED_HOSTS", TOOLS, "",
         items(checks::hosts, "host names, comma separated, such as box.example or box.example:8700"),
         "further names to accept in `Host`. `/livez` and `/readyz` accept any IP address");

@@ -17,7 +17,8 @@ use settings::table::{
     CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN, CONTROL_MAX_WALL_TIME_SECONDS,
     DATA_DIR, DATABASE_URL, LANGUAGE, METRICS_PUBLIC, NODE, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
     SCHEDULES_MIN_MINUTES, SHARED_WORKSPACES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS,
-    TASK_RETRY_SECONDS, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, WORKERS, WORKSPACES,
+    TASK_RETRY_SECONDS, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, TOOL_TLS_CERT,
+    TOOL_TLS_CLIENT_CA, TOOL_TLS_KEY, WORKERS, WORKSPACES,
 };
 use settings::{Program, Row, SettingError, Source, selection};
 use store::sql::address::ServerAddress;
@@ -119,7 +120,7 @@ pub(crate) struct ChannelSettings {
 impl Config {
     /// Reads and checks everything. `data_dir` comes from the command line and overrides the variable.
     pub(crate) fn read(source: &Source, data_dir: Option<&Path>) -> anyhow::Result<Self> {
-        settings::check(source, Program::Supervisor)?;
+        check(source)?;
         let data = data_dir_from(source, data_dir)?;
         let config_dir = CONFIG_DIR.read(source)?.map(std::path::absolute).transpose()?;
         let (roots, tasks) = (roots(source, &data)?, TaskSettings::read(source)?);
@@ -246,6 +247,19 @@ pub(crate) fn roots(source: &Source, data: &DataDir) -> Result<Vec<String>, Sett
     let has_state = roots.iter().any(|root| Path::new(root).ends_with(STATE_ROOT));
     let state = (!has_state).then(|| data.state().display().to_string());
     Ok(roots.into_iter().chain(state).collect())
+}
+
+/// Refuses what is no setting, and what would be ignored: the tool server would answer in the clear.
+fn check(source: &Source) -> Result<(), SettingError> {
+    settings::check(source, Program::Supervisor)?;
+    for setting in [TOOL_TLS_CERT, TOOL_TLS_KEY, TOOL_TLS_CLIENT_CA] {
+        if let Some(file) = setting.read(source)? {
+            let expected = "nothing: a supervisor asks its tool server on this machine, without TLS. Set it \
+                            for a tool server alone";
+            return Err(setting.refuse(file.display().to_string(), expected));
+        }
+    }
+    Ok(())
 }
 
 fn system_prompt(config_dir: Option<&Path>) -> anyhow::Result<Option<String>> {

@@ -132,7 +132,7 @@ impl Receiver {
         tracing::info!(address, %url, "Telegram's deliveries arrive here");
         let door = Door { secret: secret.clone(), deliveries };
         let until = stop.clone();
-        let serving = http_port::serve(listener, routes(door), BOUNDS, async move {
+        let serving = http_port::serve(listener, None, routes(door), BOUNDS, async move {
             until.cancelled().await;
             Duration::from_secs(1)
         });

@@ -1,7 +1,6 @@
 //! All settings, read once before anything is opened; nothing else reads the environment or the cwd.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,20 +8,18 @@ use anyhow::Context as _;
 use cage::control_files::ControlFiles;
 use cage::processes::ProcessLimits;
 use files::roots::DeniedPaths;
-use process::Secret;
 use process::exit::BadSetting;
 use sandbox::{Mode, Network};
 use settings::choices::{Division, SandboxMode, Words};
 use settings::command_network::{CommandNetwork, Domains};
 use settings::table::{
-    APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, DATA_DIR, METRICS_PUBLIC, QUESTION_TIMEOUT_SECONDS, SKILLS_DIR,
-    TOOL_ALLOWED_HOSTS, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST,
-    TOOL_BASH_NETWORK, TOOL_DENY_PATHS, TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL,
-    TOOL_JOURNAL_MAX_BYTES, TOOL_LISTEN, TOOL_MAX_COMMANDS, TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB,
-    TOOL_MAX_OUTPUT_BYTES, TOOL_MAX_OUTPUT_LINES, TOOL_MAX_PROCESS_SECONDS, TOOL_MAX_PROCESSES,
-    TOOL_MAX_UPLOAD_BYTES, TOOL_MCP_USERS_DECIDE, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR, TOOL_PROTECTED,
-    TOOL_RAW_FILES, TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES, TOOL_TIMEOUT_SECONDS,
-    TOOL_TOKEN, TOOL_TOKENS_FILE, UNDO_MAX_MB, WORKSPACES,
+    APPROVAL_TIMEOUT_SECONDS, CONFIG_DIR, DATA_DIR, QUESTION_TIMEOUT_SECONDS, SKILLS_DIR, TOOL_ALLOWED_ROOTS,
+    TOOL_APPROVER_TOKEN, TOOL_BASH_ALLOW_NETWORK, TOOL_BASH_DENYLIST, TOOL_BASH_NETWORK, TOOL_DENY_PATHS,
+    TOOL_DISABLE_EXEC, TOOL_DISABLED, TOOL_ENV, TOOL_JOURNAL, TOOL_JOURNAL_MAX_BYTES, TOOL_MAX_COMMANDS,
+    TOOL_MAX_EDIT_BYTES, TOOL_MAX_MEMORY_MB, TOOL_MAX_OUTPUT_BYTES, TOOL_MAX_OUTPUT_LINES,
+    TOOL_MAX_PROCESS_SECONDS, TOOL_MAX_PROCESSES, TOOL_MAX_UPLOAD_BYTES, TOOL_MIN_FREE_MB, TOOL_OUTPUT_DIR,
+    TOOL_PROTECTED, TOOL_RAW_FILES, TOOL_READONLY_ROOTS, TOOL_SANDBOX, TOOL_SEARCH_MAX_ENTRIES,
+    TOOL_TIMEOUT_SECONDS, TOOL_TOKEN, TOOL_TOKENS_FILE, UNDO_MAX_MB, WORKSPACES,
 };
 use settings::{Optional, Program, Row, SettingError, Source};
 use toolkit::Bounds;
@@ -80,23 +77,6 @@ pub struct CommandSettings {
     pub(crate) search_path: String,
     /// LANG, for commands.
     pub(crate) language: Option<String>,
-}
-
-/// Where the server listens, and who may call it.
-#[derive(Debug)]
-pub struct Listen {
-    /// None for the client on stdin, which needs no port.
-    pub(crate) address: Option<SocketAddr>,
-    /// Further names in a Host header, with or without a port.
-    pub(crate) allowed_hosts: Vec<String>,
-    /// What callers must send.
-    pub token: Option<Secret>,
-    /// What those send who decide about the calls of others. Callers never have it.
-    pub approver_token: Option<Secret>,
-    /// Whether the user of a client of MCP decides about the calls of that client.
-    pub(crate) asks_clients: bool,
-    /// Whether what the server counts is read without a token.
-    pub(crate) has_public_metrics: bool,
 }
 
 /// What the tools may reach.
@@ -321,73 +301,6 @@ fn command_variable(source: &Source, entry: &str) -> Result<(String, String), Se
         return Err(TOOL_ENV.refuse(format!("{name}=…"), expected));
     }
     Ok((name.to_owned(), value.to_owned()))
-}
-
-impl Listen {
-    /// The client on stdin alone. Its user has started the server, so this user decides about its calls.
-    pub fn to_stdin() -> Self {
-        Self {
-            address: None,
-            allowed_hosts: Vec::new(),
-            token: None,
-            approver_token: None,
-            asks_clients: true,
-            has_public_metrics: false,
-        }
-    }
-
-    /// Whether somebody can be asked about a call.
-    pub(crate) fn can_ask(&self) -> bool {
-        self.asks_clients || self.approver_token.is_some()
-    }
-
-    /// Reads the address and the token, required with `network`: otherwise a command could call the server.
-    pub fn read(source: &Source, network: Network) -> anyhow::Result<Self> {
-        Self::with(source, network, None, TOOL_TOKEN.read(source)?)
-    }
-
-    /// The same with an address of the command line, and with this token.
-    pub fn with(
-        source: &Source,
-        network: Network,
-        address: Option<SocketAddr>,
-        token: Option<Secret>,
-    ) -> anyhow::Result<Self> {
-        let address = address.map_or_else(|| TOOL_LISTEN.read(source), Ok)?;
-        if token.is_none() && !address.ip().is_loopback() {
-            let expected =
-                "a loopback address, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
-            return Err(TOOL_LISTEN.refuse(address.to_string(), expected).into());
-        }
-        if token.is_none() && matches!(network, Network::Public | Network::All) {
-            let expected =
-                "off, a list of domains, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
-            return Err(TOOL_BASH_NETWORK.refuse(format!("{network:?}").to_lowercase(), expected).into());
-        }
-        if token.is_none()
-            && let Some(file) = TOOL_TOKENS_FILE.read(source)?
-        {
-            let expected = "nothing, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN: without \
-                            one every caller may do everything";
-            return Err(TOOL_TOKENS_FILE.refuse(file.display().to_string(), expected).into());
-        }
-        let approver_token = TOOL_APPROVER_TOKEN.read(source)?;
-        if let (Some(token), Some(approver)) = (&token, &approver_token)
-            && token.matches(approver.expose())
-        {
-            let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
-            return Err(TOOL_APPROVER_TOKEN.refuse("", expected).into());
-        }
-        let asks_clients = TOOL_MCP_USERS_DECIDE.read(source)?;
-        if asks_clients && token.is_none() {
-            let expected = "false, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
-            return Err(TOOL_MCP_USERS_DECIDE.refuse("true", expected).into());
-        }
-        let allowed_hosts = TOOL_ALLOWED_HOSTS.read(source)?;
-        let has_public_metrics = METRICS_PUBLIC.read(source)?;
-        let address = Some(address);
-        Ok(Self { address, token, approver_token, allowed_hosts, asks_clients, has_public_metrics })
-    }
 }
 
 /// Where programs keep their states, by the rules of freedesktop.org.

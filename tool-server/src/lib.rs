@@ -15,6 +15,7 @@ pub mod guard_check;
 pub mod http;
 pub mod journal;
 mod late_records;
+pub mod listen;
 mod media;
 pub mod metrics;
 mod outgoing;

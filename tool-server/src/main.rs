@@ -31,10 +31,11 @@ use settings::table::{DATA_DIR, TOOL_APPROVER_TOKEN, TOOL_JOURNAL, TOOL_LISTEN, 
 use settings::{FILE_ENDING, Search, Source, is_bad_setting};
 use tool_server::call_rules;
 use tool_server::client_data::ClientData;
-use tool_server::config::{Config, DEFAULT_JOURNAL, Listen, SECRET_VARIABLES};
+use tool_server::config::{Config, DEFAULT_JOURNAL, SECRET_VARIABLES};
 use tool_server::guard_check;
 use tool_server::http::api_document;
 use tool_server::journal::{Chain, verify};
+use tool_server::listen::Listen;
 use tool_server::own_token::TokenPlace;
 use tool_server::self_check;
 use tool_server::server::{Server, THREADS};
@@ -291,6 +292,7 @@ fn serve(callers: &Callers) -> anyhow::Result<()> {
     logs::start_to(&settings::logs(&source)?, move || {
         RedactingWriter::new(LogSink, Arc::clone(&log_redactor))
     });
+    let certificate = listen.tls.as_ref().map(|tls| tls.certificate.clone());
     let server = Server::open(&config, listen, resources, redactor)?;
     log_queue::begin_writing().context("cannot start the thread of the log")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
@@ -298,15 +300,19 @@ fn serve(callers: &Callers) -> anyhow::Result<()> {
         // Before the server announces that it listens: a request to end could follow at once.
         let requests = shutdown::Requests::catch(callers.on_hangup()).context("could not catch signals")?;
         if let (Some(token), Some(address)) = (token, server.address()?) {
-            let mut stdout = std::io::stdout();
-            write!(stdout, "{}", token.greeting(address, &config)).context("cannot print")?;
-            stdout.flush().context("cannot print")?;
+            greet(&token.greeting(address, certificate.as_deref(), &config)).context("cannot print")?;
         }
         let reload = server.reload();
         server.serve(end(requests, callers.have_lifeline(), reload)).await
     });
     runtime.shutdown_background();
     served
+}
+
+fn greet(greeting: &str) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout();
+    stdout.write_all(greeting.as_bytes())?;
+    stdout.flush()
 }
 
 /// Whether a secret will be there, before any is read.

@@ -50,8 +50,9 @@ impl TokenPlace {
     }
 
     /// What a person reads at the start, with a line for the shell.
-    pub fn greeting(&self, address: SocketAddr, config: &Config) -> String {
-        let url = format!("http://{}", reachable(address));
+    pub fn greeting(&self, address: SocketAddr, certificate: Option<&Path>, config: &Config) -> String {
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", reachable(address));
         let mut text = String::new();
         for root in &config.files.roots {
             let _ = writeln!(text, "Root:    {}", root.display());
@@ -68,9 +69,11 @@ impl TokenPlace {
                 "$AUTONOUS_TOOL_TOKEN".to_owned()
             }
         };
+        let trusted = certificate
+            .map_or_else(String::new, |file| format!("--cacert {} ", quoted(&file.display().to_string())));
         let _ = write!(
             text,
-            "Try:\n\ncurl -s {url}/tools/ls -H \"authorization: Bearer {token}\" \
+            "Try:\n\ncurl -s {trusted}{url}/tools/ls -H \"authorization: Bearer {token}\" \
              -H 'content-type: application/json' -d '{{\"path\":\".\"}}'\n"
         );
         text

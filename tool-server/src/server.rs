@@ -5,7 +5,7 @@
 //! the roots, the journal, the output and the skills.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,11 +39,12 @@ use toolkit::policy::CurrentPolicy;
 use toolkit::runner::WorkingDirectory;
 use toolkit::{Recorder, Registry, Runner, RunnerSettings};
 
-use crate::config::{CommandSettings, Config, Listen};
-use crate::entry::{Entry, url};
+use crate::config::{CommandSettings, Config};
+use crate::entry::{Entry, Port};
 use crate::http::{AppState, Catalogues, LiveCalls, api_document};
 use crate::journal::Journal;
 use crate::late_records::{recorded, recorded_end};
+use crate::listen::Listen;
 use crate::metrics::{Figures, Meters};
 use crate::rules_reload::RulesReload;
 use crate::search::SearchLimits;
@@ -108,7 +109,7 @@ impl Server {
         redactor: Arc<Redactor>,
     ) -> anyhow::Result<Self> {
         let mut inherited = ListenFd::from_env();
-        let (listener, url) = port(&listen, &mut inherited)?;
+        let port = Port::open(&listen, resources.workspaces.whole(), &mut inherited)?;
         let StartupResources { workspaces, readonly_roots, spawner, capabilities, fetcher } = resources;
         let stores = Stores::open(config)?;
         let started = (&spawner, listed_network(config, fetcher.as_ref()));
@@ -116,19 +117,18 @@ impl Server {
             .context("cannot open the files of the tools")?;
         context.web = fetcher.as_ref().map(|one| web(config, &listen, one, &stores, &context.workspaces));
         context.supervisor = supervisor(&mut inherited)?;
-        let registry = tools::registry(&context)?;
-        tools::refuse_unknown(&config.disabled, &registry)?;
+        let registry = registry(config, &context)?;
         let (policy, rules) = RulesReload::begin(config, &registry, context.commands())?;
         let report = confine_and_report(config, &context, capabilities)?;
         let Stores { journal, output, meters } = stores;
         let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
-        let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), url);
+        let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), &port)?;
         let (runner, meters) = runner(registry, settings, (&journal, &output, meters), &context, &redactor)?;
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
         let handler = handler(&runner, approvals.as_ref().filter(|_| listen.asks_clients));
-        let entry = match listener {
+        let entry = match port {
             None => Entry::Stdin(Box::new(handler.for_only(mcp::Caller::only()))),
-            Some(listener) => {
+            Some(port) => {
                 let app = Arc::new(AppState {
                     openapi: openapi(&runner)?,
                     catalogue: Catalogues::new(&runner)?,
@@ -136,15 +136,16 @@ impl Server {
                     live: Arc::new(LiveCalls::new(redactor)),
                     runner: Arc::clone(&runner),
                     has_public_metrics: listen.has_public_metrics,
-                    access: access(listen, listener.local_addr()?),
+                    access: access(listen, port.address()?),
                     tokens: tokens(config, context.workspaces.whole())?,
-                    approvals: approvals.clone(),
                     report,
                     figures: Figures::new(meters, (&runner, approvals.as_ref()), &context, &journal, &vitals),
+                    approvals: approvals.clone(),
+                    journal: Arc::clone(&journal),
                     vitals: Arc::clone(&vitals),
                     commands: context.commands(),
                 });
-                Entry::Port(listener, app)
+                Entry::Port(port, app)
             }
         };
         let (helpers, division) = ((spawner.ok(), fetcher), config.files.division);
@@ -174,7 +175,7 @@ impl Server {
         let spawner_lost = watch(spawner.map(|spawner| move || spawner.watch(spawner_note)));
         let fetcher_lost = watch(fetcher.map(|fetcher| move || fetcher.watch(fetcher_note)));
         let (approvals, port) = (self.approvals, self.entry.port());
-        let closing = (approvals.clone(), port.map(|app| Arc::clone(&app.mcp)));
+        let closing = (approvals.clone(), port.map(|app| Arc::clone(&app.mcp)), Arc::clone(&self.journal));
         let expiry = tokio::spawn(expire_approvals(approvals));
         let sweep = tokio::spawn(sweep_hourly(self.runner, self.output, self.context.changer));
         let (lose, lost) = oneshot::channel();
@@ -198,6 +199,13 @@ impl Server {
     }
 }
 
+/// The tools, of which the settings may switch some off by their names.
+fn registry(config: &Config, context: &ToolContext) -> anyhow::Result<Registry> {
+    let registry = tools::registry(context)?;
+    tools::refuse_unknown(&config.disabled, &registry)?;
+    Ok(registry)
+}
+
 /// The runner of all calls, which are recorded and counted, and their outputs kept.
 fn runner(
     registry: Registry,
@@ -215,11 +223,12 @@ fn runner(
 
 /// Ends the waits for decisions and the streams that only listen, and hands on how long the calls may take.
 fn close(
-    (approvals, mcp): (Option<Arc<Approvals>>, Option<Arc<mcp::HttpFace>>),
+    (approvals, mcp, journal): (Option<Arc<Approvals>>, Option<Arc<mcp::HttpFace>>, Arc<Journal>),
     patience: Duration,
 ) -> Duration {
     approvals.iter().for_each(|approvals| approvals.close());
     mcp.iter().for_each(|mcp| mcp.close());
+    journal.close();
     patience
 }
 
@@ -262,25 +271,6 @@ fn tokens(config: &Config, roots: &Roots) -> anyhow::Result<Option<Arc<Tokens>>>
 fn access(listen: Listen, address: SocketAddr) -> Arc<Access> {
     let access = Access::new(listen.token, address, &listen.allowed_hosts);
     Arc::new(access.with_approver(listen.approver_token))
-}
-
-/// The port and its address; none for the client on stdin.
-fn port(listen: &Listen, inherited: &mut ListenFd) -> anyhow::Result<(Option<TcpListener>, String)> {
-    let listener = listen.address.map(|address| bind(address, inherited)).transpose()?;
-    let url = listener.as_ref().map(url).transpose()?.unwrap_or_default();
-    Ok((listener, url))
-}
-
-/// The socket that the parent passed on (`LISTEN_FDS`), or a new one.
-fn bind(address: SocketAddr, inherited: &mut ListenFd) -> anyhow::Result<TcpListener> {
-    let listener = match inherited.take_tcp_listener(0).context("LISTEN_FDS has no TCP socket")? {
-        Some(listener) => listener,
-        None => TcpListener::bind(address)
-            .with_context(|| format!("AUTONOUS_TOOL_LISTEN: cannot bind {address}"))?,
-    };
-    listener.set_nonblocking(true)?;
-    http_port::prepare(&listener)?;
-    Ok(listener)
 }
 
 /// The supervisor, if it has given a socket to itself behind the one that is listened on.
@@ -434,9 +424,9 @@ fn runner_settings(
     workspaces: &Workspaces,
     policy: CurrentPolicy,
     approvals: Option<Arc<Approvals>>,
-    url: String,
-) -> RunnerSettings {
-    RunnerSettings {
+    port: &Option<Port>,
+) -> io::Result<RunnerSettings> {
+    Ok(RunnerSettings {
         disabled: config.disabled.clone(),
         max_commands: config.limits.max_commands,
         timeout: config.limits.timeout,
@@ -444,10 +434,10 @@ fn runner_settings(
         cwd: working_directory(workspaces),
         policy,
         approvals,
-        url,
+        url: port.as_ref().map(Port::url).transpose()?.unwrap_or_default(),
         token_variable: "AUTONOUS_TOOL_TOKEN",
         state_dir: Some(config.files.journal_dir().to_owned()),
-    }
+    })
 }
 
 /// The OpenAPI document of the tools that are offered.

@@ -5,11 +5,10 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use process::parent_pipe::Watched;
 use process::sign_of_life::{self, ASKED};
 use process::{descriptors, fd_passing};
-use rustix::process::{
-    DumpableBehavior, Signal, getuid, set_dumpable_behavior, set_parent_process_death_signal, setsid,
-};
+use rustix::process::{DumpableBehavior, getuid, set_dumpable_behavior, setsid};
 use rustix::thread::set_name;
 
 use super::cgroup::Cgroups;
@@ -25,8 +24,8 @@ use crate::step::{During as _, Step, StepError};
 use crate::syscalls;
 
 /// Runs as the spawner until the server is gone.
-pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> ! {
-    match prepare(settings, tier, &socket) {
+pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd, parent: Watched) -> ! {
+    match prepare(settings, tier, (&socket, &parent)) {
         Err(error) => Report::Failed(error.into()).send(&socket),
         Ok(context) => {
             Report::Started { has_cgroups: context.cgroups.is_some() }.send(&socket);
@@ -51,14 +50,14 @@ pub(crate) fn serve(settings: &SpawnerSettings, tier: Tier, socket: OwnedFd) -> 
 fn prepare<'a>(
     settings: &'a SpawnerSettings,
     tier: Tier,
-    socket: &OwnedFd,
+    (socket, parent): (&OwnedFd, &Watched),
 ) -> Result<SpawnerContext<'a>, StepError> {
     let _ = set_name(c"spawner");
     syscalls::default_signals().during(Step::Signals)?;
     setsid().during(Step::Session)?;
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    parent.end_with_parent().during(Step::Session)?;
     let roots = settings.roots.iter().chain(&settings.readonly_roots).map(|root| root.handle.as_fd());
-    let kept: Vec<_> = roots.chain([socket.as_fd()]).collect();
+    let kept: Vec<_> = roots.chain([socket.as_fd(), parent.as_fd()]).collect();
     // This closes the server's lifeline, its listener and its journal, among others.
     descriptors::silence().and_then(|()| descriptors::close_all_but(&kept)).during(Step::Descriptors)?;
     syscalls::erase_environment();

@@ -116,7 +116,7 @@ pub(crate) async fn serve(listener: TcpListener, control: Arc<Control>, others: 
     };
     let bounds = Bounds::for_open_files(process::open_files::limit());
     let routes = routes(&control, others);
-    http_port::serve(listener, routes, bounds, stop).await;
+    http_port::serve(listener, None, routes, bounds, stop).await;
 }
 
 fn routes(control: &Arc<Control>, others: Others) -> Routes {

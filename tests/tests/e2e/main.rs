@@ -48,6 +48,7 @@ mod reasoning;
 mod small_model;
 
 mod port_tokens;
+mod tls;
 mod todo;
 mod tokens;
 mod web;
@@ -57,6 +58,7 @@ mod window;
 mod audit;
 mod journal;
 mod journal_anchor;
+mod journal_over_http;
 mod journal_rotation;
 mod tasks;
 mod traces;

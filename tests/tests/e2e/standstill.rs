@@ -118,6 +118,23 @@ fn a_fetcher_that_stands_still_is_replaced_with_the_tool_server() {
     assert_ne!(forked(&system, "fetcher").pid, fetcher);
 }
 
+/// Each time, because a server's threads end in any order, and what their end does can depend on that.
+#[test]
+fn what_stands_still_ends_with_its_server() {
+    for _ in 0..8 {
+        let mut server = ToolServer::builder().approver().start();
+        let pid = server.program().pid();
+        for name in ["spawner", "fetcher"] {
+            let all = || leftovers::processes_named(name).into_iter();
+            let found = wait::until(&format!("the {name} runs"), || all().find(|one| one.parent == pid));
+            program::stop(found.pid);
+        }
+        program::signal(pid, Signal::KILL);
+        server.program().wait();
+        leftovers::assert_no_process(server.dir());
+    }
+}
+
 #[test]
 fn a_tool_server_alone_ends_with_an_error_when_its_spawner_stands_still() {
     let mut server = ToolServer::start();

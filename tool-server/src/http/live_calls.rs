@@ -192,7 +192,7 @@ fn sent(reader: Reader) -> Response {
     (StatusCode::OK, headers, Body::from_stream(parts)).into_response()
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ToolError> {
+pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ToolError> {
     let Some(value) = headers.get("last-event-id") else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
     number.map(Some).ok_or_else(|| {

@@ -13,6 +13,8 @@ mod changes;
 mod docs;
 mod file_document;
 mod files;
+mod journal;
+mod journal_document;
 mod live_calls;
 mod live_stream;
 mod llms_txt;
@@ -70,6 +72,8 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/approvals", get(approvals::list))
         .route("/approvals/stream", get(approvals::stream))
         .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
+        .route("/journal", get(journal::stream))
+        .route("/journal/arguments/{name}", get(journal::arguments))
         .route_layer(from_fn_with_state(Arc::clone(&app.access), require_approver));
     let without_token = Router::new()
         .route("/livez", get(service::livez))

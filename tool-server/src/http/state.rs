@@ -10,6 +10,7 @@ use toolkit::approvals::Approvals;
 
 use super::catalogue::Catalogues;
 use super::live_calls::LiveCalls;
+use crate::journal::Journal;
 use crate::metrics::Figures;
 use crate::service_report::ServiceReport;
 use crate::tokens::Tokens;
@@ -25,6 +26,8 @@ pub struct AppState {
     pub tokens: Option<Arc<Tokens>>,
     /// What waits for a person, and what was decided; none without an approver's token.
     pub approvals: Option<Arc<Approvals>>,
+    /// The records of all calls.
+    pub journal: Arc<Journal>,
     /// What `/readyz` and `/capabilities` report.
     pub report: ServiceReport,
     /// What can fail meanwhile.

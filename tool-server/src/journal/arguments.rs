@@ -57,13 +57,18 @@ impl Arguments {
 
 /// Whether the file that a record names is there and has the content that it was named by.
 pub(super) fn is_intact(journal: &Path, name: &str) -> io::Result<bool> {
+    Ok(read(journal, name)?.is_some_and(|content| sha256(&content) == name))
+}
+
+/// The content of the file that a record names; none if there is no such file.
+pub(super) fn read(journal: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     let is_a_name = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_a_name {
-        return Ok(false);
+        return Ok(None);
     }
     match fs::read(journal.with_file_name(ARGUMENTS_DIRECTORY).join(name)) {
-        Ok(content) => Ok(sha256(&content) == name),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }

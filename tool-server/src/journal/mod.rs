@@ -9,6 +9,7 @@
 mod archives;
 mod arguments;
 mod open;
+mod reader;
 mod room;
 mod tail;
 mod verify;
@@ -26,11 +27,13 @@ use protocol::journal::{
 };
 use protocol::{EventId, JournalRecord, SessionId, now_ms};
 use settings::table::TOOL_JOURNAL_MAX_BYTES;
-use tail::{Line, Tail};
+use tail::{Line as NewLine, Tail};
+use tokio::sync::watch;
 use toolkit::Recorder;
 use toolkit::runner::CallIds;
 
 pub use open::JournalError;
+pub(crate) use reader::{Line, ReadError, Reader};
 pub use verify::{Chain, verify};
 
 const SYNC_EVERY: Duration = Duration::from_secs(1);
@@ -47,6 +50,8 @@ pub struct Journal {
     unsynced: AtomicBool,
     /// The last failure to write a record, unless one was written since.
     failure: Mutex<Option<(Instant, String)>>,
+    /// Changes with each record; true once readers are to stop waiting for more.
+    is_closing: watch::Sender<bool>,
 }
 
 impl Journal {
@@ -65,6 +70,7 @@ impl Journal {
             arguments: Arguments::beside(path),
             unsynced: AtomicBool::new(false),
             failure: Mutex::default(),
+            is_closing: watch::Sender::new(false),
         });
         if cut_bytes > 0 {
             let body = RecordBody::Repaired { cut_bytes };
@@ -111,7 +117,7 @@ impl Journal {
         ids: &CallIds,
         body: RecordBody,
     ) -> io::Result<()> {
-        let line = Line::of(&JournalRecord {
+        let line = NewLine::of(&JournalRecord {
             body,
             id,
             parent_id,
@@ -126,7 +132,23 @@ impl Journal {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
         written?;
         self.unsynced.store(true, Ordering::Release);
+        self.is_closing.send_modify(|_| ());
         Ok(())
+    }
+
+    /// Changes with each record; true once there is no point in waiting for more.
+    pub(crate) fn watch(&self) -> watch::Receiver<bool> {
+        self.is_closing.subscribe()
+    }
+
+    /// The arguments that a record names, because they were too large for it; none if there are no such.
+    pub(crate) fn arguments(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        arguments::read(&self.path, name)
+    }
+
+    /// Ends the waits for more records.
+    pub(crate) fn close(&self) {
+        self.is_closing.send_replace(true);
     }
 
     /// Fails if a record could not be written now, or could not lately.

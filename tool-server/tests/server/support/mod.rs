@@ -125,6 +125,7 @@ impl TestServer {
             access: Arc::new(Access::new(None, address, &[])),
             tokens: None,
             approvals: None,
+            journal,
             figures,
             has_public_metrics: false,
             report: ServiceReport {

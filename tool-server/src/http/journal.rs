@@ -1,0 +1,168 @@
+//! `/journal`: the records of all calls, for a reader elsewhere. Only the approver's token opens it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use protocol::{ErrorCode, ToolError};
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use toolkit::arguments::{elide, invalid};
+
+use super::live_calls::last_event_id;
+use super::response;
+use super::state::AppState;
+use crate::journal::{Line, ReadError, Reader};
+
+/// How often a quiet stream says that it lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What may follow `GET /journal?`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StreamQuery {
+    /// The number of the last record that the reader has.
+    #[serde(default)]
+    after: u64,
+    /// Whether to wait for more at the end.
+    #[serde(default = "yes")]
+    follow: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The records behind a place, each as an event whose data is its line.
+pub(super) async fn stream(
+    State(app): State<Arc<AppState>>,
+    query: Result<Query<StreamQuery>, QueryRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let (after, follow) = match asked(query, &headers) {
+        Ok(asked) => asked,
+        Err(error) => return response::error_response("", error),
+    };
+    // What is recorded from here on is noticed.
+    let changes = app.journal.watch();
+    let journal = Arc::clone(&app.journal);
+    let reader = match spawn_blocking(move || Reader::after(journal, after)).await {
+        Ok(Ok(reader)) => reader,
+        Ok(Err(error)) => return refused(&error),
+        Err(error) => return refused(&ReadError::Io(error.into())),
+    };
+    let following = Following { reader, changes: follow.then_some(changes) };
+    let parts = stream::unfold(following, Following::part);
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (StatusCode::OK, headers, Body::from_stream(parts)).into_response()
+}
+
+fn asked(
+    query: Result<Query<StreamQuery>, QueryRejection>,
+    headers: &HeaderMap,
+) -> Result<(u64, bool), ToolError> {
+    let Query(StreamQuery { after, follow }) = query.map_err(|rejection| {
+        let what = elide(&rejection.body_text(), 200);
+        invalid(format!("The query is not understood: {what}.")).with_hint(
+            "`after` is the number of the last record that you have, or 0; `follow=false` ends the answer at \
+             the end of the journal.",
+        )
+    })?;
+    // A client that connects again by itself repeats its query.
+    Ok((last_event_id(headers)?.unwrap_or(after), follow))
+}
+
+fn refused(error: &ReadError) -> Response {
+    let error = match error {
+        ReadError::NotThere(_) => {
+            let hint = "`after=0` begins with the oldest record. A journal that lost records that you have \
+                        was tampered with, or pruned.";
+            let error = ToolError::new(ErrorCode::NotFound, error.to_string()).with_hint(hint);
+            ToolError { http_status: Some(404), ..error }
+        }
+        ReadError::Io(cause) => {
+            tracing::error!(%cause, "the journal cannot be read");
+            ToolError::new(ErrorCode::Internal, "The journal cannot be read.")
+        }
+    };
+    response::error_response("", error)
+}
+
+/// A reader on the way to its client.
+struct Following {
+    reader: Reader,
+    /// None where the answer ends at the end of the journal.
+    changes: Option<watch::Receiver<bool>>,
+}
+
+impl Following {
+    /// The next piece of the answer. After an error there is none: the client asks again, from where it is.
+    async fn part(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
+        loop {
+            let read = spawn_blocking(move || {
+                let lines = self.reader.read();
+                (lines, self)
+            });
+            let (lines, following) = read.await.ok()?;
+            self = following;
+            match lines {
+                Ok(lines) if lines.is_empty() => {}
+                Ok(lines) => return Some((Ok(events(&lines)), self)),
+                Err(error) => {
+                    tracing::error!(%error, "a reader of the journal was cut off");
+                    return None;
+                }
+            }
+            let changes = self.changes.as_mut()?;
+            if *changes.borrow() {
+                return None;
+            }
+            match tokio::time::timeout(KEEP_ALIVE, changes.changed()).await {
+                Ok(changed) => changed.ok()?,
+                Err(_) => return Some((Ok(Bytes::from_static(b":\n\n")), self)),
+            }
+        }
+    }
+}
+
+fn events(lines: &[Line]) -> Bytes {
+    let mut events = Vec::with_capacity(lines.iter().map(|line| line.text.len() + 48).sum());
+    for line in lines {
+        events.extend_from_slice(format!("id: {}\nevent: record\ndata: ", line.number).as_bytes());
+        // A record has none. In a line of somebody else it would begin a field of the event.
+        events.extend(line.text.iter().map(|byte| if *byte == b'\r' { b' ' } else { *byte }));
+        events.extend_from_slice(b"\n\n");
+    }
+    events.into()
+}
+
+/// The arguments of a call that are too large for its record, by the hash that the record names.
+pub(super) async fn arguments(State(app): State<Arc<AppState>>, Path(name): Path<String>) -> Response {
+    let journal = Arc::clone(&app.journal);
+    let asked = name.clone();
+    match spawn_blocking(move || journal.arguments(&asked)).await {
+        Ok(Ok(Some(content))) => {
+            let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+            (headers, content).into_response()
+        }
+        Ok(Ok(None)) => {
+            let message = format!("The journal has no such arguments: {}.", elide(&name, 70));
+            let hint = "Records name them in `arguments_file`.";
+            let error = ToolError::new(ErrorCode::NotFound, message).with_hint(hint);
+            response::error_response("", ToolError { http_status: Some(404), ..error })
+        }
+        Ok(Err(error)) => refused(&error.into()),
+        Err(error) => refused(&ReadError::Io(error.into())),
+    }
+}
