@@ -109,12 +109,16 @@ pub fn place(connection: &Connection, chat: &Chat, run: &EventId) -> Result<(), 
 }
 
 /// The active node with the least to do; of those that share workspaces if the chat comes from such a one.
+/// What came for a node and is no task yet counts as well, so that a burst of new chats is spread.
 fn least_loaded(connection: &Connection, from: Option<&Node>) -> Result<Option<String>, StoreError> {
     let sql = "select name from nodes
                where state = 'active' and (?1 = 0 or shares_workspaces = 1)
                order by (select count(*) from chats join inbox
                              on inbox.channel = chats.channel and inbox.chat_id = chats.chat_id
-                         where chats.node = name and inbox.state in ('queued', 'in_progress')),
+                         where chats.node = name and inbox.state in ('queued', 'in_progress'))
+                           + (select count(*) from chats join received
+                              on received.channel = chats.channel and received.chat_id = chats.chat_id
+                              where chats.node = name),
                         (select count(*) from chats where node = name), name
                limit 1";
     let mut query = connection.prepare_cached(sql)?;

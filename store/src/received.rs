@@ -83,3 +83,33 @@ pub fn remove(connection: &Connection, rows: &[i64]) -> Result<(), StoreError> {
     rows.iter().try_for_each(|row| delete.execute([row]).map(drop))?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use channel::update::Kind;
+
+    use super::*;
+    use crate::fixture::{CHANNEL, TestDatabase, test_chat};
+
+    #[test]
+    fn new_chats_that_come_at_once_are_spread_although_a_node_is_at_work() {
+        let database = TestDatabase::new();
+        for name in ["a", "b"] {
+            let node =
+                "insert into nodes (name, started_at_ms, seen_at_ms, state) values (?1, 1, 1, 'active')";
+            database.execute(node, [name]).unwrap();
+        }
+        let comes = |chats: std::ops::RangeInclusive<u8>| {
+            let update =
+                |id| Update { id: None, chat: test_chat(id), message_id: None, kind: Kind::Other("".into()) };
+            let updates: Vec<Update> = chats.map(update).collect();
+            store(&database, &CHANNEL, &updates, &database.run).unwrap();
+        };
+        comes(1..=1);
+        database.execute("delete from received", []).unwrap();
+        database.enqueue(test_chat(1), "hello");
+        comes(2..=6);
+        let of_nodes = database.column::<i64>("select count(*) from chats group by node order by node");
+        assert_eq!(of_nodes, [3, 3]);
+    }
+}

@@ -135,6 +135,12 @@ impl Program {
         String::from_utf8_lossy(&fs::read(&self.stderr).unwrap_or_default()).into_owned()
     }
 
+    /// Waits for words in the log, which a thread of the program writes behind what it does.
+    pub fn until_logged(&self, words: &str) {
+        let is_there = || self.log().contains(words).then_some(());
+        assert!(wait::within(wait::SOON, is_there).is_some(), "not logged: {words}\n{}", self.log_tail());
+    }
+
     pub fn stdout(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.stdout).unwrap_or_default()).into_owned()
     }

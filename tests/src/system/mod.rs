@@ -63,6 +63,10 @@ impl System {
         self.supervisor.log()
     }
 
+    pub fn until_logged(&self, words: &str) {
+        self.supervisor.until_logged(words);
+    }
+
     pub fn log_tail(&self) -> String {
         self.supervisor.log_tail()
     }

@@ -106,7 +106,7 @@ fn beside_a_service_that_was_started_with_other_settings_it_says_what_the_servic
     crate::assert_says(&what("model"), &[harness::fake_model::NAME]);
     crate::assert_says(&what("sandbox"), &["tier"]);
     for line in ["tasks at once", "tools reach these directories", "receiving from Telegram", "tier"] {
-        assert!(system.log().contains(line), "{line}: {}", system.log());
+        system.until_logged(line);
     }
 }
 

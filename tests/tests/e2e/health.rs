@@ -73,7 +73,7 @@ fn a_tool_server_that_hangs_is_replaced_and_its_calls_are_told_as_interrupted() 
     }
     let interrupted = "select count(*) from tool_calls where status = 'interrupted'";
     assert_eq!(system.database().count(interrupted), 2);
-    assert!(system.log().contains("gave no answer for 15 s"), "{}", system.log());
+    system.until_logged("gave no answer for 15 s");
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn a_supervisor_without_its_launcher_ends_with_an_error_and_its_children_end_as_
     let (mut system, _model, _telegram) = whole_system();
     program::signal(system.launcher().expect("the launcher runs").pid, Signal::KILL);
     assert_eq!(system.wait().code(), Some(1));
-    assert!(system.log().contains("the launcher of the other programs has ended"), "{}", system.log_tail());
+    system.until_logged("the launcher of the other programs has ended");
     system.restart();
     assert_eq!(system.reply(&system.say("again")), "done");
 }

@@ -262,8 +262,8 @@ fn a_hangup_reads_again_what_can_change_and_names_the_rest() {
     wait::until_true("the rules were read again", || {
         system.log().contains("the rules and limits were read again")
     });
-    assert!(system.log().contains("these hold from the next start"), "{}", system.log_tail());
-    assert!(system.log().contains("AUTONOUS_WORKERS"), "{}", system.log_tail());
+    system.until_logged("these hold from the next start");
+    system.until_logged("AUTONOUS_WORKERS");
     let refused = system.tool("ls", &json!({"path": "."}));
     assert_eq!(refused.error_code(), Some(ErrorCode::ToolNotAllowed), "{refused:?}");
     let status = system.control(Request::get("/status")).json();
@@ -278,7 +278,7 @@ fn a_hangup_reads_again_what_can_change_and_names_the_rest() {
     fs::write(&path, "[telegram]\nallowed_chats = [7]\nnonsense = 1\n").unwrap();
     program::signal(system.supervisor_pid(), Signal::HUP);
     wait::until_true("the error is logged", || system.log().contains("those from before hold"));
-    assert!(system.log().contains("has no setting `nonsense`"), "{}", system.log_tail());
+    system.until_logged("has no setting `nonsense`");
     let status = system.control(Request::get("/status")).json();
     assert_eq!(status["settings"]["AUTONOUS_TELEGRAM_ALLOWED_CHATS"], "7,8");
 

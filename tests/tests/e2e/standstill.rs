@@ -43,7 +43,7 @@ fn a_launcher_that_stands_still_ends_the_supervisor_so_that_it_is_started_again(
     wait_for_part(&system, "supervisor", "failed", "launcher");
     assert_eq!(readiness(&system), 503);
     assert!(!system.wait().success());
-    assert!(system.log().contains("gave no answer"), "{}", system.log_tail());
+    system.until_logged("gave no answer");
     system.restart();
     system.run_task(&direct_ls("."));
 }

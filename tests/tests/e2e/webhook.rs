@@ -111,5 +111,5 @@ fn without_a_webhook_one_that_is_set_is_removed_and_what_waits_arrives() {
     let system = System::builder().telegram(&telegram, "4711").start();
     assert!(texts(&telegram.wait_for_sent(1))[0].contains("missing"));
     assert_eq!(telegram.webhook().0, "");
-    assert!(system.log().contains("Telegram delivered to a webhook, which is removed"));
+    system.until_logged("Telegram delivered to a webhook, which is removed");
 }

@@ -74,7 +74,7 @@ fn another_site_or_another_port_can_make_a_browser_do_nothing() {
         assert_eq!(answer.status, 403, "{origin:?} {site:?}: {}", answer.text());
     }
     assert_eq!(system.database().count("select count(*) from inbox where requeues > 0"), 0);
-    assert!(system.log().contains("refused an action that does not come from the page"));
+    system.until_logged("refused an action that does not come from the page");
     let allowed = ask(&system, request(Some(&own), Some("same-origin")));
     assert_eq!(allowed.status, 303, "{}", allowed.text());
     assert_eq!(system.database().count("select count(*) from inbox where requeues > 0"), 1);
@@ -131,7 +131,7 @@ fn a_link_works_once_and_an_address_alone_never_again() {
     assert!(again.text().contains("This link was used"), "{}", again.text());
     let invented = ask(&system, Request::get("/session?once=0000"));
     assert_eq!((invented.status, invented.header("set-cookie")), (401, None));
-    assert!(system.log().contains("a link to sign in at the page was used before"));
+    system.until_logged("a link to sign in at the page was used before");
     let tls =
         Request::get(super::link(&system).strip_prefix(&own).unwrap()).header("X-Forwarded-Proto", "https");
     let set = ask(&system, tls).header("set-cookie").unwrap_or_default().to_owned();
@@ -156,7 +156,7 @@ fn ten_thousand_wrong_tokens_are_refused_and_the_right_one_waits() {
     // The minute may be over once or twice in between.
     assert!(wrong < 1000 && too_many > 9000, "{wrong} wrong, {too_many} too many");
     assert_eq!(attempt(&token).status, 429, "no token is looked at");
-    assert!(system.log().contains("wrong tokens within a minute at the page"));
+    system.until_logged("wrong tokens within a minute at the page");
     assert!(!system.log().contains("FAKE-1"), "no token is logged");
     // A link is another way in, which cannot be guessed.
     signed_in(&system);
