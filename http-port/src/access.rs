@@ -25,6 +25,7 @@ pub struct Access {
     /// What callers never have: of who may decide about their calls.
     approver_token: Option<Secret>,
     hosts: Vec<String>,
+    takes_addresses: bool,
 }
 
 /// Why a request is not let in.
@@ -61,13 +62,19 @@ impl Access {
         hosts.extend(
             more.iter().flat_map(|host| [host.to_lowercase(), format!("{}:{port}", host.to_lowercase())]),
         );
-        Self { token, approver_token: None, hosts }
+        Self { token, approver_token: None, hosts, takes_addresses: false }
     }
 
     /// The same with a second token, of who may decide about the calls of others.
     #[must_use]
     pub fn with_approver(self, token: Option<Secret>) -> Self {
         Self { approver_token: token, ..self }
+    }
+
+    /// The same under any IP address, which cannot be rebound: for requests that come through a tunnel.
+    #[must_use]
+    pub fn taking_addresses(self, takes_addresses: bool) -> Self {
+        Self { takes_addresses, ..self }
     }
 
     /// Whether the request brings the approver's token. A server without one has no approvers.
@@ -95,7 +102,7 @@ impl Access {
     }
 
     fn is_own(&self, host: &str) -> bool {
-        self.hosts.contains(&host.to_lowercase())
+        self.hosts.contains(&host.to_lowercase()) || (self.takes_addresses && is_address(host))
     }
 
     /// The request must name exactly one host, in its header and its target, and it must be ours, or any

@@ -16,6 +16,7 @@ mod self_wakes;
 mod serve;
 mod stream;
 mod tls;
+mod tunnel;
 
 pub use access::{Access, Refused, presented_token};
 pub use body::{BodyTimeout, SLOWEST_BYTES_PER_SECOND, is_body_timeout};
@@ -24,3 +25,4 @@ pub use metrics::Metrics;
 pub use prefer::preferred_wait;
 pub use serve::{End, Routes, prepare, serve};
 pub use tls::{Tls, TlsError};
+pub use tunnel::{ClientFiles, FarEnd, tunnel};

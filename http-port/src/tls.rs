@@ -41,12 +41,15 @@ pub enum TlsError {
     #[error("the certificate and the key do not fit together: {0}")]
     Pair(rustls::Error),
     /// The certificates of the authority cannot be used.
-    #[error("the authority of the clients cannot be used: {0}")]
+    #[error("the authority cannot be used: {0}")]
     Authority(#[from] VerifierBuilderError),
+    /// A server has no such name.
+    #[error("{0:?} is no name of a server")]
+    Name(String),
 }
 
 impl TlsError {
-    fn file(file: &Path, reason: impl ToString) -> Self {
+    pub(crate) fn file(file: &Path, reason: impl ToString) -> Self {
         Self::File { file: file.to_owned(), reason: reason.to_string() }
     }
 }
@@ -70,7 +73,7 @@ impl Tls {
                 builder.with_client_cert_verifier(verifier.build()?)
             }
         };
-        let read = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::file(key, error))?;
+        let read = self::key(key)?;
         let mut config =
             builder.with_single_cert(certificates(certificate)?, read).map_err(TlsError::Pair)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -85,8 +88,12 @@ impl Tls {
     }
 }
 
+pub(crate) fn key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_file(file).map_err(|error| TlsError::file(file, error))
+}
+
 /// At least one.
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found = read.map_err(|error| TlsError::file(file, error))?;
     if found.is_empty() { Err(TlsError::file(file, "it has no certificate in PEM")) } else { Ok(found) }

@@ -43,6 +43,35 @@ pub fn archive_number(journal: &str, file: &str) -> Option<u64> {
     (number > 0 && archive_name(journal, number) == file).then_some(number)
 }
 
+/// The bits of a place's number that hold the offset, enough for files of four terabytes.
+const OFFSET_BITS: u32 = 42;
+
+/// Where a record ends: in which file, and at which offset there. The current file counts under the number that
+/// it will get, so a place stays valid when its file is archived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JournalPlace {
+    /// The number of the file.
+    pub file: u64,
+    /// In bytes.
+    pub offset: u64,
+}
+
+impl JournalPlace {
+    /// The place with this number.
+    pub fn of(number: u64) -> Self {
+        Self { file: number >> OFFSET_BITS, offset: number & ((1 << OFFSET_BITS) - 1) }
+    }
+
+    /// One number for it, which grows along the journal.
+    pub fn number(self) -> u64 {
+        (self.file << OFFSET_BITS) | self.offset
+    }
+}
+
+/// The header of `GET /journal` with the number of the place where the journal ended when the server that
+/// answers was started: no earlier server writes behind it.
+pub const OPENED_AT_HEADER: &str = "x-journal-opened-at";
+
 /// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JournalRecord {

@@ -34,7 +34,7 @@ pub use envelope::{Context, Envelope, FullOutput, Meta, Stats, Status};
 pub use error::{ErrorClass, ErrorCode, ToolError};
 pub use event::{Event, EventBody};
 pub use ids::{EventId, MessageId, PersonId, SessionId, TaskId};
-pub use journal::JournalRecord;
+pub use journal::{JournalPlace, JournalRecord};
 pub use parked::{CallState, Parked, ParkedCall, Spent};
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use task::{

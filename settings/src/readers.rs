@@ -19,4 +19,4 @@ pub(crate) const ROOTS: Readers = read_by(&[ToolServer, Supervisor], FromSupervi
 pub(crate) const TOOL_KEY: Readers = read_by(&[ToolServer, Worker, Supervisor], FromSupervisor::Decided);
 pub(crate) const WORKERS_OWN: Readers = read_by(&[Worker], FromSupervisor::PassedOn);
 pub(crate) const MODEL: Readers = read_by(&[Worker, Supervisor], FromSupervisor::PassedOn);
-pub(crate) const WORKER_PLACE: Readers = read_by(&[Worker], FromSupervisor::Decided);
+pub(crate) const WORKER_PLACE: Readers = read_by(&[Worker, Supervisor], FromSupervisor::Decided);

@@ -216,6 +216,9 @@ table! {
     TOOL_TLS_CLIENT_CA: Optional<PathBuf> = ("AUTONOUS_TOOL_TLS_CLIENT_CA", ROOTS, "none: every client",
         path("a file in PEM"),
         "the authority that signs the certificates of clients: only clients with one can connect");
+    TOOL_SUPERVISED: Setting<bool> = ("AUTONOUS_TOOL_SUPERVISED", TOOLS_PLACE, "false", flag(),
+        "whether a supervisor [on another machine](scale.md#a-tool-server-on-another-machine) connects to this \
+         tool server, and answers the tools that act on chats. Needs both tokens");
     TOOL_ALLOWED_HOSTS: Setting<Vec<String>> = ("AUTONOUS_TOOL_ALLOWED_HOSTS", TOOLS, "",
         items(checks::hosts, "host names, comma separated, such as box.example or box.example:8700"),
         "further names to accept in `Host`. `/livez` and `/readyz` accept any IP address");
@@ -234,7 +237,7 @@ table! {
         "86400", seconds(1, 604_800),
         "how long [a question of the model](approvals.md#questions-of-the-model) waits for its answer; the \
          chat's further messages wait behind it");
-    TOOL_APPROVER_TOKEN: Optional<Secret> = ("AUTONOUS_TOOL_APPROVER_TOKEN", TOOLS_PLACE,
+    TOOL_APPROVER_TOKEN: Optional<Secret> = ("AUTONOUS_TOOL_APPROVER_TOKEN", ROOTS,
         "none when the server runs alone",
         secret(checks::is_any, "another token than `AUTONOUS_TOOL_TOKEN`"),
         "the token of those who [decide about the calls of others](approvals.md#deciding), and may undo \
@@ -367,7 +370,17 @@ table! {
 
     TOOL_URL: Setting<Url> = ("AUTONOUS_TOOL_URL", WORKER_PLACE, "http://127.0.0.1:8701",
         checked(checks::base_address, "an http or https URL such as http://127.0.0.1:8701"),
-        "the tool server for `agent-worker once`, which also reads `AUTONOUS_TOOL_TOKEN`");
+        "the tool server for `agent-worker once`, which also reads `AUTONOUS_TOOL_TOKEN`; given to the \
+         supervisor, its tool server [is there](scale.md#a-tool-server-on-another-machine), on another machine");
+    TOOL_TLS_CA: Optional<PathBuf> = ("AUTONOUS_TOOL_TLS_CA", OWN, "none",
+        path("a file in PEM"),
+        "for a tool server on another machine: its certificate, or the authority that signed it");
+    TOOL_TLS_CLIENT_CERT: Optional<PathBuf> = ("AUTONOUS_TOOL_TLS_CLIENT_CERT", OWN, "none",
+        path("a file in PEM, with `AUTONOUS_TOOL_TLS_CLIENT_KEY`"),
+        "the certificate that the supervisor shows there");
+    TOOL_TLS_CLIENT_KEY: Optional<PathBuf> = ("AUTONOUS_TOOL_TLS_CLIENT_KEY", OWN, "none",
+        path("a file in PEM"),
+        "the key of that certificate");
     MODEL_PROVIDER: Optional<ModelProvider> = ("AUTONOUS_MODEL_PROVIDER", MODEL,
         "by the keys that are set, else `direct`", choice(ModelProvider::WORDS),
         "which protocol the model's server speaks (`openai`: chat completions); or `direct` (no model: the \

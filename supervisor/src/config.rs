@@ -17,8 +17,7 @@ use settings::table::{
     CONFIG_DIR, CONTACTS_COOLDOWN, CONTROL_ALLOWED_HOSTS, CONTROL_LISTEN, CONTROL_MAX_WALL_TIME_SECONDS,
     DATA_DIR, DATABASE_URL, LANGUAGE, METRICS_PUBLIC, NODE, PAGE, RETENTION, SCHEDULES_MAX_PER_CHAT,
     SCHEDULES_MIN_MINUTES, SHARED_WORKSPACES, STOP_SECONDS, TASK_MAX_ATTEMPTS, TASK_RETRY_BASE_MS,
-    TASK_RETRY_SECONDS, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_LISTEN, TOOL_TLS_CERT,
-    TOOL_TLS_CLIENT_CA, TOOL_TLS_KEY, WORKERS, WORKSPACES,
+    TASK_RETRY_SECONDS, TOOL_ALLOWED_ROOTS, TOOL_LISTEN, TOOL_URL, WORKERS, WORKSPACES,
 };
 use settings::{Program, Row, SettingError, Source, selection};
 use store::sql::address::ServerAddress;
@@ -27,6 +26,7 @@ use telegram::TelegramSettings;
 use crate::children::environment::ChildSettings;
 use crate::children::fetch_secrets::fetch_secrets;
 use crate::data_dir::DataDir;
+use crate::far::FarSettings;
 use crate::given_tokens::GivenTokens;
 use crate::schedules::ScheduleLimits;
 use crate::terminal::age::Span;
@@ -35,10 +35,7 @@ use crate::transcribe::Transcription;
 
 /// The variables that hold secrets; they are removed from the environment first.
 pub(crate) fn secret_variables(source: &Source) -> Vec<String> {
-    let own = selection::secrets_of(Program::Supervisor)
-        // The supervisor generates it; one in its environment must not stay there, either.
-        .chain([TOOL_APPROVER_TOKEN.name()])
-        .map(str::to_owned);
+    let own = selection::secrets_of(Program::Supervisor).map(str::to_owned);
     own.chain(models::secret_variables(source)).chain(fetch_secrets(source, Path::new(""))).collect()
 }
 
@@ -68,6 +65,8 @@ pub(crate) struct Config {
     /// Where those settings come from that have no default, in words.
     pub origins: BTreeMap<String, String>,
     pub tool_listen: SocketAddr,
+    /// The tool server of another machine; none where it is a child of this process.
+    pub far: Option<FarSettings>,
     pub roots: Vec<String>,
     /// Whether each chat has its own directory in each root.
     pub division: Division,
@@ -120,7 +119,8 @@ pub(crate) struct ChannelSettings {
 impl Config {
     /// Reads and checks everything. `data_dir` comes from the command line and overrides the variable.
     pub(crate) fn read(source: &Source, data_dir: Option<&Path>) -> anyhow::Result<Self> {
-        check(source)?;
+        settings::check(source, Program::Supervisor)?;
+        let far = FarSettings::read(source)?;
         let data = data_dir_from(source, data_dir)?;
         let config_dir = CONFIG_DIR.read(source)?.map(std::path::absolute).transpose()?;
         let (roots, tasks) = (roots(source, &data)?, TaskSettings::read(source)?);
@@ -142,6 +142,7 @@ impl Config {
             tokens: GivenTokens::read(source)?,
             origins: selection::origins(source),
             tool_listen: TOOL_LISTEN.read(source)?,
+            far,
             roots,
             division: WORKSPACES.read(source)?,
             system_prompt: system_prompt(config_dir.as_deref())?,
@@ -235,6 +236,7 @@ pub(crate) fn own_directory() -> anyhow::Result<PathBuf> {
 }
 
 /// What tools reach. The agent's own notes are among it, wherever people's directories are.
+/// On another machine, they are those of the tool server there.
 pub(crate) fn roots(source: &Source, data: &DataDir) -> Result<Vec<String>, SettingError> {
     let Some(roots) = TOOL_ALLOWED_ROOTS.read(source)?.filter(|roots| !roots.is_empty()) else {
         return Ok([data.workspace(), data.state()].map(|root| root.display().to_string()).to_vec());
@@ -244,22 +246,10 @@ pub(crate) fn roots(source: &Source, data: &DataDir) -> Result<Vec<String>, Sett
         let expected = format!("{}{hint}", TOOL_ALLOWED_ROOTS.expected());
         return Err(TOOL_ALLOWED_ROOTS.refuse(relative, expected));
     }
-    let has_state = roots.iter().any(|root| Path::new(root).ends_with(STATE_ROOT));
+    let has_state =
+        TOOL_URL.given(source)?.is_some() || roots.iter().any(|root| Path::new(root).ends_with(STATE_ROOT));
     let state = (!has_state).then(|| data.state().display().to_string());
     Ok(roots.into_iter().chain(state).collect())
-}
-
-/// Refuses what is no setting, and what would be ignored: the tool server would answer in the clear.
-fn check(source: &Source) -> Result<(), SettingError> {
-    settings::check(source, Program::Supervisor)?;
-    for setting in [TOOL_TLS_CERT, TOOL_TLS_KEY, TOOL_TLS_CLIENT_CA] {
-        if let Some(file) = setting.read(source)? {
-            let expected = "nothing: a supervisor asks its tool server on this machine, without TLS. Set it \
-                            for a tool server alone";
-            return Err(setting.refuse(file.display().to_string(), expected));
-        }
-    }
-    Ok(())
 }
 
 fn system_prompt(config_dir: Option<&Path>) -> anyhow::Result<Option<String>> {

@@ -23,6 +23,8 @@ mod data_dir;
 mod dispatch;
 mod downloads;
 mod effects;
+mod event_stream;
+mod far;
 mod file_copy;
 mod file_requests;
 mod given_tokens;

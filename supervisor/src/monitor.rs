@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::{ChildrenStates, Liveness};
 use crate::data_dir::DataDir;
+use crate::far::Elsewhere;
 use crate::health::asking::Asking;
 use crate::health::database_file::DatabaseFile;
 use crate::health::disk::{FEW_FREE_MB, LEAST_FREE_MB, free_mb};
@@ -225,6 +226,9 @@ impl Monitor {
 
     fn tool_server(&self) -> Reading {
         const REMEDY: &str = "Wait; if it stays so, its log says why.";
+        if let Some(elsewhere) = &self.children.elsewhere {
+            return elsewhere_reading(elsewhere, self.children.tool_server_liveness());
+        }
         match self.children.tool_server_liveness() {
             Liveness::Live => Reading::ok("answers"),
             Liveness::Starting => Reading::failed("is starting", REMEDY),
@@ -260,6 +264,24 @@ impl Monitor {
                 }
             }
         }
+    }
+}
+
+fn elsewhere_reading(elsewhere: &Elsewhere, liveness: Liveness) -> Reading {
+    const REMEDY: &str = "See that it runs and can be reached from here; it is tried again.";
+    let (url, troubles) = (&elsewhere.url, elsewhere.troubles.in_words());
+    let with = |what: &str| match &troubles {
+        Some(troubles) => format!("{what} at {url}: {troubles}"),
+        None => format!("{what} at {url}"),
+    };
+    match liveness {
+        Liveness::Live if troubles.is_some() => Reading::degraded(with("answers, but in part"), REMEDY),
+        Liveness::Live => Reading::ok(with("answers")),
+        Liveness::Quiet(time) => {
+            Reading::failed(with(&format!("has given no answer for {} s", time.as_secs())), REMEDY)
+        }
+        Liveness::Abandoned => Reading::failed("is not looked after any more", "Restart the supervisor."),
+        Liveness::Starting | Liveness::Restarting => Reading::failed(with("gives no answer"), REMEDY),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use http_port::{FarEnd, TlsError};
 use process::Secret;
 use process::secrets::random_token;
 use telegram::Webhook;
@@ -14,6 +15,7 @@ use crate::children::tool_server::ToolServer;
 use crate::config::Config;
 use crate::data_dir::{DataDirError, DataDirLock};
 use crate::dispatch::worker::Worker;
+use crate::far::FarSettings;
 use crate::ports::{Port, PortError};
 use crate::tokens::Tokens;
 
@@ -34,6 +36,8 @@ pub(crate) enum StartError {
         .directory.display()
     )]
     Program { program: &'static str, directory: PathBuf },
+    #[error("AUTONOUS_TOOL_URL: the tool server there cannot be spoken to")]
+    Tls(#[from] TlsError),
     #[error("could not start the launcher of the other programs")]
     Launcher(#[source] io::Error),
 }
@@ -42,6 +46,8 @@ pub(crate) struct StartupResources {
     pub lock: DataDirLock,
     pub control_port: Port,
     pub tool_port: Port,
+    /// Where that port leads, if not to a child.
+    pub far: Option<Arc<FarEnd>>,
     /// Where Telegram delivers updates.
     pub webhook: Option<Webhook>,
     /// Of this start; not written to their file yet.
@@ -60,19 +66,21 @@ impl StartupResources {
         let control_port = Port::open("AUTONOUS_CONTROL_LISTEN", config.control_listen)?;
         let tool_port = Port::open("AUTONOUS_TOOL_LISTEN", config.tool_listen)?;
         let webhook = webhook(config)?;
+        let far = config.far.as_ref().map(FarSettings::far_end).transpose()?.map(Arc::new);
         let tokens = Tokens {
             control_token: given_or_made(config.tokens.control.as_ref())?,
             tool_token: given_or_made(config.tokens.tool.as_ref())?,
-            approver_token: random_token()?,
+            approver_token: given_or_made(config.far.as_ref().map(|far| &far.approver_token))?,
             control_url: control_port.url(),
             tool_url: tool_port.url(),
         };
-        let programs = vec![
-            ToolServer::program(&config.children, &config.data, &config.roots, tool_port.address),
-            Worker::program(&config.children, &tokens.tool_url),
-        ];
+        let own = far.is_none();
+        let tool_server =
+            || ToolServer::program(&config.children, &config.data, &config.roots, tool_port.address);
+        let worker = Worker::program(&config.children, &tokens.tool_url);
+        let programs = own.then(tool_server).into_iter().chain([worker]).collect();
         let launcher = Launcher::start(programs, config.data.path()).map_err(StartError::Launcher)?;
-        Ok(Self { lock, control_port, tool_port, webhook, tokens, launcher: Arc::new(launcher) })
+        Ok(Self { lock, control_port, tool_port, far, webhook, tokens, launcher: Arc::new(launcher) })
     }
 }
 

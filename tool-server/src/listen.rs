@@ -11,7 +11,8 @@ use process::exit::BadSetting;
 use sandbox::Network;
 use settings::table::{
     METRICS_PUBLIC, TOOL_ALLOWED_HOSTS, TOOL_APPROVER_TOKEN, TOOL_BASH_NETWORK, TOOL_LISTEN,
-    TOOL_MCP_USERS_DECIDE, TOOL_TLS_CERT, TOOL_TLS_CLIENT_CA, TOOL_TLS_KEY, TOOL_TOKEN, TOOL_TOKENS_FILE,
+    TOOL_MCP_USERS_DECIDE, TOOL_SUPERVISED, TOOL_TLS_CERT, TOOL_TLS_CLIENT_CA, TOOL_TLS_KEY, TOOL_TOKEN,
+    TOOL_TOKENS_FILE,
 };
 use settings::{Optional, SettingError, Source};
 
@@ -32,6 +33,8 @@ pub struct Listen {
     pub(crate) asks_clients: bool,
     /// Whether what the server counts is read without a token.
     pub(crate) has_public_metrics: bool,
+    /// Whether a supervisor on another machine connects, and answers what tools ask of it.
+    pub(crate) is_supervised: bool,
 }
 
 /// The files of TLS, in PEM.
@@ -90,6 +93,7 @@ impl Listen {
             approver_token: None,
             asks_clients: true,
             has_public_metrics: false,
+            is_supervised: false,
         }
     }
 
@@ -142,7 +146,22 @@ impl Listen {
         }
         let allowed_hosts = TOOL_ALLOWED_HOSTS.read(source)?;
         let has_public_metrics = METRICS_PUBLIC.read(source)?;
+        let is_supervised = TOOL_SUPERVISED.read(source)?;
+        if is_supervised && (token.is_none() || approver_token.is_none()) {
+            let expected = "false, or AUTONOUS_TOOL_TOKEN and AUTONOUS_TOOL_APPROVER_TOKEN (or the files of \
+                            both): a supervisor on another machine shows them";
+            return Err(TOOL_SUPERVISED.refuse("true", expected).into());
+        }
         let (address, tls) = (Some(address), TlsFiles::named(source)?);
-        Ok(Self { address, tls, token, approver_token, allowed_hosts, asks_clients, has_public_metrics })
+        Ok(Self {
+            address,
+            tls,
+            token,
+            approver_token,
+            allowed_hosts,
+            asks_clients,
+            has_public_metrics,
+            is_supervised,
+        })
     }
 }

@@ -52,7 +52,7 @@ use crate::self_check;
 use crate::service_report::ServiceReport;
 use crate::skills::Skills;
 use crate::startup_resources::StartupResources;
-use crate::supervisor_link::Supervisor;
+use crate::supervisor_link::{FarSupervisor, Supervisor};
 use crate::tokens::Tokens;
 use crate::tool_context::ToolContext;
 use crate::tools;
@@ -116,7 +116,7 @@ impl Server {
         let mut context = tool_context(config, workspaces, readonly_roots, started, &stores)
             .context("cannot open the files of the tools")?;
         context.web = fetcher.as_ref().map(|one| web(config, &listen, one, &stores, &context.workspaces));
-        context.supervisor = supervisor(&mut inherited)?;
+        context.supervisor = supervisor(&mut inherited, &listen)?;
         let registry = registry(config, &context)?;
         let (policy, rules) = RulesReload::begin(config, &registry, context.commands())?;
         let report = confine_and_report(config, &context, capabilities)?;
@@ -130,6 +130,7 @@ impl Server {
             None => Entry::Stdin(Box::new(handler.for_only(mcp::Caller::only()))),
             Some(port) => {
                 let app = Arc::new(AppState {
+                    supervisor: far_supervisor(&context),
                     openapi: openapi(&runner)?,
                     catalogue: Catalogues::new(&runner)?,
                     mcp: Arc::new(mcp::HttpFace::new(handler)),
@@ -175,7 +176,7 @@ impl Server {
         let spawner_lost = watch(spawner.map(|spawner| move || spawner.watch(spawner_note)));
         let fetcher_lost = watch(fetcher.map(|fetcher| move || fetcher.watch(fetcher_note)));
         let (approvals, port) = (self.approvals, self.entry.port());
-        let closing = (approvals.clone(), port.map(|app| Arc::clone(&app.mcp)), Arc::clone(&self.journal));
+        let closing = (approvals.clone(), port.cloned(), Arc::clone(&self.journal));
         let expiry = tokio::spawn(expire_approvals(approvals));
         let sweep = tokio::spawn(sweep_hourly(self.runner, self.output, self.context.changer));
         let (lose, lost) = oneshot::channel();
@@ -223,11 +224,12 @@ fn runner(
 
 /// Ends the waits for decisions and the streams that only listen, and hands on how long the calls may take.
 fn close(
-    (approvals, mcp, journal): (Option<Arc<Approvals>>, Option<Arc<mcp::HttpFace>>, Arc<Journal>),
+    (approvals, port, journal): (Option<Arc<Approvals>>, Option<Arc<AppState>>, Arc<Journal>),
     patience: Duration,
 ) -> Duration {
     approvals.iter().for_each(|approvals| approvals.close());
-    mcp.iter().for_each(|mcp| mcp.close());
+    port.iter().for_each(|port| port.mcp.close());
+    port.iter().filter_map(|port| port.supervisor.as_ref()).for_each(|supervisor| supervisor.close());
     journal.close();
     patience
 }
@@ -270,17 +272,25 @@ fn tokens(config: &Config, roots: &Roots) -> anyhow::Result<Option<Arc<Tokens>>>
 
 fn access(listen: Listen, address: SocketAddr) -> Arc<Access> {
     let access = Access::new(listen.token, address, &listen.allowed_hosts);
-    Arc::new(access.with_approver(listen.approver_token))
+    Arc::new(access.with_approver(listen.approver_token).taking_addresses(listen.is_supervised))
 }
 
-/// The supervisor, if it has given a socket to itself behind the one that is listened on.
-fn supervisor(inherited: &mut ListenFd) -> anyhow::Result<Option<Arc<Supervisor>>> {
+/// The supervisor: one that has given a socket to itself behind the one that is listened on, or one on another
+/// machine.
+fn supervisor(inherited: &mut ListenFd, listen: &Listen) -> anyhow::Result<Option<Arc<Supervisor>>> {
+    if listen.is_supervised {
+        return Ok(Some(Arc::new(Supervisor::far())));
+    }
     let (family, kind) = (i32::from(AddressFamily::UNIX.as_raw()), SocketType::STREAM.as_raw().cast_signed());
     let socket: Option<UnixStream> = inherited
         .take_custom(1, family, kind, "unix stream socket")
         .context("LISTEN_FDS has no second socket to a supervisor")?;
-    let supervisor = socket.map(Supervisor::new).transpose().context("cannot use the supervisor's socket")?;
+    let supervisor = socket.map(Supervisor::at).transpose().context("cannot use the supervisor's socket")?;
     Ok(supervisor.map(Arc::new))
+}
+
+fn far_supervisor(context: &ToolContext) -> Option<Arc<FarSupervisor>> {
+    context.supervisor.as_ref().and_then(|supervisor| supervisor.as_far()).map(Arc::clone)
 }
 
 /// Confines the process to the files that it needs, starts the threads of commands, and says what holds now.

@@ -8,8 +8,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::BoxStream;
-use futures_util::{StreamExt as _, TryStreamExt as _};
 use process::Secret;
 use protocol::{Envelope, EventId, now_ms};
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
@@ -21,14 +19,13 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use toolkit::approvals::Approval;
 
+use crate::event_stream::EventStream;
+
 /// A server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Within this, the process that took a decision passes it on or gives it up.
 const BY_WHOM_IT_WAS_TAKEN: Duration = Duration::from_secs(5);
-
-/// More of one event is not from the tool server.
-const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Approvals {
@@ -60,17 +57,6 @@ pub(super) enum NotPassedOn {
     Unreachable,
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// Why there are no more events.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum EventsError {
-    #[error("the stream of approvals broke")]
-    Server(#[from] reqwest::Error),
-    #[error("the stream of approvals ended")]
-    Ended,
-    #[error("an event of the stream of approvals is too long")]
-    TooLong,
 }
 
 #[derive(Deserialize)]
@@ -120,11 +106,10 @@ impl Approvals {
         }
     }
 
-    /// What happens to them, from now on.
-    pub(super) async fn events(&self) -> Result<Events, EventsError> {
-        let remote = self.request(Method::GET, "/stream").send().await?.error_for_status()?;
-        let remote = remote.bytes_stream().map_ok(|bytes| bytes.to_vec()).boxed();
-        Ok(Events { remote, begun: Vec::new() })
+    /// What happens to them, from now on: it misses nothing since it was made.
+    pub(super) async fn events(&self) -> Result<EventStream, reqwest::Error> {
+        let answer = self.request(Method::GET, "/stream").send().await?.error_for_status()?;
+        Ok(EventStream::of(answer))
     }
 
     /// Passes on a decision that has just been stored. If the tool server does not answer, the follower does
@@ -205,29 +190,4 @@ async fn read(request: RequestBuilder) -> Result<Outcome, reqwest::Error> {
         StatusCode::CONFLICT => Outcome::Before,
         _ => Outcome::Failed(words),
     })
-}
-
-/// What happens to approvals: a stream that has missed nothing since it was made.
-pub(super) struct Events {
-    remote: BoxStream<'static, reqwest::Result<Vec<u8>>>,
-    /// What came of the tool server's next event.
-    begun: Vec<u8>,
-}
-
-impl Events {
-    /// The next event, with the empty line at its end.
-    pub(super) async fn next(&mut self) -> Result<Vec<u8>, EventsError> {
-        loop {
-            if let Some(at) = self.begun.windows(2).position(|two| two == b"\n\n") {
-                return Ok(self.begun.drain(..at + 2).collect());
-            }
-            if self.begun.len() > MAX_EVENT_BYTES {
-                return Err(EventsError::TooLong);
-            }
-            match self.remote.next().await {
-                Some(bytes) => self.begun.extend_from_slice(&bytes?),
-                None => return Err(EventsError::Ended),
-            }
-        }
-    }
 }

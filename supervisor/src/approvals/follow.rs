@@ -13,9 +13,10 @@ use texts::{Language, Text};
 use tokio_util::sync::CancellationToken;
 use toolkit::approvals::{Approval, ApprovalState};
 
-use super::client::{Approvals, EventsError, NotPassedOn};
+use super::client::{Approvals, NotPassedOn};
 use super::words;
 use crate::cancel_signal::CancelSignal;
+use crate::event_stream::StreamError;
 use process::error_chain;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -28,7 +29,7 @@ enum FollowError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Events(#[from] EventsError),
+    Events(#[from] StreamError),
     #[error(transparent)]
     Decision(#[from] NotPassedOn),
 }
@@ -51,7 +52,7 @@ impl Follower {
                 () = stop.cancelled() => return,
                 ended = self.follow_once(&mut has_looked) => match ended {
                     Ok(never) => match never {},
-                    Err(FollowError::Server(error) | FollowError::Events(EventsError::Server(error))) => {
+                    Err(FollowError::Server(error) | FollowError::Events(StreamError::Server(error))) => {
                         let error = error_chain(&error.without_url());
                         tracing::debug!(error, "no approvals are heard of");
                     }
@@ -87,8 +88,9 @@ impl Follower {
                     continue;
                 }
             };
-            if let Some(approval) = data_of(&event) {
-                self.handle(&approval).await?;
+            match serde_json::from_slice(&event.data) {
+                Ok(approval) => self.handle(&approval).await?,
+                Err(error) => tracing::error!(%error, "an approval could not be read"),
             }
         }
     }
@@ -119,18 +121,6 @@ impl Follower {
             }
         }
     }
-}
-
-/// The approval that an event is about; comments have none.
-fn data_of(event: &[u8]) -> Option<Approval> {
-    let text = std::str::from_utf8(event).ok()?;
-    let data: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim).collect();
-    if data.is_empty() {
-        return None;
-    }
-    serde_json::from_str(&data.join("\n"))
-        .map_err(|error| tracing::error!(%error, "an approval could not be read"))
-        .ok()
 }
 
 /// Asks people about approvals, and says what became of them.

@@ -13,6 +13,7 @@ pub(crate) mod link;
 pub(crate) mod restart;
 pub(crate) mod spawn;
 pub(crate) mod terminate;
+pub(crate) mod tool_health;
 pub(crate) mod tool_server;
 
 use std::sync::{Arc, OnceLock};
@@ -20,6 +21,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+use crate::far::Elsewhere;
 
 /// A child that was ready and said nothing for this long is not well. One that stays silent is replaced.
 const QUIET: Duration = Duration::from_secs(8);
@@ -82,6 +85,8 @@ fn liveness(state: &watch::Receiver<ChildState>) -> Liveness {
 #[derive(Debug, Clone)]
 pub(crate) struct ChildrenStates {
     pub tool_server: watch::Receiver<ChildState>,
+    /// Where the tool server is, if not on this machine.
+    pub elsewhere: Option<Elsewhere>,
     /// Why the tool server cannot write its journal, if so.
     pub journal_trouble: watch::Receiver<Option<String>>,
     /// One for each worker.
@@ -131,7 +136,7 @@ mod tests {
         let (sender, state) = watch::channel(ChildState::Starting);
         let (_, journal_trouble) = watch::channel(None);
         let workers = vec![state.clone()];
-        let states = ChildrenStates { tool_server: state.clone(), journal_trouble, workers };
+        let states = ChildrenStates { tool_server: state.clone(), elsewhere: None, journal_trouble, workers };
         assert_eq!(states.live_workers(), 0);
         sender.send_replace(ChildState::ready());
         assert_eq!(states.live_workers(), 1);

@@ -169,7 +169,7 @@ fn run_all(
     let source = &source.with_secret_files(&secret_variables(source))?;
     let config = Config::read(source, Some(data))?;
     let origin = SettingsOrigin { at_start: source.clone(), ..origin };
-    if source.secret(TOOL_APPROVER_TOKEN.name()).is_some() {
+    if config.far.is_none() && source.secret(TOOL_APPROVER_TOKEN.name()).is_some() {
         let name = TOOL_APPROVER_TOKEN.name();
         tracing::warn!("{name} is ignored: the supervisor generates one at each start");
     }

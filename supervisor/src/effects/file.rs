@@ -1,5 +1,5 @@
-//! The files of an effect: what an open descriptor shows goes into the database, part by part, if it is what
-//! the request says. Nobody who holds the descriptor can change what was stored.
+//! The files of an effect: what an open descriptor shows, or the tool server on another machine sends, goes into
+//! the database, part by part, if it is what the request says. What was stored does not change any more.
 
 use std::fs::File;
 use std::io;
@@ -7,10 +7,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use channel::content::StoredFile;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use process::Secret;
 use protocol::effect::{MAX_FILE_BYTES, MAX_FILES, MAX_FILES_BYTES, OutgoingFile};
 use protocol::hash::in_hex;
 use protocol::{ErrorCode, ToolError};
+use reqwest::{Client, StatusCode};
 use sha2::{Digest as _, Sha256};
 use store::{Store, outgoing_files};
 use toolkit::arguments::invalid;
@@ -33,15 +38,29 @@ pub(super) fn require_bounds(files: &[OutgoingFile]) -> Result<(), ToolError> {
     }
 }
 
+/// The files of a request.
+pub(crate) enum Files {
+    /// Open, on this machine.
+    Here(Vec<OwnedFd>),
+    /// Below a URL of the tool server on another machine, numbered from 0.
+    Elsewhere { client: Client, url: String, token: Secret },
+}
+
+/// Where a file's bytes come from.
+enum Source {
+    Here(Arc<File>),
+    Elsewhere(BoxStream<'static, reqwest::Result<Bytes>>),
+}
+
 /// Stores the files of a request, in order. An error leaves nothing.
 pub(super) async fn store_all(
     store: &Store,
-    files: Vec<OwnedFd>,
+    mut files: Files,
     named: &[OutgoingFile],
 ) -> Result<Vec<StoredFile>, ToolError> {
-    let (mut files, mut stored) = (files.into_iter(), Vec::new());
-    for named in named {
-        match store_one(store, files.next(), named).await {
+    let mut stored = Vec::new();
+    for (index, named) in named.iter().enumerate() {
+        match store_one(store, &mut files, index, named).await {
             Ok(file) => stored.push(file),
             Err(error) => {
                 forget(store, stored).await;
@@ -54,12 +73,13 @@ pub(super) async fn store_all(
 
 async fn store_one(
     store: &Store,
-    file: Option<OwnedFd>,
+    files: &mut Files,
+    index: usize,
     named: &OutgoingFile,
 ) -> Result<StoredFile, ToolError> {
-    let file = regular(file, named)?;
+    let source = files.open(index, named).await?;
     let id = store.write(outgoing_files::begin).await.map_err(not_stored)?;
-    let copied = copy(store, Arc::new(file), &id, named).await;
+    let copied = copy(store, source, &id, named).await;
     if copied.is_err() {
         forget(store, [StoredFile { id, size_bytes: 0 }]).await;
     }
@@ -75,33 +95,62 @@ pub(super) async fn forget(store: &Store, files: impl IntoIterator<Item = Stored
     }
 }
 
-fn regular(file: Option<OwnedFd>, named: &OutgoingFile) -> Result<File, ToolError> {
-    let refused = |why: &str| ToolError::new(ErrorCode::NotARegularFile, format!("The request {why}."));
-    let file = File::from(file.ok_or_else(|| refused("came without its file"))?);
+impl Files {
+    async fn open(&mut self, index: usize, named: &OutgoingFile) -> Result<Source, ToolError> {
+        match self {
+            Self::Here(files) if files.is_empty() => Err(without_its_file()),
+            Self::Here(files) => Ok(Source::Here(Arc::new(regular(files.remove(0), named)?))),
+            Self::Elsewhere { client, url, token } => {
+                let request = client.get(format!("{url}/{index}")).bearer_auth(token.expose());
+                let answer = request
+                    .send()
+                    .await
+                    .map_err(|error| unreadable(io::Error::other(error.without_url())))?;
+                if answer.status() != StatusCode::OK {
+                    return Err(without_its_file());
+                }
+                require_size(answer.content_length().unwrap_or(named.size_bytes), named)?;
+                Ok(Source::Elsewhere(answer.bytes_stream().boxed()))
+            }
+        }
+    }
+}
+
+fn without_its_file() -> ToolError {
+    refused("came without its file")
+}
+
+fn refused(why: &str) -> ToolError {
+    ToolError::new(ErrorCode::NotARegularFile, format!("The request {why}."))
+}
+
+fn regular(file: OwnedFd, named: &OutgoingFile) -> Result<File, ToolError> {
+    let file = File::from(file);
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
         return Err(refused("came with a descriptor of something that is no regular file"));
     }
-    match metadata.len() {
+    require_size(metadata.len(), named).map(|()| file)
+}
+
+fn require_size(size: u64, named: &OutgoingFile) -> Result<(), ToolError> {
+    match size {
         0 => Err(empty()),
         size if size > MAX_FILE_BYTES => Err(too_large(size)),
         size if size != named.size_bytes => Err(changed()),
-        _ => Ok(file),
+        _ => Ok(()),
     }
 }
 
 async fn copy(
     store: &Store,
-    file: Arc<File>,
+    mut source: Source,
     id: &str,
     named: &OutgoingFile,
 ) -> Result<StoredFile, ToolError> {
     let (mut hash, mut number, mut offset, mut stored) = (Sha256::new(), 0, 0_u64, None);
     loop {
-        let source = Arc::clone(&file);
-        // The tool server reads at the same position, so this reads at one of its own.
-        let read = tokio::task::spawn_blocking(move || part_at(&source, offset)).await;
-        let part = read.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(unreadable)?;
+        let part = source.part(offset).await.map_err(unreadable)?;
         if part.is_empty() {
             break;
         }
@@ -118,6 +167,28 @@ async fn copy(
     match stored {
         Some(stored) if in_hex(&hash.finalize()) == named.sha256 => Ok(stored),
         Some(_) | None => Err(changed()),
+    }
+}
+
+impl Source {
+    /// The next part, which begins there; none at the end.
+    async fn part(&mut self, offset: u64) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Here(file) => {
+                let file = Arc::clone(file);
+                // The tool server reads at the same position, so this reads at one of its own.
+                let read = tokio::task::spawn_blocking(move || part_at(&file, offset)).await;
+                read.unwrap_or_else(|error| Err(io::Error::other(error)))
+            }
+            Self::Elsewhere(pieces) => {
+                let mut part = Vec::new();
+                while part.len() < PART_BYTES {
+                    let Some(piece) = pieces.next().await else { break };
+                    part.extend_from_slice(&piece.map_err(|error| io::Error::other(error.without_url()))?);
+                }
+                Ok(part)
+            }
+        }
     }
 }
 

@@ -26,12 +26,13 @@ use protocol::effect::{Answer, Ask, EffectAnswer, EffectRequest};
 use protocol::{ErrorCode, SessionId, ToolError};
 use store::{Store, StoreError, contact_messages, outside};
 use tokio::io::Interest;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use toolkit::arguments::{elide, invalid};
 
 use crate::journal::Journal;
 use crate::schedules::Schedules;
+pub(crate) use file::Files;
 use rate::Rate;
 
 /// How long one request may take, with its line and its files.
@@ -85,7 +86,7 @@ impl Effects {
                     return;
                 }
             };
-            let Ok(place) = Arc::clone(&self.room).acquire_owned().await else { return };
+            let Some(place) = self.place().await else { return };
             let effects = self.clone();
             tokio::spawn(async move {
                 if timeout(PATIENCE, effects.handle(descriptors)).await.is_err() {
@@ -94,6 +95,20 @@ impl Effects {
                 drop(place);
             });
         }
+    }
+
+    /// Waits for room to answer one more.
+    pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).acquire_owned().await.ok()
+    }
+
+    /// The answer to a request; none if it took too long, so that the call knows of no answer.
+    pub(crate) async fn answer_in_time(&self, request: EffectRequest, files: Files) -> Option<EffectAnswer> {
+        let answer = timeout(PATIENCE, self.answer(request, files)).await;
+        if answer.is_err() {
+            tracing::warn!("a request for an effect was given up: it took too long");
+        }
+        answer.ok()
     }
 
     async fn handle(&self, descriptors: Vec<OwnedFd>) {
@@ -106,7 +121,7 @@ impl Effects {
             Err(error) => return tracing::warn!(%error, "a request for an effect could not be read"),
         };
         let answer = match serde_json::from_slice::<EffectRequest>(&asked.line) {
-            Ok(request) => self.answer(request, descriptors.collect()).await,
+            Ok(request) => self.answer(request, Files::Here(descriptors.collect())).await,
             Err(error) => {
                 tracing::warn!(%error, "a request for an effect was not understood");
                 Err(ToolError::new(ErrorCode::Internal, "The supervisor did not understand the request."))
@@ -117,7 +132,7 @@ impl Effects {
         }
     }
 
-    async fn answer(&self, request: EffectRequest, files: Vec<OwnedFd>) -> EffectAnswer {
+    async fn answer(&self, request: EffectRequest, files: Files) -> EffectAnswer {
         let (call, session) = (request.call.clone(), request.session.clone());
         let answer = self.ask(request, files).await;
         if let Err(error) = &answer {
@@ -127,7 +142,7 @@ impl Effects {
         answer
     }
 
-    async fn ask(&self, request: EffectRequest, files: Vec<OwnedFd>) -> EffectAnswer {
+    async fn ask(&self, request: EffectRequest, files: Files) -> EffectAnswer {
         let own = self.chat_of(&request.session)?;
         match request.ask.clone() {
             Ask::MayWrite { chat } => {

@@ -1,7 +1,5 @@
 //! The effects that send: each adds its messages to the outbox.
 
-use std::os::fd::OwnedFd;
-
 use channel::content::{File, FileBody, Media, StoredFile};
 use channel::formatting::FormattedText;
 use channel::{Chat, Content, Delivery};
@@ -11,8 +9,8 @@ use store::contact_messages::{self, NewMessage};
 use store::{StoreError, inbox, outbox};
 use toolkit::arguments::invalid;
 
-use super::Effects;
 use super::file;
+use super::{Effects, Files};
 use crate::file_copy::not_stored;
 
 /// No channel has a longer ID of a message.
@@ -57,7 +55,7 @@ impl Effects {
         own: Chat,
         chat: &str,
         caption: &str,
-        (files, named): (Vec<OwnedFd>, Vec<OutgoingFile>),
+        (files, named): (Files, Vec<OutgoingFile>),
     ) -> EffectAnswer {
         let target = self.target(&own, chat)?;
         let caption = self.channel(&target)?.caption(caption);

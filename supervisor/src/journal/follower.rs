@@ -37,10 +37,30 @@ const START_PATIENCE: Duration = Duration::from_millis(300);
 /// The pause after a failure of the disk or the database.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a reader waits for records of a tool server on another machine. They come later otherwise.
+const COPY_PATIENCE: Duration = Duration::from_secs(5);
+const COPY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Answered once all is copied that the journal on another machine has.
+pub(crate) type CopyRequest = oneshot::Sender<()>;
+
 #[derive(Debug, Clone)]
 pub(crate) struct Journal {
-    requests: mpsc::Sender<oneshot::Sender<()>>,
+    requests: mpsc::Sender<Request>,
+    /// What copies the journal, if it is on another machine.
+    copy: Option<mpsc::Sender<CopyRequest>>,
 }
+
+#[derive(Debug)]
+enum Request {
+    /// Answered once everything is stored as events that is in the journal by now.
+    Drain(oneshot::Sender<()>),
+    /// Answered once nothing is read, until the other end is dropped.
+    Hold(oneshot::Sender<()>, oneshot::Receiver<()>),
+}
+
+/// Keeps the follower from reading while its files are replaced.
+pub(crate) struct Hold(#[expect(dead_code, reason = "dropped at the end")] oneshot::Sender<()>);
 
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
@@ -59,10 +79,44 @@ enum FollowError {
 impl Journal {
     /// Resolves once everything that is in the journal by now is stored as events.
     pub(crate) async fn drain(&self) {
+        if let Some(copy) = &self.copy
+            && timeout(COPY_PATIENCE, until_copied(copy)).await.is_err()
+        {
+            tracing::warn!("the journal elsewhere could not be read; its records become events later");
+        }
+        self.drain_copy().await;
+    }
+
+    /// The same for a journal on another machine, of which this is the copy.
+    pub(crate) fn of_copy(self, copy: mpsc::Sender<CopyRequest>) -> Self {
+        Self { copy: Some(copy), ..self }
+    }
+
+    /// Waits until nothing is read of the files, which may be replaced then.
+    pub(crate) async fn hold(&self) -> Hold {
+        let ((begin, begun), (hold, over)) = (oneshot::channel(), oneshot::channel());
+        if self.requests.send(Request::Hold(begin, over)).await.is_ok() {
+            let _ = begun.await;
+        }
+        Hold(hold)
+    }
+
+    /// Resolves once everything that is in the files of this machine is stored as events.
+    pub(crate) async fn drain_copy(&self) {
         let (done, drained) = oneshot::channel();
-        if self.requests.send(done).await.is_ok() {
+        if self.requests.send(Request::Drain(done)).await.is_ok() {
             let _ = drained.await;
         }
+    }
+}
+
+async fn until_copied(copy: &mpsc::Sender<CopyRequest>) {
+    loop {
+        let (done, copied) = oneshot::channel();
+        if copy.send(done).await.is_err() || copied.await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(COPY_PAUSE).await;
     }
 }
 
@@ -75,7 +129,7 @@ pub(crate) fn follow(
 ) -> (Journal, impl Future<Output = ()> + Send + 'static) {
     let (requests, incoming) = mpsc::channel(16);
     let follower = Follower { path, store, run, position: None, comparison: Comparison::default() };
-    (Journal { requests }, follower.run(incoming, stop))
+    (Journal { requests, copy: None }, follower.run(incoming, stop))
 }
 
 struct Follower {
@@ -88,7 +142,7 @@ struct Follower {
 }
 
 impl Follower {
-    async fn run(mut self, mut requests: mpsc::Receiver<oneshot::Sender<()>>, stop: CancellationToken) {
+    async fn run(mut self, mut requests: mpsc::Receiver<Request>, stop: CancellationToken) {
         let watch = self.watch();
         let mut ticks = interval_at(Instant::now() + COMPARE_EVERY, COMPARE_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -117,9 +171,13 @@ impl Follower {
                     whole = if is_due { Instant::now() } else { whole };
                 }
                 request = requests.recv() => match request {
-                    Some(done) => {
+                    Some(Request::Drain(done)) => {
                         self.catch_up(&stop).await;
                         let _ = done.send(());
+                    }
+                    Some(Request::Hold(begun, over)) => {
+                        let _ = begun.send(());
+                        let _ = over.await;
                     }
                     None => return,
                 },

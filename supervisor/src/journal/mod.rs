@@ -12,4 +12,4 @@ mod read;
 pub(crate) mod tampering;
 mod watch;
 
-pub(crate) use follower::{Journal, follow};
+pub(crate) use follower::{CopyRequest, Journal, follow};

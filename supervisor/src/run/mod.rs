@@ -71,7 +71,7 @@ pub(crate) async fn run(
     stop: CancellationToken,
     announce: impl FnOnce(&Tokens, bool) + Send + 'static,
 ) -> Result<(), RunError> {
-    let StartupResources { lock: _lock, control_port, tool_port, webhook, tokens, launcher } = resources;
+    let StartupResources { lock: _lock, control_port, tool_port, far, webhook, tokens, launcher } = resources;
     let Some(store) = open_store(&config.data.database(), &stop).await? else { return Ok(()) };
     let Some(membership) = join(&store, &config, &stop).await? else { return Ok(()) };
     tokens.write(&config.data.tokens())?;
@@ -80,12 +80,12 @@ pub(crate) async fn run(
         run = record_start(&store, &tokens, &config) => run?,
     };
     let stop_journal = CancellationToken::new();
-    let (foundation, following) = Foundation::lay(&config, store, run, &stop_journal);
+    let (foundation, following) = Foundation::lay(&config, &tokens, store, run, &stop_journal)?;
     let system = System::new(config, tokens, launcher, foundation, webhook, membership)?;
     // A locked database keeps this waiting.
     let children = tokio::select! {
         () = stop.cancelled() => return Ok(()),
-        children = system.start_children(tool_port) => children?,
+        children = system.start_children(tool_port, far) => children?,
     };
     system.start(children, control_port, announce)?;
     system.start_reload(origin);

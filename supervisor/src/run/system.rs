@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use channel::{Channels, Delivery};
-use http_port::Access;
+use http_port::{Access, FarEnd};
 use process::Secret;
 use protocol::EventId;
 use settings::choices::Reactions;
@@ -25,6 +25,7 @@ use crate::channels::pace::SharedPace;
 use crate::channels::{progress, reactions, sender};
 use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
 use crate::children::launcher::Launcher;
+use crate::children::tool_health::ToolHealth;
 use crate::children::tool_server::{FIRST_START, ToolServer};
 use crate::children::{ChildState, ChildrenStates, StopBy};
 use crate::commands::models::Models;
@@ -37,6 +38,7 @@ use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue, TaskTemplate};
 use crate::downloads::Downloads;
 use crate::effects::Effects;
+use crate::far::FarToolServer;
 use crate::file_requests::FileRequests;
 use crate::health::Board;
 use crate::health::database_file::DatabaseFile;
@@ -70,23 +72,37 @@ pub(super) struct Foundation {
     journal: Journal,
     board: Board,
     stop: CancellationToken,
+    stop_journal: CancellationToken,
     tasks: LongTasks,
+    far: Option<FarToolServer>,
 }
 
 impl Foundation {
     /// Begins to follow the journal until `stop_journal`; returns the task that follows it as well.
     pub(super) fn lay(
         config: &Config,
+        tokens: &Tokens,
         store: Store,
         run: EventId,
         stop_journal: &CancellationToken,
-    ) -> (Self, JoinHandle<()>) {
+    ) -> Result<(Self, JoinHandle<()>), RunError> {
         let (stop, board) = (CancellationToken::new(), Board::default());
         let tasks = LongTasks::until(stop.clone(), board.clone());
         let (journal, following) =
             journal::follow(config.data.journal(), store.clone(), Some(run.clone()), stop_journal.clone());
         let following = tokio::spawn(tasks.watched("journal", stop_journal.clone(), following));
-        (Self { store, run, journal, board, stop, tasks }, following)
+        let far = config.far.as_ref().map(|far| FarToolServer::new(far, &tokens.tool_url)).transpose()?;
+        let journal = match &far {
+            None => journal,
+            Some(far) => {
+                let (file, stop) = (config.data.journal(), stop_journal.clone());
+                let (journal, copying) = far.copy_journal(file, store.clone(), journal, stop.clone());
+                tokio::spawn(tasks.watched("copy of the journal", stop, copying));
+                journal
+            }
+        };
+        let stop_journal = stop_journal.clone();
+        Ok((Self { store, run, journal, board, stop, stop_journal, tasks, far }, following))
     }
 
     fn inbound(&self, config: &Config, files: &ToolFiles, approvals: &Approvals) -> Inbound {
@@ -112,6 +128,12 @@ fn clients(config: &Config, tokens: &Tokens) -> Result<(ToolFiles, Approvals), R
     let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
     let approver = Secret::from(tokens.approver_token.as_str());
     Ok((files, Approvals::new(&tokens.tool_url, approver)?))
+}
+
+/// The port of the tools: for a child, or led to a tool server on another machine.
+enum ToolPort {
+    OfChild(Port),
+    Tunnelled(FarToolServer),
 }
 
 pub(super) struct System {
@@ -141,7 +163,11 @@ pub(super) struct System {
     pub(super) place: Option<Place>,
     /// Ends everything; cancelled when the running tasks have ended or their time is over.
     pub(super) stop: CancellationToken,
+    /// Ends what reads the journal, after everything else.
+    stop_journal: CancellationToken,
     pub(super) tasks: LongTasks,
+    /// The tool server, if it is on another machine.
+    far: Option<FarToolServer>,
 }
 
 impl System {
@@ -162,7 +188,7 @@ impl System {
         let (store, cooldown) = (foundation.store.clone(), config.contacts_cooldown);
         let contacts = Contacts { store, book: Book(files.clone()), cooldown };
         let effects = Effects::new(&foundation.store, &channels, &foundation.journal, &schedules);
-        let Foundation { store, run, journal, board, stop, tasks } = foundation;
+        let Foundation { store, run, journal, board, stop, stop_journal, tasks, far } = foundation;
         Ok(Self {
             config,
             launcher,
@@ -186,7 +212,9 @@ impl System {
             rules_changed: Arc::default(),
             place: membership.map(|membership| Place::new(membership, has_webhook)),
             stop,
+            stop_journal,
             tasks,
+            far,
         })
     }
 
@@ -212,36 +240,76 @@ impl System {
         Ok(())
     }
 
-    pub(super) async fn start_children(&self, port: Port) -> Result<ChildrenStates, RunError> {
+    pub(super) async fn start_children(
+        &self,
+        port: Port,
+        far: Option<Arc<FarEnd>>,
+    ) -> Result<ChildrenStates, RunError> {
+        // The last records are read through it.
+        let port = self.open_tunnel(port, far);
         let dispatcher = self.dispatcher();
         dispatcher.requeue_abandoned().await;
         self.store.write_until_done(held::look_again).await?;
-        let settled_until = self.store.write_until_done(tool_calls::newest_event).await?;
         let (journal_troubled, journal_trouble) = watch::channel(None);
+        let health = ToolHealth {
+            url: self.tokens.tool_url.clone(),
+            token: Secret::from(self.tokens.tool_token.as_str()),
+            client: reqwest::Client::builder().no_proxy().build()?,
+            board: self.board.clone(),
+            runs_no_commands: self.config.children.runs_no_commands,
+            journal_trouble: journal_troubled,
+            commands_hang: false,
+        };
+        let (tool_server, elsewhere) = match port {
+            ToolPort::OfChild(port) => (self.start_tool_server(port, health).await?, None),
+            ToolPort::Tunnelled(far) => (self.start_far(&far, health), Some(far.elsewhere)),
+        };
+        let workers = (0..self.config.workers).map(|_| self.start_worker(dispatcher.clone())).collect();
+        Ok(ChildrenStates { tool_server, elsewhere, journal_trouble, workers })
+    }
+
+    /// Leads the port to a tool server on another machine, if that is where it is.
+    fn open_tunnel(&self, port: Port, far: Option<Arc<FarEnd>>) -> ToolPort {
+        let Some((server, far)) = self.far.clone().zip(far) else { return ToolPort::OfChild(port) };
+        let end = self.stop_journal.clone();
+        let tunnel = server.clone().tunnel(port.listener, far, end.clone());
+        tokio::spawn(self.tasks.watched("tunnel to the tool server", end, tunnel));
+        ToolPort::Tunnelled(server)
+    }
+
+    /// Starts what speaks with a tool server on another machine.
+    fn start_far(&self, server: &FarToolServer, health: ToolHealth) -> watch::Receiver<ChildState> {
+        let (effects, stop) = (self.effects.clone(), self.stop.clone());
+        self.tasks.spawn("effects", server.clone().answer_effects(effects, stop.clone()));
+        let (state, receiver) = watch::channel(ChildState::Starting);
+        self.tasks.spawn("tool server", server.clone().watch(health, state, stop));
+        receiver
+    }
+
+    async fn start_tool_server(
+        &self,
+        port: Port,
+        health: ToolHealth,
+    ) -> Result<watch::Receiver<ChildState>, RunError> {
+        let settled_until = self.store.write_until_done(tool_calls::newest_event).await?;
         let tool_server = ToolServer {
             secrets: self.config.children.tool_secrets.clone(),
             socket: port.listener,
-            url: self.tokens.tool_url.clone(),
+            health,
             token: Secret::from(self.tokens.tool_token.as_str()),
             approver_token: Secret::from(self.tokens.approver_token.as_str()),
-            client: reqwest::Client::builder().no_proxy().build()?,
             journal: self.journal.clone(),
             effects: self.effects.clone(),
             store: self.store.clone(),
             settled_until,
-            board: self.board.clone(),
-            runs_no_commands: self.config.children.runs_no_commands,
             stop_by: self.stop_by.clone(),
-            journal_trouble: journal_troubled,
-            commands_hang: false,
             start_patience: FIRST_START,
             lifeline: None,
             reload: Arc::clone(&self.rules_changed),
         };
         let (tool_supervisor, tool_state) = self.child_supervisor();
         self.tasks.spawn("tool server", tool_supervisor.supervise(tool_server, self.stop.clone()));
-        let workers = (0..self.config.workers).map(|_| self.start_worker(dispatcher.clone()));
-        Ok(ChildrenStates { tool_server: tool_state, journal_trouble, workers: workers.collect() })
+        Ok(tool_state)
     }
 
     /// Reads the settings again whenever it is asked for.

@@ -17,7 +17,7 @@ pub use builder::{Refusal, ToolServerBuilder};
 /// The token of those who decide about calls.
 pub const APPROVER: &str = "FAKE-approver-token";
 
-const LISTENING: &str = "listening on http://";
+const LISTENING: [&str; 2] = ["listening on http://", "listening on https://"];
 
 #[derive(Debug)]
 pub struct ToolServer {
@@ -104,6 +104,13 @@ impl ToolServer {
         (self.program, self.address) = listening(&self.dir, &self.launch);
     }
 
+    /// The same, and it listens where it did.
+    pub fn crash_in_place(&mut self, meanwhile: impl FnOnce(&TestDir)) {
+        let address = self.address.to_string();
+        self.launch.variables.push(("AUTONOUS_TOOL_LISTEN".to_owned(), address));
+        self.crash(meanwhile);
+    }
+
     /// Runs another `tool-server` command with this server's variables.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
         self.launch.output(&self.dir, arguments)
@@ -135,7 +142,7 @@ fn listening(dir: &TestDir, launch: &Launch) -> (Program, SocketAddr) {
     let mut program = Program::start(dir, launch);
     let address = wait::within(wait::SOON, || {
         assert!(program.ended().is_none(), "the server ended at its start:\n{}", program.log_tail());
-        address_in(&program.log(), LISTENING)
+        LISTENING.into_iter().find_map(|phrase| address_in(&program.log(), phrase))
     });
     let address = address.unwrap_or_else(|| panic!("the server does not listen:\n{}", program.log_tail()));
     (program, address)

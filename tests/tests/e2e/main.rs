@@ -33,6 +33,7 @@ mod webhook;
 // The worker with real tools and a fake model.
 mod by_hand;
 mod clumsy_model;
+mod elsewhere;
 mod images;
 mod limits;
 mod loop_and_tools;

@@ -262,10 +262,11 @@ fn a_process_is_followed_from_the_call_that_began_it() {
     let two = events.next().unwrap();
     assert_eq!(two.text(), "two\n");
     drop(events);
-    own.call("process_write", &json!({"process_id": id, "eof": true}));
+    let written = own.call("process_write", &json!({"process_id": id, "eof": true}));
+    assert!(written.ok, "{written:?}");
     let back = streamed("process_read", &follow).header("Last-Event-ID", &two.id.unwrap().to_string());
     let (events, envelope) = all(&server, &back);
-    assert_eq!((texts(&events), envelope.stdout.as_str()), (vec!["three\n"], "three\n"));
+    assert_eq!((texts(&events), envelope.stdout.as_str()), (vec!["three\n"], "three\n"), "{envelope:?}");
     assert_eq!(
         (&envelope.meta.data["state"], &envelope.meta.data["exit_code"]),
         (&json!("exited"), &json!(5))

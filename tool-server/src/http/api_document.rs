@@ -17,7 +17,7 @@ use utoipa::openapi::{Contact, InfoBuilder, License, OpenApi, OpenApiBuilder, Se
 
 use super::approval_document;
 use super::service::Liveness;
-use super::{change_document, file_document, journal_document};
+use super::{change_document, effect_document, file_document, journal_document};
 use crate::service_report::{CapabilitiesReport, Readiness};
 
 const BEARER: &str = "bearer";
@@ -82,6 +82,7 @@ pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenA
     change_document::add_to(&mut document);
     approval_document::add_to(&mut document);
     journal_document::add_to(&mut document);
+    effect_document::add_to(&mut document);
     add_service_routes(&mut document);
     let ApiDocument { paths, mut components, .. } = document;
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
@@ -108,6 +109,7 @@ pub fn document(registry: &Registry, is_offered: impl Fn(&str) -> bool) -> OpenA
             tag("files", "Whole files, byte by byte, and undoing changes."),
             tag("approvals", "What a person decides about calls."),
             tag("journal", "The records of all calls."),
+            tag("effects", "What tools ask of a supervisor on another machine."),
             tag("server", "The server's state and capabilities."),
         ]))
         .security(Some([SecurityRequirement::default(), bearer_required()]))

@@ -1,13 +1,12 @@
 //! `/approvals`: the calls that wait for a person, and the decisions. Only the approver's token opens it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use protocol::{ErrorCode, EventId, ToolError};
@@ -132,10 +131,9 @@ pub(super) async fn stream(State(app): State<Arc<AppState>>) -> Response {
             Some(hello) => hello,
             None => next_part(&mut changes, &mut closing).await?,
         };
-        Some((Ok::<_, Infallible>(part), (None, changes, closing)))
+        Some((part, (None, changes, closing)))
     });
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    (StatusCode::OK, headers, Body::from_stream(events)).into_response()
+    response::event_stream(events)
 }
 
 /// How often a quiet stream says that it lives.

@@ -1,15 +1,15 @@
 //! `/journal`: the records of all calls, for a reader elsewhere. Only the approver's token opens it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use protocol::journal::OPENED_AT_HEADER;
 use protocol::{ErrorCode, ToolError};
 use serde::Deserialize;
 use tokio::sync::watch;
@@ -59,13 +59,10 @@ pub(super) async fn stream(
         Err(error) => return refused(&ReadError::Io(error.into())),
     };
     let following = Following { reader, changes: follow.then_some(changes) };
-    let parts = stream::unfold(following, Following::part);
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    (StatusCode::OK, headers, Body::from_stream(parts)).into_response()
+    let opened_at = HeaderValue::from(app.journal.opened_at().number());
+    let mut answer = response::event_stream(stream::unfold(following, Following::part));
+    answer.headers_mut().insert(OPENED_AT_HEADER, opened_at);
+    answer
 }
 
 fn asked(
@@ -108,7 +105,7 @@ struct Following {
 
 impl Following {
     /// The next piece of the answer. After an error there is none: the client asks again, from where it is.
-    async fn part(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
+    async fn part(mut self) -> Option<(Bytes, Self)> {
         loop {
             let read = spawn_blocking(move || {
                 let lines = self.reader.read();
@@ -118,7 +115,7 @@ impl Following {
             self = following;
             match lines {
                 Ok(lines) if lines.is_empty() => {}
-                Ok(lines) => return Some((Ok(events(&lines)), self)),
+                Ok(lines) => return Some((events(&lines), self)),
                 Err(error) => {
                     tracing::error!(%error, "a reader of the journal was cut off");
                     return None;
@@ -130,7 +127,7 @@ impl Following {
             }
             match tokio::time::timeout(KEEP_ALIVE, changes.changed()).await {
                 Ok(changed) => changed.ok()?,
-                Err(_) => return Some((Ok(Bytes::from_static(b":\n\n")), self)),
+                Err(_) => return Some((Bytes::from_static(b":\n\n"), self)),
             }
         }
     }

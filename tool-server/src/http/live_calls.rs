@@ -4,13 +4,11 @@
 //! answered as to any other caller. A caller that goes away ends its call; with an `Idempotency-Key` it has a
 //! minute to come back, and after the end of the call ten more.
 
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use futures_util::stream;
 use protocol::hash::sha256;
 use protocol::{ErrorCode, SessionId, ToolError};
@@ -180,16 +178,10 @@ impl Running {
 
 /// What a reader gets, as it comes.
 fn sent(reader: Reader) -> Response {
-    let parts = stream::unfold(reader, |mut reader| async move {
+    response::event_stream(stream::unfold(reader, |mut reader| async move {
         let part = reader.part().await?;
-        Some((Ok::<_, Infallible>(part), reader))
-    });
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    (StatusCode::OK, headers, Body::from_stream(parts)).into_response()
+        Some((part, reader))
+    }))
 }
 
 pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ToolError> {

@@ -11,6 +11,8 @@ mod catalogue;
 mod change_document;
 mod changes;
 mod docs;
+mod effect_document;
+mod effects;
 mod file_document;
 mod files;
 mod journal;
@@ -74,6 +76,9 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
         .route("/journal", get(journal::stream))
         .route("/journal/arguments/{name}", get(journal::arguments))
+        .route("/effects", get(effects::stream))
+        .route("/effects/{number}", post(effects::answer))
+        .route("/effects/{number}/files/{index}", get(effects::file))
         .route_layer(from_fn_with_state(Arc::clone(&app.access), require_approver));
     let without_token = Router::new()
         .route("/livez", get(service::livez))

@@ -1,7 +1,11 @@
 //! From an envelope to a response: the status of its code, as JSON or as plain text for a model.
 
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::Stream;
 use protocol::text_form::text_form;
 use protocol::{Envelope, ErrorCode, ToolError};
 
@@ -25,6 +29,17 @@ pub(super) fn envelope_response(envelope: Envelope) -> Response {
 pub(super) fn error_response(tool: &str, error: ToolError) -> Response {
     tracing::info!(tool, code = %error.code, message = error.message, "a request was refused");
     envelope_response(toolkit::runner::refusal(tool, error))
+}
+
+/// Server-sent events, as they come. Nothing on the way keeps them.
+pub(super) fn event_stream(parts: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, EVENT_STREAM),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    let parts = futures_util::StreamExt::map(parts, Ok::<_, Infallible>);
+    (StatusCode::OK, headers, Body::from_stream(parts)).into_response()
 }
 
 /// The tool that a path names, or an empty string.

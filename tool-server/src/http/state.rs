@@ -13,6 +13,7 @@ use super::live_calls::LiveCalls;
 use crate::journal::Journal;
 use crate::metrics::Figures;
 use crate::service_report::ServiceReport;
+use crate::supervisor_link::FarSupervisor;
 use crate::tokens::Tokens;
 use crate::vitals::Vitals;
 
@@ -26,6 +27,8 @@ pub struct AppState {
     pub tokens: Option<Arc<Tokens>>,
     /// What waits for a person, and what was decided; none without an approver's token.
     pub approvals: Option<Arc<Approvals>>,
+    /// The supervisor of another machine; none where none may connect.
+    pub supervisor: Option<Arc<FarSupervisor>>,
     /// The records of all calls.
     pub journal: Arc<Journal>,
     /// What `/readyz` and `/capabilities` report.

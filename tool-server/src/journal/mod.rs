@@ -25,7 +25,7 @@ use arguments::Arguments;
 use protocol::journal::{
     BackgroundProcessEnded, CallEnded, CallReplayed, CallStarted, FIRST_PREV, RecordBody,
 };
-use protocol::{EventId, JournalRecord, SessionId, now_ms};
+use protocol::{EventId, JournalPlace, JournalRecord, SessionId, now_ms};
 use settings::table::TOOL_JOURNAL_MAX_BYTES;
 use tail::{Line as NewLine, Tail};
 use tokio::sync::watch;
@@ -52,6 +52,8 @@ pub struct Journal {
     failure: Mutex<Option<(Instant, String)>>,
     /// Changes with each record; true once readers are to stop waiting for more.
     is_closing: watch::Sender<bool>,
+    /// Where it ended when it was opened.
+    opened_at: JournalPlace,
 }
 
 impl Journal {
@@ -64,7 +66,9 @@ impl Journal {
     /// that syncs it. A file is archived before a record would make it longer than `max_bytes`.
     pub(crate) fn open_with_max_bytes(path: &Path, max_bytes: u64) -> Result<Arc<Self>, JournalError> {
         let (tail, cut_bytes) = open::open(path, max_bytes)?;
+        let opened_at = reader::end_of(&tail).map_err(|error| JournalError::Open(path.to_owned(), error))?;
         let journal = Arc::new(Self {
+            opened_at,
             path: path.to_owned(),
             tail: Mutex::new(tail),
             arguments: Arguments::beside(path),
@@ -139,6 +143,11 @@ impl Journal {
     /// Changes with each record; true once there is no point in waiting for more.
     pub(crate) fn watch(&self) -> watch::Receiver<bool> {
         self.is_closing.subscribe()
+    }
+
+    /// Where it ended when this server opened it: what follows is this server's.
+    pub(crate) fn opened_at(&self) -> JournalPlace {
+        self.opened_at
     }
 
     /// The arguments that a record names, because they were too large for it; none if there are no such.

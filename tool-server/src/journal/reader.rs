@@ -10,33 +10,15 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::tail::identity_and_length;
-use super::{Journal, archives};
+use protocol::JournalPlace;
 
-/// The bits of a place that hold the offset, enough for files of four terabytes.
-const OFFSET_BITS: u32 = 42;
+use super::tail::{Tail, identity_and_length};
+use super::{Journal, archives};
 
 /// How much is read at once, and the longest line that is a record: arguments above 64 KiB lie in their own
 /// file, so this is far beyond.
 const PIECE_BYTES: u64 = 256 * 1024;
 const MAX_LINE_BYTES: u64 = 32 * 1024 * 1024;
-
-/// Where a record ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    file: u64,
-    offset: u64,
-}
-
-impl Place {
-    fn of(number: u64) -> Self {
-        Self { file: number >> OFFSET_BITS, offset: number & ((1 << OFFSET_BITS) - 1) }
-    }
-
-    fn number(self) -> u64 {
-        (self.file << OFFSET_BITS) | self.offset
-    }
-}
 
 /// Why records cannot be read from a place.
 #[derive(Debug, thiserror::Error)]
@@ -57,12 +39,17 @@ pub(crate) struct Line {
     pub(crate) text: Vec<u8>,
 }
 
+/// Where the journal ends.
+pub(super) fn end_of(tail: &Tail) -> io::Result<JournalPlace> {
+    Ok(JournalPlace { file: Files::list(&tail.path)?.current(), offset: tail.length })
+}
+
 /// Reads on from a place.
 #[derive(Debug)]
 pub(crate) struct Reader {
     journal: Arc<Journal>,
     file: File,
-    place: Place,
+    place: JournalPlace,
 }
 
 impl Reader {
@@ -73,8 +60,8 @@ impl Reader {
             // The server archives files under this lock.
             let tail = journal.tail();
             let files = Files::list(&tail.path)?;
-            let start = || Place { file: files.oldest(), offset: 0 };
-            let place = if number == 0 { start() } else { Place::of(number) };
+            let start = || JournalPlace { file: files.oldest(), offset: 0 };
+            let place = if number == 0 { start() } else { JournalPlace::of(number) };
             let path = files.path(place.file).ok_or_else(not_there)?;
             (File::open(path)?, place)
         };
@@ -87,14 +74,17 @@ impl Reader {
     /// The next records, about a quarter of a megabyte of them; none at the end of the journal.
     pub(crate) fn read(&mut self) -> io::Result<Vec<Line>> {
         loop {
-            // A file that is full now has no record after those that this read finds.
-            let next = self.next_file()?;
             let lines = self.read_file()?;
             if !lines.is_empty() {
                 return Ok(lines);
             }
-            let Some((number, file)) = next else { return Ok(lines) };
-            (self.file, self.place) = (file, Place { file: number, offset: 0 });
+            let Some((number, file)) = self.next_file()? else { return Ok(lines) };
+            // The file is full now. It was not when it was read, perhaps.
+            let lines = self.read_file()?;
+            if !lines.is_empty() {
+                return Ok(lines);
+            }
+            (self.file, self.place) = (file, JournalPlace { file: number, offset: 0 });
         }
     }
 

@@ -117,6 +117,7 @@ impl TestServer {
         let meters = Arc::new(Meters::new().unwrap());
         let figures = Figures::new(meters, (&runner, None), &context, &journal, &vitals);
         let app = AppState {
+            supervisor: None,
             openapi,
             live,
             catalogue: Catalogues::new(&runner).unwrap(),

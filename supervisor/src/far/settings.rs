@@ -1,0 +1,143 @@
+//! Where the tool server is, if not on this machine, and what it is known by.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use http_port::{ClientFiles, FarEnd, TlsError};
+use process::Secret;
+use settings::table::{
+    ALL, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_DISABLE_EXEC, TOOL_TLS_CA, TOOL_TLS_CERT,
+    TOOL_TLS_CLIENT_CA, TOOL_TLS_CLIENT_CERT, TOOL_TLS_CLIENT_KEY, TOOL_TLS_KEY, TOOL_TOKEN, TOOL_URL,
+};
+use settings::{Optional, Program, Row, SettingError, Source};
+
+#[derive(Debug)]
+pub(crate) struct FarSettings {
+    host: String,
+    port: u16,
+    tls: Option<TlsFiles>,
+    pub(crate) approver_token: Secret,
+}
+
+#[derive(Debug)]
+struct TlsFiles {
+    trusted: PathBuf,
+    /// Certificate and key.
+    client: Option<(PathBuf, PathBuf)>,
+}
+
+impl FarSettings {
+    /// None where the tool server is a child of the supervisor.
+    pub(crate) fn read(source: &Source) -> Result<Option<Self>, SettingError> {
+        let Some(url) = TOOL_URL.given(source)? else {
+            for setting in [TOOL_TLS_CA, TOOL_TLS_CLIENT_CERT, TOOL_TLS_CLIENT_KEY] {
+                refuse_path(source, &setting, "nothing, or AUTONOUS_TOOL_URL as well")?;
+            }
+            let own = "nothing: a supervisor asks its tool server on this machine, without TLS. Set it for a tool \
+                       server alone";
+            for setting in [TOOL_TLS_CERT, TOOL_TLS_KEY, TOOL_TLS_CLIENT_CA] {
+                refuse_path(source, &setting, own)?;
+            }
+            return Ok(None);
+        };
+        let refused = |expected: &str| Err(TOOL_URL.refuse(url.to_string(), expected));
+        refuse_settings_of_tools(source)?;
+        let is_root = url.path() == "/" && url.query().is_none() && url.username().is_empty();
+        let (Some(host), Some(port), true) = (url.host_str(), url.port_or_known_default(), is_root) else {
+            return refused("host and port alone, such as https://tools.example:8701");
+        };
+        let (Some(token), Some(approver_token)) =
+            (TOOL_TOKEN.read(source)?, TOOL_APPROVER_TOKEN.read(source)?)
+        else {
+            return refused(
+                "AUTONOUS_TOOL_TOKEN and AUTONOUS_TOOL_APPROVER_TOKEN (or the files of both) as well, with the \
+                 tokens of the tool server there",
+            );
+        };
+        if token.matches(approver_token.expose()) {
+            let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
+            return Err(TOOL_APPROVER_TOKEN.refuse("***", expected));
+        }
+        if TOOL_ALLOWED_ROOTS.read(source)?.is_none_or(|roots| roots.is_empty()) {
+            return refused("AUTONOUS_TOOL_ALLOWED_ROOTS as well, with the roots of the tool server there");
+        }
+        let tls = match url.scheme() {
+            "https" => Some(TlsFiles::read(source)?),
+            _ if !is_loopback(host) => {
+                return refused("https: without TLS, tokens would go over the network in the clear");
+            }
+            _ => {
+                for setting in [TOOL_TLS_CA, TOOL_TLS_CLIENT_CERT, TOOL_TLS_CLIENT_KEY] {
+                    refuse_path(source, &setting, "nothing, or https in AUTONOUS_TOOL_URL")?;
+                }
+                None
+            }
+        };
+        Ok(Some(Self { host: host.to_owned(), port, tls, approver_token }))
+    }
+
+    /// Scheme, host and port.
+    pub(super) fn address(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}:{}", self.host, self.port)
+    }
+
+    /// Reads the files of TLS, before this process confines itself.
+    pub(crate) fn far_end(&self) -> Result<FarEnd, TlsError> {
+        let Some(files) = &self.tls else { return Ok(FarEnd::plain(&self.host, self.port)) };
+        let client = files.client.as_ref().map(|(certificate, key)| ClientFiles { certificate, key });
+        FarEnd::with_tls(&self.host, self.port, &files.trusted, client)
+    }
+}
+
+impl TlsFiles {
+    fn read(source: &Source) -> Result<Self, SettingError> {
+        let Some(trusted) = TOOL_TLS_CA.read(source)? else {
+            let url = TOOL_URL.given(source)?.map_or_else(String::new, |url| url.to_string());
+            let expected = "AUTONOUS_TOOL_TLS_CA as well, with the certificate of the tool server there or the \
+                            authority that signed it";
+            return Err(TOOL_URL.refuse(url, expected));
+        };
+        let client = match (TOOL_TLS_CLIENT_CERT.read(source)?, TOOL_TLS_CLIENT_KEY.read(source)?) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(certificate), None) => {
+                return Err(without(&TOOL_TLS_CLIENT_CERT, certificate, &TOOL_TLS_CLIENT_KEY));
+            }
+            (None, Some(key)) => return Err(without(&TOOL_TLS_CLIENT_KEY, key, &TOOL_TLS_CLIENT_CERT)),
+        };
+        Ok(Self { trusted, client })
+    }
+}
+
+fn without(given: &Optional<PathBuf>, file: PathBuf, missing: &Optional<PathBuf>) -> SettingError {
+    given.refuse(file.display().to_string(), format!("nothing, or {} as well", missing.name()))
+}
+
+fn refuse_path(source: &Source, setting: &Optional<PathBuf>, expected: &str) -> Result<(), SettingError> {
+    match setting.read(source)? {
+        None => Ok(()),
+        Some(file) => Err(setting.refuse(file.display().to_string(), expected)),
+    }
+}
+
+/// What only a tool server reads would hold nowhere.
+fn refuse_settings_of_tools(source: &Source) -> Result<(), SettingError> {
+    // The supervisor shows it.
+    let is_shown = |row: &dyn Row| row.name() == TOOL_DISABLE_EXEC.name();
+    let is_of_tools = |row: &&&dyn Row| row.readers().programs == [Program::ToolServer] && !is_shown(**row);
+    match ALL.iter().filter(is_of_tools).find(|row| source.text(row.name()).is_some()) {
+        None => Ok(()),
+        Some(row) => {
+            let value = if row.is_secret() { "***" } else { source.text(row.name()).unwrap_or_default() };
+            let expected =
+                "nothing, because AUTONOUS_TOOL_URL is set: set it where that tool server is started";
+            Err(SettingError::new(row.name(), value, expected))
+        }
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
