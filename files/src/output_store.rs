@@ -5,15 +5,16 @@
 //! a unique name and a size limit, and the oldest are deleted when the total grows too large.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use protocol::FullOutput;
 use protocol::hash::in_hex;
+use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
 /// How long a saved output is kept.
@@ -115,6 +116,26 @@ impl OutputStore {
     /// Where the output of this name lies.
     pub fn path_of(&self, name: &str) -> String {
         self.directory.join(Self::file_name(name)).display().to_string()
+    }
+
+    /// The file with this name; none if there is no such file, or this is no name of one.
+    pub fn read(&self, file_name: &str) -> io::Result<Option<Vec<u8>>> {
+        let mut parts = Path::new(file_name).components();
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
+            return Ok(None);
+        }
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(self.directory.join(file_name));
+        let mut file = match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        if !file.metadata()?.is_file() {
+            return Ok(None);
+        }
+        let mut content = Vec::new();
+        file.read_to_end(&mut content)?;
+        Ok(Some(content))
     }
 
     /// Keeps an output that its answer shows whole. One of this name that is there already stays as it is.

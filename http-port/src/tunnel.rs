@@ -107,8 +107,8 @@ impl FarEnd {
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// Accepts connections for ever, and joins each with one to the server. `trouble` says why the server cannot be
-/// connected to, if so.
+/// Accepts connections for ever, and joins each with one to the server. `trouble` says why the server cannot
+/// be connected to, if so.
 pub async fn tunnel(listener: TcpListener, far: Arc<FarEnd>, trouble: watch::Sender<Option<String>>) {
     let room = Arc::new(Semaphore::new(MOST));
     loop {

@@ -46,8 +46,8 @@ pub fn archive_number(journal: &str, file: &str) -> Option<u64> {
 /// The bits of a place's number that hold the offset, enough for files of four terabytes.
 const OFFSET_BITS: u32 = 42;
 
-/// Where a record ends: in which file, and at which offset there. The current file counts under the number that
-/// it will get, so a place stays valid when its file is archived.
+/// Where a record ends: in which file, and at which offset there. The current file counts under the number
+/// that it will get, so a place stays valid when its file is archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JournalPlace {
     /// The number of the file.

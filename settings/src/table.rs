@@ -217,8 +217,8 @@ table! {
         path("a file in PEM"),
         "the authority that signs the certificates of clients: only clients with one can connect");
     TOOL_SUPERVISED: Setting<bool> = ("AUTONOUS_TOOL_SUPERVISED", TOOLS_PLACE, "false", flag(),
-        "whether a supervisor [on another machine](scale.md#a-tool-server-on-another-machine) connects to this \
-         tool server, and answers the tools that act on chats. Needs both tokens");
+        "whether a supervisor [on another machine](elsewhere.md) connects to \
+         this tool server, and answers the tools that act on chats. Needs both tokens");
     TOOL_ALLOWED_HOSTS: Setting<Vec<String>> = ("AUTONOUS_TOOL_ALLOWED_HOSTS", TOOLS, "",
         items(checks::hosts, "host names, comma separated, such as box.example or box.example:8700"),
         "further names to accept in `Host`. `/livez` and `/readyz` accept any IP address");
@@ -241,7 +241,8 @@ table! {
         "none when the server runs alone",
         secret(checks::is_any, "another token than `AUTONOUS_TOOL_TOKEN`"),
         "the token of those who [decide about the calls of others](approvals.md#deciding), and may undo \
-         them; no caller may have it, and the supervisor generates one at each start");
+         them; no caller may have it. The supervisor generates one at each start, unless its tool server is \
+         on another machine");
     TOOL_MCP_USERS_DECIDE: Setting<bool> = ("AUTONOUS_TOOL_MCP_USERS_DECIDE", TOOLS, "false", flag(),
         "whether the user of an MCP client [decides about the calls of that client](mcp.md#approvals) that \
          need a person; needs a token for the port");
@@ -371,7 +372,8 @@ table! {
     TOOL_URL: Setting<Url> = ("AUTONOUS_TOOL_URL", WORKER_PLACE, "http://127.0.0.1:8701",
         checked(checks::base_address, "an http or https URL such as http://127.0.0.1:8701"),
         "the tool server for `agent-worker once`, which also reads `AUTONOUS_TOOL_TOKEN`; given to the \
-         supervisor, its tool server [is there](scale.md#a-tool-server-on-another-machine), on another machine");
+         supervisor, its tool server [is there](elsewhere.md), on another \
+         machine");
     TOOL_TLS_CA: Optional<PathBuf> = ("AUTONOUS_TOOL_TLS_CA", OWN, "none",
         path("a file in PEM"),
         "for a tool server on another machine: its certificate, or the authority that signed it");

@@ -120,8 +120,7 @@ impl Config {
     /// Reads and checks everything. `data_dir` comes from the command line and overrides the variable.
     pub(crate) fn read(source: &Source, data_dir: Option<&Path>) -> anyhow::Result<Self> {
         settings::check(source, Program::Supervisor)?;
-        let far = FarSettings::read(source)?;
-        let data = data_dir_from(source, data_dir)?;
+        let (far, data) = (FarSettings::read(source)?, data_dir_from(source, data_dir)?);
         let config_dir = CONFIG_DIR.read(source)?.map(std::path::absolute).transpose()?;
         let (roots, tasks) = (roots(source, &data)?, TaskSettings::read(source)?);
         let derived = [
@@ -129,10 +128,9 @@ impl Config {
             (TOOL_ALLOWED_ROOTS.name(), roots.join(",")),
             (TASK_RETRY_SECONDS.name(), tasks.retry_for.as_secs().to_string()),
         ];
-        let mut shown = selection::shown(source);
-        shown
-            .extend(config_dir.as_ref().map(|dir| (CONFIG_DIR.name().to_owned(), dir.display().to_string())));
-        shown.extend(derived.map(|(name, value)| (name.to_owned(), value)));
+        let config_place = config_dir.as_ref().map(|dir| (CONFIG_DIR.name(), dir.display().to_string()));
+        let derived = derived.into_iter().chain(config_place).map(|(name, value)| (name.to_owned(), value));
+        let shown = selection::shown(source).into_iter().chain(derived).collect();
         Ok(Self {
             language: LANGUAGE.read(source)?,
             control_hosts: CONTROL_ALLOWED_HOSTS.read(source)?,

@@ -23,6 +23,7 @@ mod data_dir;
 mod dispatch;
 mod downloads;
 mod effects;
+mod elsewhere;
 mod event_stream;
 mod far;
 mod file_copy;

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::{ChildrenStates, Liveness};
 use crate::data_dir::DataDir;
-use crate::far::Elsewhere;
+use crate::elsewhere::Elsewhere;
 use crate::health::asking::Asking;
 use crate::health::database_file::DatabaseFile;
 use crate::health::disk::{FEW_FREE_MB, LEAST_FREE_MB, free_mb};

@@ -70,7 +70,7 @@ impl StartupResources {
         let tokens = Tokens {
             control_token: given_or_made(config.tokens.control.as_ref())?,
             tool_token: given_or_made(config.tokens.tool.as_ref())?,
-            approver_token: given_or_made(config.far.as_ref().map(|far| &far.approver_token))?,
+            approver_token: given_or_made(config.far.as_ref().and_then(|far| far.approver_token.as_ref()))?,
             control_url: control_port.url(),
             tool_url: tool_port.url(),
         };

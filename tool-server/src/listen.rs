@@ -133,12 +133,7 @@ impl Listen {
             return Err(TOOL_TOKENS_FILE.refuse(file.display().to_string(), expected).into());
         }
         let approver_token = TOOL_APPROVER_TOKEN.read(source)?;
-        if let (Some(token), Some(approver)) = (&token, &approver_token)
-            && token.matches(approver.expose())
-        {
-            let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
-            return Err(TOOL_APPROVER_TOKEN.refuse("", expected).into());
-        }
+        refuse_one_token_for_both(token.as_ref(), approver_token.as_ref())?;
         let asks_clients = TOOL_MCP_USERS_DECIDE.read(source)?;
         if asks_clients && token.is_none() {
             let expected = "false, or a token in AUTONOUS_TOOL_TOKEN_FILE or AUTONOUS_TOOL_TOKEN";
@@ -146,12 +141,7 @@ impl Listen {
         }
         let allowed_hosts = TOOL_ALLOWED_HOSTS.read(source)?;
         let has_public_metrics = METRICS_PUBLIC.read(source)?;
-        let is_supervised = TOOL_SUPERVISED.read(source)?;
-        if is_supervised && (token.is_none() || approver_token.is_none()) {
-            let expected = "false, or AUTONOUS_TOOL_TOKEN and AUTONOUS_TOOL_APPROVER_TOKEN (or the files of \
-                            both): a supervisor on another machine shows them";
-            return Err(TOOL_SUPERVISED.refuse("true", expected).into());
-        }
+        let is_supervised = is_supervised(source, token.is_some() && approver_token.is_some())?;
         let (address, tls) = (Some(address), TlsFiles::named(source)?);
         Ok(Self {
             address,
@@ -164,4 +154,22 @@ impl Listen {
             is_supervised,
         })
     }
+}
+
+fn refuse_one_token_for_both(token: Option<&Secret>, approver: Option<&Secret>) -> Result<(), SettingError> {
+    if token.zip(approver).is_some_and(|(token, approver)| token.matches(approver.expose())) {
+        let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
+        return Err(TOOL_APPROVER_TOKEN.refuse("", expected));
+    }
+    Ok(())
+}
+
+fn is_supervised(source: &Source, has_both_tokens: bool) -> Result<bool, SettingError> {
+    let is_supervised = TOOL_SUPERVISED.read(source)?;
+    if is_supervised && !has_both_tokens {
+        let expected = "false, or AUTONOUS_TOOL_TOKEN and AUTONOUS_TOOL_APPROVER_TOKEN (or the files of \
+                        both): a supervisor on another machine shows them";
+        return Err(TOOL_SUPERVISED.refuse("true", expected));
+    }
+    Ok(is_supervised)
 }

@@ -52,7 +52,7 @@ use crate::self_check;
 use crate::service_report::ServiceReport;
 use crate::skills::Skills;
 use crate::startup_resources::StartupResources;
-use crate::supervisor_link::{FarSupervisor, Supervisor};
+use crate::supervisor_link::Supervisor;
 use crate::tokens::Tokens;
 use crate::tool_context::ToolContext;
 use crate::tools;
@@ -117,11 +117,10 @@ impl Server {
             .context("cannot open the files of the tools")?;
         context.web = fetcher.as_ref().map(|one| web(config, &listen, one, &stores, &context.workspaces));
         context.supervisor = supervisor(&mut inherited, &listen)?;
-        let registry = registry(config, &context)?;
-        let (policy, rules) = RulesReload::begin(config, &registry, context.commands())?;
+        let (registry, policy, rules) = registry_and_rules(config, &context)?;
         let report = confine_and_report(config, &context, capabilities)?;
         let Stores { journal, output, meters } = stores;
-        let approvals = approvals(config, &listen, &journal).context("cannot open the approvals")?;
+        let approvals = approvals(config, &listen, &journal)?;
         let settings = runner_settings(config, &context.workspaces, policy, approvals.clone(), &port)?;
         let (runner, meters) = runner(registry, settings, (&journal, &output, meters), &context, &redactor)?;
         let vitals = Vitals::watch(&journal).context("cannot start a thread")?;
@@ -130,7 +129,7 @@ impl Server {
             None => Entry::Stdin(Box::new(handler.for_only(mcp::Caller::only()))),
             Some(port) => {
                 let app = Arc::new(AppState {
-                    supervisor: far_supervisor(&context),
+                    supervisor: context.far_supervisor(),
                     openapi: openapi(&runner)?,
                     catalogue: Catalogues::new(&runner)?,
                     mcp: Arc::new(mcp::HttpFace::new(handler)),
@@ -143,6 +142,7 @@ impl Server {
                     figures: Figures::new(meters, (&runner, approvals.as_ref()), &context, &journal, &vitals),
                     approvals: approvals.clone(),
                     journal: Arc::clone(&journal),
+                    output: Arc::clone(&output),
                     vitals: Arc::clone(&vitals),
                     commands: context.commands(),
                 });
@@ -200,11 +200,15 @@ impl Server {
     }
 }
 
-/// The tools, of which the settings may switch some off by their names.
-fn registry(config: &Config, context: &ToolContext) -> anyhow::Result<Registry> {
+/// The tools, of which the settings may switch some off by their names, and the rules of their calls.
+fn registry_and_rules(
+    config: &Config,
+    context: &ToolContext,
+) -> anyhow::Result<(Registry, CurrentPolicy, Arc<RulesReload>)> {
     let registry = tools::registry(context)?;
     tools::refuse_unknown(&config.disabled, &registry)?;
-    Ok(registry)
+    let (policy, rules) = RulesReload::begin(config, &registry, context.commands())?;
+    Ok((registry, policy, rules))
 }
 
 /// The runner of all calls, which are recorded and counted, and their outputs kept.
@@ -235,14 +239,19 @@ fn close(
 }
 
 /// None where there is no one to ask.
-fn approvals(config: &Config, listen: &Listen, journal: &Arc<Journal>) -> io::Result<Option<Arc<Approvals>>> {
+fn approvals(
+    config: &Config,
+    listen: &Listen,
+    journal: &Arc<Journal>,
+) -> anyhow::Result<Option<Arc<Approvals>>> {
     if !listen.can_ask() {
         return Ok(None);
     }
     let directory = config.files.journal_dir().join("approvals");
     let recorder = Arc::clone(journal) as Arc<dyn Recorder>;
     let limits = &config.limits;
-    let all = Approvals::open(&directory, recorder, limits.approval_timeout, limits.question_timeout)?;
+    let all = Approvals::open(&directory, recorder, limits.approval_timeout, limits.question_timeout)
+        .context("cannot open the approvals")?;
     Ok(Some(Arc::new(all)))
 }
 
@@ -275,8 +284,8 @@ fn access(listen: Listen, address: SocketAddr) -> Arc<Access> {
     Arc::new(access.with_approver(listen.approver_token).taking_addresses(listen.is_supervised))
 }
 
-/// The supervisor: one that has given a socket to itself behind the one that is listened on, or one on another
-/// machine.
+/// The supervisor: one that has given a socket to itself behind the one that is listened on, or one on
+/// another machine.
 fn supervisor(inherited: &mut ListenFd, listen: &Listen) -> anyhow::Result<Option<Arc<Supervisor>>> {
     if listen.is_supervised {
         return Ok(Some(Arc::new(Supervisor::far())));
@@ -287,10 +296,6 @@ fn supervisor(inherited: &mut ListenFd, listen: &Listen) -> anyhow::Result<Optio
         .context("LISTEN_FDS has no second socket to a supervisor")?;
     let supervisor = socket.map(Supervisor::at).transpose().context("cannot use the supervisor's socket")?;
     Ok(supervisor.map(Arc::new))
-}
-
-fn far_supervisor(context: &ToolContext) -> Option<Arc<FarSupervisor>> {
-    context.supervisor.as_ref().and_then(|supervisor| supervisor.as_far()).map(Arc::clone)
 }
 
 /// Confines the process to the files that it needs, starts the threads of commands, and says what holds now.

@@ -18,7 +18,7 @@ use toolkit::{Call, NamedFiles, Scope};
 use crate::raw_files::RawFiles;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
-use crate::supervisor_link::Supervisor;
+use crate::supervisor_link::{FarSupervisor, Supervisor};
 use crate::web::Web;
 
 /// How long the files that a call names may take to be hashed.
@@ -54,6 +54,11 @@ impl ToolContext {
     /// What runs commands.
     pub fn commands(&self) -> Arc<Commands> {
         Arc::clone(&self.commands)
+    }
+
+    /// The supervisor on another machine, if one may connect.
+    pub(crate) fn far_supervisor(&self) -> Option<Arc<FarSupervisor>> {
+        self.supervisor.as_ref()?.as_far()
     }
 
     /// Whether there is a supervisor, which tools of channels need.

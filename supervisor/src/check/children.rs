@@ -19,6 +19,7 @@ use crate::children::environment::ChildSettings;
 use crate::children::spawn::{Given, Program, SpawnError, command};
 use crate::children::tool_server;
 use crate::config::Config;
+use crate::far::FarSettings;
 use crate::startup_resources::PROGRAMS;
 use process::error_chain;
 
@@ -27,6 +28,15 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// How long a child's own check may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The programs, and the rules of calls, unless they are on another machine.
+pub(super) async fn programs_and_rules(config: &Config) -> Vec<Finding> {
+    let mut findings = vec![programs(&config.children.programs).await];
+    if config.far.is_none() {
+        findings.push(policy(config).await);
+    }
+    findings
+}
 
 /// Whether the other programs are in this directory, with the version of this one.
 pub(super) async fn programs(directory: &Path) -> Finding {
@@ -47,8 +57,12 @@ pub(super) async fn programs(directory: &Path) -> Finding {
     Finding::ok(NAME, format!("tool-server and agent-worker {own} found"))
 }
 
+/// The sandbox, or the way to the machine that has it.
 pub(super) async fn sandbox(config: &Config) -> Finding {
     const NAME: &str = "sandbox";
+    if let Some(far) = &config.far {
+        return elsewhere(far).await;
+    }
     if config.roots.iter().any(|root| !Path::new(root).is_dir()) {
         let what = format!("a root does not exist: {}", config.roots.join(", "));
         return Finding::warn(
@@ -59,6 +73,23 @@ pub(super) async fn sandbox(config: &Config) -> Finding {
     }
     let environment = tool_server::environment(&config.children, &config.data, &config.roots);
     sandbox_with(&config.children, environment, &["check", "--json"]).await
+}
+
+/// Whether the tool server on another machine can be connected to.
+async fn elsewhere(far: &FarSettings) -> Finding {
+    const NAME: &str = "tool server";
+    let url = far.address();
+    let end = match far.far_end() {
+        Ok(end) => end,
+        Err(error) => return Finding::fail(NAME, error_chain(&error), "Correct the file that it names."),
+    };
+    match end.probe().await {
+        Ok(()) => Finding::ok(NAME, format!("{url} can be connected to")),
+        Err(error) => {
+            let remedy = "See that it runs there, and that its port can be reached from here.";
+            Finding::fail(NAME, format!("{url} cannot be connected to: {error}"), remedy)
+        }
+    }
 }
 
 /// The tier, before there are roots: the tool server tries an empty directory.
@@ -99,7 +130,7 @@ async fn sandbox_with(
 }
 
 /// The rules of calls, as the tool server reads them.
-pub(super) async fn policy(config: &Config) -> Finding {
+async fn policy(config: &Config) -> Finding {
     const NAME: &str = "policy";
     let mut asked = asked(&config.children.programs, "tool-server", &["policy", "list"]);
     asked.environment = config.children.tool_server.clone();

@@ -59,8 +59,7 @@ pub(crate) async fn check(
             findings.push(service::settings(&status, &config));
             findings.extend(service::findings(&status));
             if let Ok(config) = config {
-                findings.push(children::programs(&config.children.programs).await);
-                findings.push(children::policy(&config).await);
+                findings.extend(children::programs_and_rules(&config).await);
             }
             findings.push(children::confinement());
         }
@@ -71,8 +70,7 @@ pub(crate) async fn check(
         }
         (None, Ok(config)) => {
             findings.push(Finding::ok("settings", "all values are valid"));
-            findings.push(children::programs(&config.children.programs).await);
-            findings.push(children::policy(&config).await);
+            findings.extend(children::programs_and_rules(&config).await);
             progress.step("Checking the sandbox");
             findings.push(children::sandbox(&config).await);
             findings.push(children::confinement());

@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::far::Elsewhere;
+use crate::elsewhere::Elsewhere;
 
 /// A child that was ready and said nothing for this long is not well. One that stays silent is replaced.
 const QUIET: Duration = Duration::from_secs(8);

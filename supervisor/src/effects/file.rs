@@ -1,5 +1,5 @@
-//! The files of an effect: what an open descriptor shows, or the tool server on another machine sends, goes into
-//! the database, part by part, if it is what the request says. What was stored does not change any more.
+//! The files of an effect: what an open descriptor shows, or the tool server on another machine sends, goes
+//! into the database, part by part, if it is what the request says. What was stored does not change any more.
 
 use std::fs::File;
 use std::io;

@@ -1,5 +1,5 @@
-//! Fetches what tools elsewhere ask of the supervisor, and sends the answers. Each request is answered by the same
-//! code as one of this machine, which believes none of it.
+//! Fetches what tools elsewhere ask of the supervisor, and sends the answers. Each request is answered by the
+//! same code as one of this machine, which believes none of it.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -10,8 +10,9 @@ use reqwest::StatusCode;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Client, Troubles};
+use super::Client;
 use crate::effects::{Effects, Files};
+use crate::elsewhere::Troubles;
 use crate::event_stream::{EventStream, StreamError, StreamEvent};
 use process::error_chain;
 

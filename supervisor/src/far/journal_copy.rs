@@ -1,9 +1,9 @@
-//! Copies the journal of a tool server on another machine, so that it is read, compared and kept like one of this
-//! machine. Nothing that happens there takes back what is here.
+//! Copies the journal of a tool server on another machine, so that it is read, compared and kept like one of
+//! this machine. Nothing that happens there takes back what is here.
 //!
 //! Each connection begins with the last record of the copy, which has to come again as it was. A journal that
-//! does not go on from there was tampered with, or the machine lost power: the copy is moved aside, another one
-//! begins, and the follower finds that and reports it.
+//! does not go on from there was tampered with, or the machine lost power: the copy is moved aside, another
+//! one begins, and the follower finds that and reports it.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,8 +19,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Client;
 use super::copied_files::CopiedFiles;
-use super::{Client, Troubles};
+use crate::elsewhere::Troubles;
 use crate::event_stream::{EventStream, StreamError, StreamEvent};
 use crate::journal::{CopyRequest, Journal};
 use process::error_chain;

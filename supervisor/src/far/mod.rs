@@ -1,21 +1,24 @@
 //! The tool server on another machine. This one connects to it, and never the other way round.
 //!
-//! A port of this machine leads there, so that all who call tools need not know of it ([`http_port::tunnel`]).
-//! Its journal is copied, its requests for effects are fetched and answered, and health says whether it answers.
+//! A port of this machine leads there, so that all who call tools need not know of it
+//! ([`http_port::tunnel`]). Its journal is copied, its requests for effects are fetched and answered, and
+//! health says whether it answers.
 
 mod copied_files;
 mod effects;
 mod journal_copy;
 mod settings;
 
-use std::collections::BTreeMap;
+use std::io;
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use http_port::FarEnd;
 use process::Secret;
-use reqwest::RequestBuilder;
+use reqwest::{RequestBuilder, StatusCode};
 use store::Store;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -23,42 +26,16 @@ use tokio_util::sync::CancellationToken;
 use crate::children::ChildState;
 use crate::children::tool_health::ToolHealth;
 use crate::effects::Effects;
+use crate::elsewhere::{Elsewhere, Troubles};
 use crate::journal::{CopyRequest, Journal};
+use crate::tokens::Tokens;
 use effects::Relay;
 use journal_copy::JournalCopy;
 
 pub(crate) use settings::FarSettings;
 
-/// What of it does not work at the moment, in words.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Troubles(Arc<Mutex<BTreeMap<&'static str, String>>>);
-
-impl Troubles {
-    fn set(&self, name: &'static str, trouble: Option<String>) {
-        let mut troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match trouble {
-            Some(trouble) => troubles.insert(name, trouble.clone()).filter(|known| *known == trouble),
-            None => return drop(troubles.remove(name)),
-        };
-        if known.is_none() {
-            tracing::warn!(error = troubles[name], "{name} of the tool server elsewhere cannot be reached");
-        }
-    }
-
-    /// Each with its name.
-    pub(crate) fn in_words(&self) -> Option<String> {
-        let troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let parts: Vec<_> = troubles.iter().map(|(name, trouble)| format!("{name}: {trouble}")).collect();
-        (!parts.is_empty()).then(|| parts.join("; "))
-    }
-}
-
-/// Where it is, for health.
-#[derive(Debug, Clone)]
-pub(crate) struct Elsewhere {
-    pub(crate) url: String,
-    pub(crate) troubles: Troubles,
-}
+/// How long an output may take on its way.
+const OUTPUT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Asks it as the approver, through the port of this machine.
 #[derive(Debug, Clone)]
@@ -86,12 +63,12 @@ pub(crate) struct FarToolServer {
 }
 
 impl FarToolServer {
-    /// The one with these settings, behind a port of this machine.
-    pub(crate) fn new(settings: &FarSettings, port: &str) -> Result<Self, reqwest::Error> {
+    /// The one with these settings, behind the port of this machine.
+    pub(crate) fn new(settings: &FarSettings, tokens: &Tokens) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder().no_proxy().build()?;
-        let approver_token = settings.approver_token.clone();
+        let approver_token = Secret::from(tokens.approver_token.as_str());
         let elsewhere = Elsewhere { url: settings.address(), troubles: Troubles::default() };
-        Ok(Self { client: Client { http, url: port.to_owned(), approver_token }, elsewhere })
+        Ok(Self { client: Client { http, url: tokens.tool_url.clone(), approver_token }, elsewhere })
     }
 
     /// Leads connections of the port there until `stop`.
@@ -133,6 +110,33 @@ impl FarToolServer {
             unsettled: None,
         };
         (follower.of_copy(requests), copy.keep(incoming, stop))
+    }
+
+    /// Whether it keeps an output with this name.
+    pub(crate) async fn has_output(&self, name: &str) -> bool {
+        let asked =
+            self.client.get(&format!("/journal/outputs/{name}")).timeout(OUTPUT_PATIENCE).send().await;
+        asked.is_ok_and(|answer| answer.status() == StatusCode::OK)
+    }
+
+    /// An output that it keeps; none if it is gone.
+    pub(crate) async fn output(&self, name: &str, most_bytes: usize) -> io::Result<Option<Vec<u8>>> {
+        let failed = |error: reqwest::Error| io::Error::other(error.without_url());
+        let asked = self.client.get(&format!("/journal/outputs/{name}")).timeout(OUTPUT_PATIENCE);
+        let answer = asked.send().await.map_err(failed)?;
+        match answer.status() {
+            StatusCode::OK => {}
+            StatusCode::NOT_FOUND => return Ok(None),
+            status => return Err(io::Error::other(format!("the tool server answered with HTTP {status}"))),
+        }
+        let (mut pieces, mut output) = (answer.bytes_stream(), Vec::new());
+        while let Some(piece) = pieces.next().await.transpose().map_err(failed)? {
+            output.extend_from_slice(&piece);
+            if output.len() > most_bytes {
+                return Err(io::Error::other("the output is larger than any that a tool server keeps"));
+            }
+        }
+        Ok(Some(output))
     }
 
     /// Answers what its tools ask of the supervisor, until `stop`.

@@ -9,14 +9,15 @@ use settings::table::{
     ALL, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_DISABLE_EXEC, TOOL_TLS_CA, TOOL_TLS_CERT,
     TOOL_TLS_CLIENT_CA, TOOL_TLS_CLIENT_CERT, TOOL_TLS_CLIENT_KEY, TOOL_TLS_KEY, TOOL_TOKEN, TOOL_URL,
 };
-use settings::{Optional, Program, Row, SettingError, Source};
+use settings::{FILE_ENDING, Optional, Program, Row, SettingError, Source};
 
 #[derive(Debug)]
 pub(crate) struct FarSettings {
     host: String,
     port: u16,
     tls: Option<TlsFiles>,
-    pub(crate) approver_token: Secret,
+    /// None where a command has not read its file.
+    pub(crate) approver_token: Option<Secret>,
 }
 
 #[derive(Debug)]
@@ -30,34 +31,19 @@ impl FarSettings {
     /// None where the tool server is a child of the supervisor.
     pub(crate) fn read(source: &Source) -> Result<Option<Self>, SettingError> {
         let Some(url) = TOOL_URL.given(source)? else {
-            for setting in [TOOL_TLS_CA, TOOL_TLS_CLIENT_CERT, TOOL_TLS_CLIENT_KEY] {
-                refuse_path(source, &setting, "nothing, or AUTONOUS_TOOL_URL as well")?;
-            }
-            let own = "nothing: a supervisor asks its tool server on this machine, without TLS. Set it for a tool \
-                       server alone";
-            for setting in [TOOL_TLS_CERT, TOOL_TLS_KEY, TOOL_TLS_CLIENT_CA] {
-                refuse_path(source, &setting, own)?;
-            }
+            refuse_paths(source, &OWN_TLS, "nothing, or AUTONOUS_TOOL_URL as well")?;
+            let own = "nothing: a supervisor asks its tool server on this machine, without TLS. Set it for a \
+                       tool server alone";
+            refuse_paths(source, &TLS_THERE, own)?;
             return Ok(None);
         };
-        let refused = |expected: &str| Err(TOOL_URL.refuse(url.to_string(), expected));
         refuse_settings_of_tools(source)?;
+        let refused = |expected: &str| Err(TOOL_URL.refuse(url.to_string(), expected));
         let is_root = url.path() == "/" && url.query().is_none() && url.username().is_empty();
         let (Some(host), Some(port), true) = (url.host_str(), url.port_or_known_default(), is_root) else {
             return refused("host and port alone, such as https://tools.example:8701");
         };
-        let (Some(token), Some(approver_token)) =
-            (TOOL_TOKEN.read(source)?, TOOL_APPROVER_TOKEN.read(source)?)
-        else {
-            return refused(
-                "AUTONOUS_TOOL_TOKEN and AUTONOUS_TOOL_APPROVER_TOKEN (or the files of both) as well, with the \
-                 tokens of the tool server there",
-            );
-        };
-        if token.matches(approver_token.expose()) {
-            let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
-            return Err(TOOL_APPROVER_TOKEN.refuse("***", expected));
-        }
+        require_tokens(source)?;
         if TOOL_ALLOWED_ROOTS.read(source)?.is_none_or(|roots| roots.is_empty()) {
             return refused("AUTONOUS_TOOL_ALLOWED_ROOTS as well, with the roots of the tool server there");
         }
@@ -67,17 +53,16 @@ impl FarSettings {
                 return refused("https: without TLS, tokens would go over the network in the clear");
             }
             _ => {
-                for setting in [TOOL_TLS_CA, TOOL_TLS_CLIENT_CERT, TOOL_TLS_CLIENT_KEY] {
-                    refuse_path(source, &setting, "nothing, or https in AUTONOUS_TOOL_URL")?;
-                }
+                refuse_paths(source, &OWN_TLS, "nothing, or https in AUTONOUS_TOOL_URL")?;
                 None
             }
         };
+        let approver_token = TOOL_APPROVER_TOKEN.read(source)?;
         Ok(Some(Self { host: host.to_owned(), port, tls, approver_token }))
     }
 
     /// Scheme, host and port.
-    pub(super) fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}:{}", self.host, self.port)
     }
@@ -94,8 +79,8 @@ impl TlsFiles {
     fn read(source: &Source) -> Result<Self, SettingError> {
         let Some(trusted) = TOOL_TLS_CA.read(source)? else {
             let url = TOOL_URL.given(source)?.map_or_else(String::new, |url| url.to_string());
-            let expected = "AUTONOUS_TOOL_TLS_CA as well, with the certificate of the tool server there or the \
-                            authority that signed it";
+            let expected = "AUTONOUS_TOOL_TLS_CA as well, with the certificate of the tool server there or \
+                            the authority that signed it";
             return Err(TOOL_URL.refuse(url, expected));
         };
         let client = match (TOOL_TLS_CLIENT_CERT.read(source)?, TOOL_TLS_CLIENT_KEY.read(source)?) {
@@ -114,15 +99,47 @@ fn without(given: &Optional<PathBuf>, file: PathBuf, missing: &Optional<PathBuf>
     given.refuse(file.display().to_string(), format!("nothing, or {} as well", missing.name()))
 }
 
-fn refuse_path(source: &Source, setting: &Optional<PathBuf>, expected: &str) -> Result<(), SettingError> {
-    match setting.read(source)? {
-        None => Ok(()),
-        Some(file) => Err(setting.refuse(file.display().to_string(), expected)),
+/// What the supervisor connects with.
+const OWN_TLS: [Optional<PathBuf>; 3] = [TOOL_TLS_CA, TOOL_TLS_CLIENT_CERT, TOOL_TLS_CLIENT_KEY];
+/// What a tool server speaks TLS with.
+const TLS_THERE: [Optional<PathBuf>; 3] = [TOOL_TLS_CERT, TOOL_TLS_KEY, TOOL_TLS_CLIENT_CA];
+
+fn refuse_paths(source: &Source, settings: &[Optional<PathBuf>], expected: &str) -> Result<(), SettingError> {
+    for setting in settings {
+        if let Some(file) = setting.read(source)? {
+            return Err(setting.refuse(file.display().to_string(), expected));
+        }
     }
+    Ok(())
 }
+
+/// Both are needed, each as it is or in a file, which a command may not have read.
+fn require_tokens(source: &Source) -> Result<(), SettingError> {
+    let (token, approver) = (TOOL_TOKEN.read(source)?, TOOL_APPROVER_TOKEN.read(source)?);
+    let is_given = |name: &str, token: Option<&Secret>| {
+        token.is_some() || source.text(&format!("{name}{FILE_ENDING}")).is_some()
+    };
+    if !is_given(TOOL_TOKEN.name(), token.as_ref())
+        || !is_given(TOOL_APPROVER_TOKEN.name(), approver.as_ref())
+    {
+        let expected = "AUTONOUS_TOOL_TOKEN and AUTONOUS_TOOL_APPROVER_TOKEN (or the files of both) as well, \
+                        with the tokens of the tool server there";
+        let url = TOOL_URL.given(source)?.map_or_else(String::new, |url| url.to_string());
+        return Err(TOOL_URL.refuse(url, expected));
+    }
+    if token.zip(approver).is_some_and(|(token, approver)| token.matches(approver.expose())) {
+        let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";
+        return Err(TOOL_APPROVER_TOKEN.refuse("***", expected));
+    }
+    Ok(())
+}
+
+const SET_IT_THERE: &str =
+    "nothing, because AUTONOUS_TOOL_URL is set: set it where that tool server is started";
 
 /// What only a tool server reads would hold nowhere.
 fn refuse_settings_of_tools(source: &Source) -> Result<(), SettingError> {
+    refuse_paths(source, &TLS_THERE, SET_IT_THERE)?;
     // The supervisor shows it.
     let is_shown = |row: &dyn Row| row.name() == TOOL_DISABLE_EXEC.name();
     let is_of_tools = |row: &&&dyn Row| row.readers().programs == [Program::ToolServer] && !is_shown(**row);
@@ -130,9 +147,7 @@ fn refuse_settings_of_tools(source: &Source) -> Result<(), SettingError> {
         None => Ok(()),
         Some(row) => {
             let value = if row.is_secret() { "***" } else { source.text(row.name()).unwrap_or_default() };
-            let expected =
-                "nothing, because AUTONOUS_TOOL_URL is set: set it where that tool server is started";
-            Err(SettingError::new(row.name(), value, expected))
+            Err(SettingError::new(row.name(), value, SET_IT_THERE))
         }
     }
 }

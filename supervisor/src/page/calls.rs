@@ -1,6 +1,5 @@
 //! `/calls/{id}`: one tool call; and `/calls/{id}/output`: all that it printed.
 
-use std::io;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -15,7 +14,6 @@ use store::queries::audit::{self, Call};
 
 use super::Page;
 use super::error::PageError;
-use super::kept_outputs::KeptOutputs;
 use super::read::read;
 use crate::control::Control;
 
@@ -72,7 +70,7 @@ async fn output(page: &Page, call: &Call, number: u64) -> Result<OutputPart, Pag
     let Some(name) = output_file(call) else {
         return Err(absent("No more of this output is kept.", "The page of the call shows what there is."));
     };
-    match of_outputs(page, move |kept| kept.part(&name, number)).await {
+    match page.outputs.part(&name, number).await {
         Ok(Some(part)) => Ok(part),
         Ok(None) => {
             let hint = "Outputs are kept for a week, and not as long where there are many.";
@@ -89,20 +87,11 @@ async fn output(page: &Page, call: &Call, number: u64) -> Result<OutputPart, Pag
 /// Whether a file has all that the call printed.
 async fn has_output(page: &Page, call: &Call) -> bool {
     let Some(name) = output_file(call) else { return false };
-    of_outputs(page, move |kept| Ok(kept.has(&name))).await.unwrap_or(false)
+    page.outputs.has(&name).await
 }
 
 fn output_file(call: &Call) -> Option<String> {
     call.ended()?.output_file.clone()
-}
-
-/// Reads what is kept, where that may wait for the disk.
-async fn of_outputs<T: Send + 'static>(
-    page: &Page,
-    question: impl FnOnce(&KeptOutputs) -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    let kept = Arc::clone(&page.outputs);
-    tokio::task::spawn_blocking(move || question(&kept)).await.map_err(io::Error::other)?
 }
 
 /// All arguments of a call whose event has shortened ones, from the journal.

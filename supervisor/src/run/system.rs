@@ -49,7 +49,7 @@ use crate::metrics::Meters;
 use crate::monitor::Monitor;
 use crate::nodes::place::Place;
 use crate::overheard::Overheard;
-use crate::page::kept_outputs::KeptOutputs;
+use crate::page::kept_outputs::{KeptOutputs, OutputPlace};
 use crate::page::live::Live;
 use crate::page::sessions::Sessions;
 use crate::page::{self, Page};
@@ -91,7 +91,7 @@ impl Foundation {
         let (journal, following) =
             journal::follow(config.data.journal(), store.clone(), Some(run.clone()), stop_journal.clone());
         let following = tokio::spawn(tasks.watched("journal", stop_journal.clone(), following));
-        let far = config.far.as_ref().map(|far| FarToolServer::new(far, &tokens.tool_url)).transpose()?;
+        let far = config.far.as_ref().map(|far| FarToolServer::new(far, tokens)).transpose()?;
         let journal = match &far {
             None => journal,
             Some(far) => {
@@ -438,7 +438,9 @@ impl System {
 
     fn page(&self) -> Page {
         let secrets = [self.tokens.tool_token.as_str(), &self.tokens.approver_token];
-        let outputs = Arc::new(KeptOutputs::new(self.config.data.output(), secrets));
+        let here = || OutputPlace::Here(self.config.data.output());
+        let place = self.far.clone().map_or_else(here, OutputPlace::Elsewhere);
+        let outputs = Arc::new(KeptOutputs::new(place, secrets));
         Page { sessions: Sessions::new(self.store.clone()), live: Live::default(), outputs }
     }
 

@@ -51,6 +51,13 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("docs/containers.md", "FROM autonous:full", ENGINE),
     ("docs/control-port.md", "/outbox", Test("a_file_is_sent_to_a_chat_as_shown")),
     ("docs/control-port.md", "/files", Test("files_are_stored_fetched_and_reverted_as_shown")),
+    ("docs/elsewhere.md", "═══ TLS ═══", DRAWING),
+    (
+        "docs/elsewhere.md",
+        "tool-server serve",
+        Not("names files of the reader: the tests `elsewhere::` set the same"),
+    ),
+    ("docs/elsewhere.md", "tls_client_cert", Test("the_settings_of_the_page_are_known")),
     ("docs/limits.md", "[limits.", RULES),
     ("docs/mcp.md", "claude mcp add", CLIENT),
     ("docs/mcp.md", "[mcp_servers.", CLIENT),

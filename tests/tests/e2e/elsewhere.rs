@@ -1,13 +1,14 @@
-//! A tool server on another machine: everything that works with one of the supervisor's own works with it, over
-//! TLS and with nothing but connections of the supervisor.
+//! A tool server on another machine: everything that works with one of the supervisor's own works with it,
+//! over TLS and with nothing but connections of the supervisor.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use harness::fake_telegram::update::ADA;
 use harness::system::SystemBuilder;
 use harness::tool_server::{APPROVER, ToolServerBuilder};
-use harness::{FakeModel, FakeTelegram, ModelReply, System, ToolServer, wait};
+use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, ToolServer, binaries, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -93,6 +94,15 @@ fn a_task_works_there_over_tls_and_its_calls_are_events_and_a_copy_here() {
     assert_eq!(part["state"], "ok", "{part}");
     assert!(part["detail"].as_str().unwrap().contains("https://127.0.0.1:"), "{part}");
     assert_eq!(system.part("commands")["state"], "ok");
+    // What a command printed is read from there.
+    let printed = system.tool("bash", &json!({"cmd": "seq 1 30000"}));
+    let path = format!("/journal/outputs/{}.txt", printed.meta.call_id);
+    let whole = system.ask_as_approver(Request::get(&path));
+    assert_eq!((whole.status, whole.text().lines().count()), (200, 30_000));
+    let gone = ["../journal/tool-calls.jsonl", "%2e%2e", "none.txt"];
+    assert!(gone.iter().all(|name| {
+        system.ask_as_approver(Request::get(&format!("/journal/outputs/{name}"))).status == 404
+    }));
     // No tool server is among the children.
     assert!(system.children().iter().all(|child| child.is("agent-worker")), "{:?}", system.children());
     // Undoing goes there, too.
@@ -255,7 +265,8 @@ fn settings_that_do_not_fit_are_refused_by_name() {
     let (token, approver) = (("AUTONOUS_TOOL_TOKEN", TOKEN), ("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER));
     let (roots, ca) = (("AUTONOUS_TOOL_ALLOWED_ROOTS", "/w"), tls("ca.pem"));
     let ca = ("AUTONOUS_TOOL_TLS_CA", ca.as_str());
-    let cases: [(&[(&str, &str)], [&str; 2]); 10] = [
+    type Case<'c> = (&'c [(&'c str, &'c str)], [&'c str; 2]);
+    let cases: [Case<'_>; 11] = [
         (&[ca], ["AUTONOUS_TOOL_TLS_CA", "AUTONOUS_TOOL_URL as well"]),
         (&[url, token, roots, ca], ["AUTONOUS_TOOL_URL", "AUTONOUS_TOOL_APPROVER_TOKEN"]),
         (&[url, token, approver, ca], ["AUTONOUS_TOOL_URL", "AUTONOUS_TOOL_ALLOWED_ROOTS"]),
@@ -277,6 +288,10 @@ fn settings_that_do_not_fit_are_refused_by_name() {
             ["AUTONOUS_TOOL_BASH_NETWORK", "where that tool server is started"],
         ),
         (
+            &[url, token, approver, roots, ca, ("AUTONOUS_TOOL_TLS_CERT", "/c.pem")],
+            ["AUTONOUS_TOOL_TLS_CERT", "where that tool server is started"],
+        ),
+        (
             &[url, token, ("AUTONOUS_TOOL_APPROVER_TOKEN", TOKEN), roots, ca],
             ["AUTONOUS_TOOL_APPROVER_TOKEN", "another token"],
         ),
@@ -286,13 +301,27 @@ fn settings_that_do_not_fit_are_refused_by_name() {
         ),
     ];
     for (variables, named) in cases {
-        let builder =
-            variables.iter().fold(System::builder(), |builder, (name, value)| builder.variable(name, value));
-        let error = builder.start_refused().stderr;
+        let error = System::builder().variables(variables).start_refused().stderr;
         assert!(named.iter().all(|part| error.contains(part)), "{variables:?}: {error}");
         assert!(!error.contains(TOKEN), "{error}");
     }
     let alone =
         ToolServer::builder().token(TOKEN).variable("AUTONOUS_TOOL_SUPERVISED", "true").start_refused();
     assert!(alone.stderr.contains("AUTONOUS_TOOL_SUPERVISED"), "{}", alone.stderr);
+}
+
+/// The page shows what stands in the table of settings.
+#[test]
+fn the_settings_of_the_page_are_known() {
+    let page = fs::read_to_string(harness::project_copy::workspace().join("docs/elsewhere.md")).unwrap();
+    let (_, rest) = page.split_once("```toml\n").unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("shown.toml");
+    fs::write(&file, text).unwrap();
+    let mut supervisor = Command::new(binaries::path_of("supervisor"));
+    supervisor.env_clear().env("PATH", "/usr/bin:/bin").env("AUTONOUS_DATA_DIR", directory.path());
+    let judged = supervisor.args(["config", "check"]).arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&[judged.stdout, judged.stderr].concat()).into_owned();
+    assert!(judged.status.success(), "{said}");
 }

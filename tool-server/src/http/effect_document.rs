@@ -5,10 +5,10 @@ use toolkit::openapi::{ApiDocument, body, failure, parameter, schema, with_refus
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterIn};
 use utoipa::openapi::{ContentBuilder, Required, Response, ResponseBuilder};
 
-const ABOUT_STREAM: &str = "What tools ask of the supervisor, as server-sent events `effect`: for a supervisor \
-     on another machine, with `AUTONOUS_TOOL_SUPERVISED`. The data of each is the request as JSON, the `id` its \
-     number. A new stream begins with all requests that wait for an answer, and ends an earlier stream. Needs \
-     the approver's token.";
+const ABOUT_STREAM: &str = "What tools ask of the supervisor, as server-sent events `effect`: for a \
+     supervisor on another machine, with `AUTONOUS_TOOL_SUPERVISED`. The data of each is the request as \
+     JSON, the `id` its number. A new stream begins with all requests that wait for an answer, and ends an \
+     earlier stream. Needs the approver's token.";
 
 const ABOUT_FILE: &str = "A file that a request is about, as it was when its call was let through.";
 

@@ -155,11 +155,32 @@ pub(super) async fn arguments(State(app): State<Arc<AppState>>, Path(name): Path
         }
         Ok(Ok(None)) => {
             let message = format!("The journal has no such arguments: {}.", elide(&name, 70));
-            let hint = "Records name them in `arguments_file`.";
-            let error = ToolError::new(ErrorCode::NotFound, message).with_hint(hint);
-            response::error_response("", ToolError { http_status: Some(404), ..error })
+            missing(message, "Records name them in `arguments_file`.")
         }
         Ok(Err(error)) => refused(&error.into()),
         Err(error) => refused(&ReadError::Io(error.into())),
     }
+}
+
+/// All that a call printed, where its answer had no room for it, by the name that its record has.
+pub(super) async fn output(State(app): State<Arc<AppState>>, Path(name): Path<String>) -> Response {
+    let (kept, asked) = (Arc::clone(&app.output), name.clone());
+    match spawn_blocking(move || kept.read(&asked)).await {
+        Ok(Ok(Some(content))) => {
+            let headers =
+                [(header::CONTENT_TYPE, "application/octet-stream"), (header::CACHE_CONTROL, "no-store")];
+            (headers, content).into_response()
+        }
+        Ok(Ok(None)) => {
+            let message = format!("No such output is kept: {}.", elide(&name, 70));
+            missing(message, "Records name it in `output_file`. Outputs are kept for a week.")
+        }
+        Ok(Err(error)) => refused(&error.into()),
+        Err(error) => refused(&ReadError::Io(error.into())),
+    }
+}
+
+fn missing(message: String, hint: &str) -> Response {
+    let error = ToolError::new(ErrorCode::NotFound, message).with_hint(hint);
+    response::error_response("", ToolError { http_status: Some(404), ..error })
 }

@@ -13,6 +13,9 @@ const ABOUT_STREAM: &str = "The records of all calls from a place on, and then t
 const ABOUT_ARGUMENTS: &str = "Arguments above 64 KiB, which are no part of their record. Their SHA-256 is \
      their name. Needs the approver's token.";
 
+const ABOUT_OUTPUT: &str = "All that a command printed, up to 16 MiB, where its answer had no room for it. \
+     Secrets are not replaced in it. Needs the approver's token.";
+
 pub(super) fn add_to(document: &mut ApiDocument) {
     let number = || Some(schema(json!({"type": "integer", "minimum": 0, "default": 0})));
     let after = "The number of the last record that you have; 0 for all that are there. `Last-Event-ID` is \
@@ -34,6 +37,13 @@ pub(super) fn add_to(document: &mut ApiDocument) {
         .response("200", answer("The arguments.", schema(json!({"type": "object"}))))
         .response("404", failure("The journal has no such arguments: NOT_FOUND."));
     document.add_operation("/journal/arguments/{name}", HttpMethod::Get, with_refusals(one, [500]));
+    let bytes = ContentBuilder::new().schema(Some(schema(json!({"type": "string"})))).build();
+    let bytes = ResponseBuilder::new().description("The output.").content("application/octet-stream", bytes);
+    let output = operation("journalOutput", "Read a whole output", ABOUT_OUTPUT)
+        .parameter(parameter(ParameterIn::Path, "name", "`output_file` of the record."))
+        .response("200", bytes.build())
+        .response("404", failure("No such output is kept: NOT_FOUND."));
+    document.add_operation("/journal/outputs/{name}", HttpMethod::Get, with_refusals(output, [500]));
 }
 
 fn operation(id: &str, summary: &str, about: &str) -> OperationBuilder {

@@ -76,6 +76,7 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
         .route("/approvals/{id}", get(approvals::one).post(approvals::decide))
         .route("/journal", get(journal::stream))
         .route("/journal/arguments/{name}", get(journal::arguments))
+        .route("/journal/outputs/{name}", get(journal::output))
         .route("/effects", get(effects::stream))
         .route("/effects/{number}", post(effects::answer))
         .route("/effects/{number}/files/{index}", get(effects::file))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cage::command::Commands;
+use files::output_store::OutputStore;
 use http_port::Access;
 use toolkit::Runner;
 use toolkit::approvals::Approvals;
@@ -31,6 +32,8 @@ pub struct AppState {
     pub supervisor: Option<Arc<FarSupervisor>>,
     /// The records of all calls.
     pub journal: Arc<Journal>,
+    /// The outputs that answers have no room for.
+    pub output: Arc<OutputStore>,
     /// What `/readyz` and `/capabilities` report.
     pub report: ServiceReport,
     /// What can fail meanwhile.

@@ -1,7 +1,7 @@
 //! The supervisor, as the tool server sees it: it answers questions of tools, and makes their effects.
 //!
-//! Many requests can be under way, and each has its own deadline. They go over a socket to the supervisor that
-//! has started this process, or wait for one on another machine to fetch them.
+//! Many requests can be under way, and each has its own deadline. They go over a socket to the supervisor
+//! that has started this process, or wait for one on another machine to fetch them.
 
 mod far;
 mod socket;
@@ -57,9 +57,9 @@ impl Supervisor {
     }
 
     /// What the one on another machine connects to.
-    pub(crate) fn as_far(&self) -> Option<&Arc<FarSupervisor>> {
+    pub(crate) fn as_far(&self) -> Option<Arc<FarSupervisor>> {
         match &self.0 {
-            Link::Far(far) => Some(far),
+            Link::Far(far) => Some(Arc::clone(far)),
             Link::Socket(_) => None,
         }
     }

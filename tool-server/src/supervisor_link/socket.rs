@@ -1,5 +1,5 @@
-//! The supervisor that has started this process. Each request goes over a stream of its own, which is passed over
-//! the one socket that this process has inherited.
+//! The supervisor that has started this process. Each request goes over a stream of its own, which is passed
+//! over the one socket that this process has inherited.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};

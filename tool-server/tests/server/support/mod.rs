@@ -118,6 +118,7 @@ impl TestServer {
         let figures = Figures::new(meters, (&runner, None), &context, &journal, &vitals);
         let app = AppState {
             supervisor: None,
+            output: Arc::new(OutputStore::open(&directory.path().join("outputs")).unwrap()),
             openapi,
             live,
             catalogue: Catalogues::new(&runner).unwrap(),
