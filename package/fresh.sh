@@ -31,6 +31,8 @@ if [ "${1:-}" = inside ]; then
     cd "$root"
     mount -t proc proc proc
     mount --rbind /dev dev
+    # With the control groups, which root makes for commands.
+    mount --rbind /sys sys
     mount -t tmpfs tmpfs run
     if [ -n "${TOOLCHAIN:-}" ]; then
         mkdir -p opt/rust

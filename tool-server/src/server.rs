@@ -113,8 +113,7 @@ impl Server {
         let StartupResources { workspaces, readonly_roots, spawner, capabilities, fetcher } = resources;
         let stores = Stores::open(config)?;
         let started = (&spawner, listed_network(config, fetcher.as_ref()));
-        let mut context = tool_context(config, workspaces, readonly_roots, started, &stores)
-            .context("cannot open the files of the tools")?;
+        let mut context = tool_context(config, workspaces, readonly_roots, started, &stores)?;
         context.web = fetcher.as_ref().map(|one| web(config, &listen, one, &stores, &context.workspaces));
         context.supervisor = supervisor(&mut inherited, &listen)?;
         let (registry, policy, rules) = registry_and_rules(config, &context)?;
@@ -343,20 +342,22 @@ fn tool_context(
         config.limits.max_edit_bytes,
         config.limits.max_undo_bytes,
         Durability::Synced,
-    )?;
+    )
+    .context("cannot open the files of the tools")?;
     let policy = Policy::new(PolicySettings {
         network: has_network(config.commands.network, spawner),
         extra_denied: config.commands.denied_words.clone(),
         roots: alone.workspaces.whole().to_paths(),
         disabled_tools: config.disabled.clone(),
     });
-    let commands = commands(config, &alone.workspaces, readonly_roots, spawner, stores)?;
+    let commands = commands(config, &alone.workspaces, readonly_roots, spawner, stores)
+        .context("cannot open what commands need")?;
     Ok(ToolContext {
         raw_files: config.raw_files,
         search: SearchLimits::new(config.limits.search_max_entries),
         commands: Arc::new(commands.with_listed_network(listed_network)),
         policy: Arc::new(policy),
-        skills: Arc::new(Skills::open(&config.files.skills_dir)?),
+        skills: Arc::new(Skills::open(&config.files.skills_dir).context("cannot open the skills")?),
         command_timeout: config.limits.timeout,
         ..alone
     })

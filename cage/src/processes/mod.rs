@@ -199,14 +199,14 @@ impl Table {
             .collect();
         ended.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
         let mut kept: Vec<Arc<Process>> = Vec::new();
+        // One that ends meanwhile is not among them.
+        let mut gone: Vec<Arc<Process>> = Vec::new();
         for (at, process) in ended {
             let own = kept.iter().filter(|other| other.about.session == process.about.session).count();
-            if at.elapsed() < KEEP_ENDED && own < MOST_ENDED && kept.len() < MOST_ENDED_OF_ALL {
-                kept.push(process);
-            }
+            let is_kept = at.elapsed() < KEEP_ENDED && own < MOST_ENDED && kept.len() < MOST_ENDED_OF_ALL;
+            if is_kept { &mut kept } else { &mut gone }.push(process);
         }
-        self.processes
-            .retain(|process| !process.has_ended() || kept.iter().any(|other| Arc::ptr_eq(other, process)));
+        self.processes.retain(|process| !gone.iter().any(|other| Arc::ptr_eq(other, process)));
     }
 }
 
@@ -252,6 +252,29 @@ mod tests {
             add(&many, &format!("s{number}")).unwrap();
         }
         assert!(add(&many, "one-more").unwrap_err().message.contains("All sessions"));
+    }
+
+    #[test]
+    fn one_that_ends_while_others_look_is_not_forgotten() {
+        let all = processes(8);
+        let ends = std::sync::Barrier::new(2);
+        for _ in 0..2000 {
+            let process = add(&all, "a").unwrap();
+            process.show();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    ends.wait();
+                    process.finish(ProcessState::Exited, End::default());
+                });
+                ends.wait();
+                while !process.has_ended() {
+                    all.running();
+                    all.table().forget_old();
+                }
+            });
+            let kept = all.table().processes.iter().any(|other| Arc::ptr_eq(other, &process));
+            assert!(kept, "it ended, and nothing of it can be read");
+        }
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl TestServer {
         let figures = Figures::new(meters, (&runner, None), &context, &journal, &vitals);
         let app = AppState {
             supervisor: None,
-            output: Arc::new(OutputStore::open(&directory.path().join("outputs")).unwrap()),
+            output: outputs(directory.path()),
             openapi,
             live,
             catalogue: Catalogues::new(&runner).unwrap(),
@@ -187,4 +187,10 @@ fn runner_settings(settings: &Settings, root: &Path, directory: &Path) -> Runner
         url: String::new(),
         state_dir: Some(directory.join("state")),
     }
+}
+
+fn outputs(directory: &Path) -> Arc<OutputStore> {
+    let outputs = directory.join("outputs");
+    std::fs::create_dir(&outputs).unwrap();
+    Arc::new(OutputStore::open(&outputs).unwrap())
 }
