@@ -11,7 +11,7 @@ left_out=(
     architecture:: backup:: bugfix:: data_dir:: database_faults:: doc_examples:: docs:: guided_setup::
     health::a_database_that_was_taken_away
     killed_upkeep:: metrics::without_the_database operation:: one_gate:: packages:: persons:: postgres:: postgres_faults::
-    upkeep::
+    tasks::a_database_in_a_directory tasks::a_directory_without_a_database upkeep::
 )
 skips=()
 for name in "${left_out[@]}"; do skips+=(--skip "$name"); done

@@ -35,6 +35,7 @@ use settings::table::{CONFIG_DIR, TOOL_APPROVER_TOKEN};
 use settings::{Search, Source, is_bad_setting};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use toml_edit::DocumentMut;
 
 /// Enough for one task at a time and a few clients.
 const THREADS: usize = 2;
@@ -169,10 +170,7 @@ fn run_all(
     let source = &source.with_secret_files(&secret_variables(source))?;
     let config = Config::read(source, Some(data))?;
     let origin = SettingsOrigin { at_start: source.clone(), ..origin };
-    if config.far.is_none() && source.secret(TOOL_APPROVER_TOKEN.name()).is_some() {
-        let name = TOOL_APPROVER_TOKEN.name();
-        tracing::warn!("{name} is ignored: the supervisor generates one at each start");
-    }
+    warn_of_what_is_ignored(&config, source);
     let announce = announcing(arguments, data);
     let resources = StartupResources::acquire(&config)?;
     confine_self(&config)?;
@@ -195,6 +193,26 @@ fn run_all(
     ended?;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
+}
+
+fn warn_of_what_is_ignored(config: &Config, source: &Source) {
+    if config.far.is_none() && source.secret(TOOL_APPROVER_TOKEN.name()).is_some() {
+        let name = TOOL_APPROVER_TOKEN.name();
+        tracing::warn!("{name} is ignored: the supervisor generates one at each start");
+    }
+    if config.far.is_some() && has_rules(config.config_dir.as_deref()) {
+        tracing::warn!(
+            "the rules for calls in policy.toml hold nowhere: those of a tool server on another machine are \
+             in the policy.toml there"
+        );
+    }
+}
+
+/// Whether the `policy.toml` of this directory has rules for calls, which only a tool server reads.
+fn has_rules(config_dir: Option<&Path>) -> bool {
+    let text = config_dir.and_then(|directory| std::fs::read_to_string(directory.join("policy.toml")).ok());
+    let policy = text.and_then(|text| text.parse::<DocumentMut>().ok());
+    policy.is_some_and(|policy| policy.contains_key("rule"))
 }
 
 /// Prints that everything is ready, with whether there is a model.

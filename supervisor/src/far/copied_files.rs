@@ -99,7 +99,9 @@ impl CopiedFiles {
     /// Goes on in the file with this number: the next one, or the first that is there at all.
     fn go_to(&mut self, number: u64) -> io::Result<()> {
         let is_new = self.last.is_none() && self.end.offset == 0 && self.end.file == 1;
-        let full = self.journal.with_file_name(archive_name(name(&self.journal), number - 1));
+        let before = number.checked_sub(1).filter(|before| *before > 0);
+        let before = before.ok_or_else(|| wrong("a record is in no file"))?;
+        let full = self.journal.with_file_name(archive_name(name(&self.journal), before));
         if is_new {
             // Where the oldest files are gone, an empty one keeps the numbers.
             open_own(&full)?;
@@ -270,6 +272,7 @@ mod tests {
     fn what_does_not_follow_is_refused_and_another_copy_leaves_the_first_where_it_is() {
         let copied = Copied::new();
         let mut files = copied.open();
+        assert!(files.append(&[record(0, 4, "one")]).is_err());
         files.append(&[record(1, 4, "one")]).unwrap();
         for bad in [record(1, 9, "two"), record(3, 4, "two"), StreamEvent::default()] {
             let error = files.append(&[bad]).unwrap_err();

@@ -103,9 +103,7 @@ impl JournalCopy {
             tokio::select! {
                 event = timeout(SILENCE, events.next_or_comment()) => {
                     let Some(event) = event.map_err(|_| CopyError::Silent)?? else { continue };
-                    let more = std::iter::from_fn(|| events.ready());
-                    let batch: Vec<_> = std::iter::once(event).chain(more).collect();
-                    files = self.append(files, batch).await?;
+                    files = self.append(files, with_what_is_ready(event, &mut events)).await?;
                 }
                 Some(request) = requests.recv() => {
                     let waiting = take_all(request, requests);
@@ -183,21 +181,20 @@ impl JournalCopy {
     }
 
     /// What the journal has now.
-    async fn fetch(&mut self, files: CopiedFiles) -> Result<CopiedFiles, CopyError> {
+    async fn fetch(&mut self, mut files: CopiedFiles) -> Result<CopiedFiles, CopyError> {
         let after = files.last().map_or(0, |last| last.to.number());
         let answer = self.ask(after, false).timeout(PATIENCE).send().await?;
         if answer.status() != StatusCode::OK {
             return Err(CopyError::Refused(answer.status()));
         }
-        let (mut events, mut batch) = (EventStream::of(answer), Vec::new());
+        let mut events = EventStream::of(answer);
         loop {
             match events.next().await {
-                Ok(event) => batch.push(event),
-                Err(StreamError::Ended) => break,
+                Ok(event) => files = self.append(files, with_what_is_ready(event, &mut events)).await?,
+                Err(StreamError::Ended) => return Ok(files),
                 Err(error) => return Err(error.into()),
             }
         }
-        self.append(files, batch).await
     }
 
     /// Appends records; before the first of this server, the calls of earlier ones end.
@@ -271,6 +268,10 @@ impl JournalCopy {
         }
         Ok(())
     }
+}
+
+fn with_what_is_ready(event: StreamEvent, events: &mut EventStream) -> Vec<StreamEvent> {
+    std::iter::once(event).chain(std::iter::from_fn(|| events.ready())).collect()
 }
 
 fn take_all(first: CopyRequest, requests: &mut mpsc::Receiver<CopyRequest>) -> Vec<oneshot::Sender<()>> {

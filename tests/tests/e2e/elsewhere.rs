@@ -171,7 +171,8 @@ fn a_person_decides_about_a_call_there() {
         ModelReply::call("write", &json!({"path": "a.txt", "content": "one\n"})),
         ModelReply::Text("written".to_owned()),
     ]);
-    let system = over_tls(&server).telegram(&telegram, "4711").model(&model).start();
+    let system = over_tls(&server).telegram(&telegram, "4711").model(&model).policy(rule).start();
+    system.until_logged("hold nowhere");
     telegram.push(ADA.text("write"));
     let pending = || {
         let listed: Value = system.shown_json(&["approvals", "--json"]);

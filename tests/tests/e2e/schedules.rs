@@ -23,10 +23,9 @@ fn in_seconds(seconds: i64) -> String {
 
 /// Moves a stopped system's schedules to another time, as if they had been due while it was down.
 fn make_due(system: &System, ago_ms: i64) {
-    let connection = Connection::open(system.dir().data().join("db/autonous.db")).unwrap();
-    let sql = "update schedules set next_at_ms = ?1";
+    assert!(system.database().count("select count(*) from schedules") > 0);
     let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
-    assert!(connection.execute(sql, [now - ago_ms]).unwrap() > 0);
+    system.database().change(&format!("update schedules set next_at_ms = {}", now - ago_ms));
 }
 
 /// A model that schedules on request, and does the scheduled tasks.
@@ -259,8 +258,7 @@ fn what_a_task_sets_after_it_has_read_a_page_is_asked_about_and_comes_as_data() 
     delete_with_a_yes_for_the_chat(&system, &telegram);
     system.kill();
     std::fs::write(&old, "old").unwrap();
-    let connection = Connection::open(system.dir().data().join("db/autonous.db")).unwrap();
-    connection.execute("delete from schedules where origin ->> 'outside' is null", []).unwrap();
+    system.database().change("delete from schedules where origin ->> 'outside' is null");
     make_due(&system, 0);
     system.restart();
     let (due, _) = telegram.question(ADA, 3);
