@@ -119,7 +119,11 @@ fn a_persons_time_is_not_the_tasks_and_a_no_reaches_the_model_with_its_reason() 
 fn unattended_chat(system: &System) -> Command {
     let mut chat = Command::new(binaries::path_of("supervisor"));
     chat.arg("--data-dir").arg(system.dir().data()).args(["chat", "write it", "--wait", "60"]);
-    chat.env_clear().envs(system.dir().variables()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    chat.env_clear()
+        .envs(system.dir().variables())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     chat
 }
 
