@@ -6,7 +6,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -29,7 +28,6 @@ use listenfd::ListenFd;
 use process::confinement::{Powers, confine};
 use process::sign_of_life::Loss;
 use redaction::Redactor;
-use rustix::net::{AddressFamily, SocketType};
 use sandbox::{Capabilities, Network, Spawner, Tier};
 use settings::choices::Division;
 use settings::quotas::Limits;
@@ -115,7 +113,7 @@ impl Server {
         let started = (&spawner, listed_network(config, fetcher.as_ref()));
         let mut context = tool_context(config, workspaces, readonly_roots, started, &stores)?;
         context.web = fetcher.as_ref().map(|one| web(config, &listen, one, &stores, &context.workspaces));
-        context.supervisor = supervisor(&mut inherited, &listen)?;
+        context.supervisor = Supervisor::of(&mut inherited, listen.is_supervised)?.map(Arc::new);
         let (registry, policy, rules) = registry_and_rules(config, &context)?;
         let report = confine_and_report(config, &context, capabilities)?;
         let Stores { journal, output, meters } = stores;
@@ -281,20 +279,6 @@ fn tokens(config: &Config, roots: &Roots) -> anyhow::Result<Option<Arc<Tokens>>>
 fn access(listen: Listen, address: SocketAddr) -> Arc<Access> {
     let access = Access::new(listen.token, address, &listen.allowed_hosts);
     Arc::new(access.with_approver(listen.approver_token).taking_addresses(listen.is_supervised))
-}
-
-/// The supervisor: one that has given a socket to itself behind the one that is listened on, or one on
-/// another machine.
-fn supervisor(inherited: &mut ListenFd, listen: &Listen) -> anyhow::Result<Option<Arc<Supervisor>>> {
-    if listen.is_supervised {
-        return Ok(Some(Arc::new(Supervisor::far())));
-    }
-    let (family, kind) = (i32::from(AddressFamily::UNIX.as_raw()), SocketType::STREAM.as_raw().cast_signed());
-    let socket: Option<UnixStream> = inherited
-        .take_custom(1, family, kind, "unix stream socket")
-        .context("LISTEN_FDS has no second socket to a supervisor")?;
-    let supervisor = socket.map(Supervisor::at).transpose().context("cannot use the supervisor's socket")?;
-    Ok(supervisor.map(Arc::new))
 }
 
 /// Confines the process to the files that it needs, starts the threads of commands, and says what holds now.

@@ -10,18 +10,11 @@ use reqwest::StatusCode;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Client;
+use super::{Client, FIRST_PAUSE, SILENCE, next_pause};
 use crate::effects::{Effects, Files};
 use crate::elsewhere::Troubles;
 use crate::event_stream::{EventStream, StreamError, StreamEvent};
 use process::error_chain;
-
-/// The pause after a failure; it doubles from there.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// A server that lives says so three times within this.
-const SILENCE: Duration = Duration::from_secs(50);
 
 /// How long an answer may take on its way, and how often it is sent.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,7 +56,7 @@ impl Relay {
             if !has_connected {
                 self.troubles.set(NAME, Some(error_chain(&error)));
             }
-            pause = if has_connected { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+            pause = next_pause(pause, has_connected);
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = sleep(pause) => {}

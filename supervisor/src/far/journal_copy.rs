@@ -19,19 +19,12 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Client;
 use super::copied_files::CopiedFiles;
+use super::{Client, FIRST_PAUSE, SILENCE, next_pause};
 use crate::elsewhere::Troubles;
 use crate::event_stream::{EventStream, StreamError, StreamEvent};
 use crate::journal::{CopyRequest, Journal};
 use process::error_chain;
-
-/// The pause after a failure; it doubles from there.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-
-/// A server that lives says so three times within this.
-const SILENCE: Duration = Duration::from_secs(50);
 
 /// How long an answer may take that ends.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,7 +74,7 @@ impl JournalCopy {
             if !matches!(error, CopyError::Stream(_)) || !has_copied {
                 self.troubles.set(NAME, Some(words));
             }
-            pause = if has_copied { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+            pause = next_pause(pause, has_copied);
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = sleep(pause) => {}

@@ -34,6 +34,18 @@ use journal_copy::JournalCopy;
 
 pub(crate) use settings::FarSettings;
 
+/// The pause after a failure; it doubles from there.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// A server that lives says so three times within this.
+const SILENCE: Duration = Duration::from_secs(50);
+
+/// The pause after this one, which begins again after a success.
+fn next_pause(pause: Duration, has_worked: bool) -> Duration {
+    if has_worked { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) }
+}
+
 /// How long an output may take on its way.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(30);
 

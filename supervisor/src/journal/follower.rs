@@ -12,7 +12,7 @@ use std::time::Duration;
 use protocol::EventId;
 use store::sql::Connection;
 use store::{Store, StoreError, events, kv};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::chain::{Batch, Position};
 use super::compare::{Comparison, Depth, Mismatch, broken, gone, head_mismatch};
 use super::files::Files;
+use super::handle::{Journal, Request};
 use super::read::{is_unchanged, next_batch};
 use super::tampering::{self, Base, RecordsLeft};
 use super::watch::Watch;
@@ -37,31 +38,6 @@ const START_PATIENCE: Duration = Duration::from_millis(300);
 /// The pause after a failure of the disk or the database.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a reader waits for records of a tool server on another machine. They come later otherwise.
-const COPY_PATIENCE: Duration = Duration::from_secs(5);
-const COPY_PAUSE: Duration = Duration::from_millis(100);
-
-/// Answered once all is copied that the journal on another machine has.
-pub(crate) type CopyRequest = oneshot::Sender<()>;
-
-#[derive(Debug, Clone)]
-pub(crate) struct Journal {
-    requests: mpsc::Sender<Request>,
-    /// What copies the journal, if it is on another machine.
-    copy: Option<mpsc::Sender<CopyRequest>>,
-}
-
-#[derive(Debug)]
-enum Request {
-    /// Answered once everything is stored as events that is in the journal by now.
-    Drain(oneshot::Sender<()>),
-    /// Answered once nothing is read, until the other end is dropped.
-    Hold(oneshot::Sender<()>, oneshot::Receiver<()>),
-}
-
-/// Keeps the follower from reading while its files are replaced.
-pub(crate) struct Hold(#[expect(dead_code, reason = "dropped at the end")] oneshot::Sender<()>);
-
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
     #[error("could not read it: {0}")]
@@ -76,50 +52,6 @@ enum FollowError {
     OtherPosition,
 }
 
-impl Journal {
-    /// Resolves once everything that is in the journal by now is stored as events.
-    pub(crate) async fn drain(&self) {
-        if let Some(copy) = &self.copy
-            && timeout(COPY_PATIENCE, until_copied(copy)).await.is_err()
-        {
-            tracing::warn!("the journal elsewhere could not be read; its records become events later");
-        }
-        self.drain_copy().await;
-    }
-
-    /// The same for a journal on another machine, of which this is the copy.
-    pub(crate) fn of_copy(self, copy: mpsc::Sender<CopyRequest>) -> Self {
-        Self { copy: Some(copy), ..self }
-    }
-
-    /// Waits until nothing is read of the files, which may be replaced then.
-    pub(crate) async fn hold(&self) -> Hold {
-        let ((begin, begun), (hold, over)) = (oneshot::channel(), oneshot::channel());
-        if self.requests.send(Request::Hold(begin, over)).await.is_ok() {
-            let _ = begun.await;
-        }
-        Hold(hold)
-    }
-
-    /// Resolves once everything that is in the files of this machine is stored as events.
-    pub(crate) async fn drain_copy(&self) {
-        let (done, drained) = oneshot::channel();
-        if self.requests.send(Request::Drain(done)).await.is_ok() {
-            let _ = drained.await;
-        }
-    }
-}
-
-async fn until_copied(copy: &mpsc::Sender<CopyRequest>) {
-    loop {
-        let (done, copied) = oneshot::channel();
-        if copy.send(done).await.is_err() || copied.await.is_ok() {
-            return;
-        }
-        tokio::time::sleep(COPY_PAUSE).await;
-    }
-}
-
 /// The handle, and the work behind it, which runs until `stop`. What it finds is recorded under `run`.
 pub(crate) fn follow(
     path: PathBuf,
@@ -129,7 +61,7 @@ pub(crate) fn follow(
 ) -> (Journal, impl Future<Output = ()> + Send + 'static) {
     let (requests, incoming) = mpsc::channel(16);
     let follower = Follower { path, store, run, position: None, comparison: Comparison::default() };
-    (Journal { requests, copy: None }, follower.run(incoming, stop))
+    (Journal::new(requests), follower.run(incoming, stop))
 }
 
 struct Follower {

@@ -8,8 +8,10 @@ pub(crate) mod chain;
 pub(crate) mod compare;
 pub(crate) mod files;
 pub(crate) mod follower;
+mod handle;
 mod read;
 pub(crate) mod tampering;
 mod watch;
 
-pub(crate) use follower::{CopyRequest, Journal, follow};
+pub(crate) use follower::follow;
+pub(crate) use handle::{CopyRequest, Journal};

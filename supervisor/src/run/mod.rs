@@ -1,5 +1,6 @@
 //! `supervisor run`: starts everything, and stops it in order.
 
+mod children;
 mod node;
 mod system;
 

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use channel::{Channels, Delivery};
-use http_port::{Access, FarEnd};
+use http_port::Access;
 use process::Secret;
 use protocol::EventId;
 use settings::choices::Reactions;
+use store::Store;
 use store::membership::Membership;
-use store::{Store, held, tool_calls};
 use telegram::Webhook;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -23,18 +23,15 @@ use crate::cancel_signal::CancelSignal;
 use crate::channels::local;
 use crate::channels::pace::SharedPace;
 use crate::channels::{progress, reactions, sender};
-use crate::children::child_supervisor::{ChildSupervisor, SettingsRejection};
+use crate::children::child_supervisor::SettingsRejection;
 use crate::children::launcher::Launcher;
-use crate::children::tool_health::ToolHealth;
-use crate::children::tool_server::{FIRST_START, ToolServer};
-use crate::children::{ChildState, ChildrenStates, StopBy};
+use crate::children::{ChildrenStates, StopBy};
 use crate::commands::models::Models;
 use crate::config::Config;
 use crate::contacts::book::Book;
 use crate::contacts::{self, Contacts};
 use crate::control::{self, Control, Others};
 use crate::current_settings::CurrentSettings;
-use crate::dispatch::worker::Worker;
 use crate::dispatch::{Dispatcher, Queue, TaskTemplate};
 use crate::downloads::Downloads;
 use crate::effects::Effects;
@@ -130,26 +127,20 @@ fn clients(config: &Config, tokens: &Tokens) -> Result<(ToolFiles, Approvals), R
     Ok((files, Approvals::new(&tokens.tool_url, approver)?))
 }
 
-/// The port of the tools: for a child, or led to a tool server on another machine.
-enum ToolPort {
-    OfChild(Port),
-    Tunnelled(FarToolServer),
-}
-
 pub(super) struct System {
     pub(super) config: Config,
     pub(super) launcher: Arc<Launcher>,
     pub(super) store: Store,
     pub(super) run: EventId,
-    journal: Journal,
-    tokens: Tokens,
+    pub(super) journal: Journal,
+    pub(super) tokens: Tokens,
     pub(super) channels: Channels,
-    effects: Effects,
+    pub(super) effects: Effects,
     pub(super) schedules: Schedules,
     contacts: Contacts,
     pub(super) queue: Queue,
     words: Words,
-    meters: Meters,
+    pub(super) meters: Meters,
     pub(super) inbound: Inbound,
     /// The tool server, for what comes in and goes out.
     files: ToolFiles,
@@ -158,16 +149,16 @@ pub(super) struct System {
     pub(super) stop_by: StopBy,
     pub(super) rejection: SettingsRejection,
     /// Notified when the tool server should read its rules again.
-    rules_changed: Arc<Notify>,
+    pub(super) rules_changed: Arc<Notify>,
     /// This node's place among those that share the database, if they do.
     pub(super) place: Option<Place>,
     /// Ends everything; cancelled when the running tasks have ended or their time is over.
     pub(super) stop: CancellationToken,
     /// Ends what reads the journal, after everything else.
-    stop_journal: CancellationToken,
+    pub(super) stop_journal: CancellationToken,
     pub(super) tasks: LongTasks,
     /// The tool server, if it is on another machine.
-    far: Option<FarToolServer>,
+    pub(super) far: Option<FarToolServer>,
 }
 
 impl System {
@@ -240,78 +231,6 @@ impl System {
         Ok(())
     }
 
-    pub(super) async fn start_children(
-        &self,
-        port: Port,
-        far: Option<Arc<FarEnd>>,
-    ) -> Result<ChildrenStates, RunError> {
-        // The last records are read through it.
-        let port = self.open_tunnel(port, far);
-        let dispatcher = self.dispatcher();
-        dispatcher.requeue_abandoned().await;
-        self.store.write_until_done(held::look_again).await?;
-        let (journal_troubled, journal_trouble) = watch::channel(None);
-        let health = ToolHealth {
-            url: self.tokens.tool_url.clone(),
-            token: Secret::from(self.tokens.tool_token.as_str()),
-            client: reqwest::Client::builder().no_proxy().build()?,
-            board: self.board.clone(),
-            runs_no_commands: self.config.children.runs_no_commands,
-            journal_trouble: journal_troubled,
-            commands_hang: false,
-        };
-        let (tool_server, elsewhere) = match port {
-            ToolPort::OfChild(port) => (self.start_tool_server(port, health).await?, None),
-            ToolPort::Tunnelled(far) => (self.start_far(&far, health), Some(far.elsewhere)),
-        };
-        let workers = (0..self.config.workers).map(|_| self.start_worker(dispatcher.clone())).collect();
-        Ok(ChildrenStates { tool_server, elsewhere, journal_trouble, workers })
-    }
-
-    /// Leads the port to a tool server on another machine, if that is where it is.
-    fn open_tunnel(&self, port: Port, far: Option<Arc<FarEnd>>) -> ToolPort {
-        let Some((server, far)) = self.far.clone().zip(far) else { return ToolPort::OfChild(port) };
-        let end = self.stop_journal.clone();
-        let tunnel = server.clone().tunnel(port.listener, far, end.clone());
-        tokio::spawn(self.tasks.watched("tunnel to the tool server", end, tunnel));
-        ToolPort::Tunnelled(server)
-    }
-
-    /// Starts what speaks with a tool server on another machine.
-    fn start_far(&self, server: &FarToolServer, health: ToolHealth) -> watch::Receiver<ChildState> {
-        let (effects, stop) = (self.effects.clone(), self.stop.clone());
-        self.tasks.spawn("effects", server.clone().answer_effects(effects, stop.clone()));
-        let (state, receiver) = watch::channel(ChildState::Starting);
-        self.tasks.spawn("tool server", server.clone().watch(health, state, stop));
-        receiver
-    }
-
-    async fn start_tool_server(
-        &self,
-        port: Port,
-        health: ToolHealth,
-    ) -> Result<watch::Receiver<ChildState>, RunError> {
-        let settled_until = self.store.write_until_done(tool_calls::newest_event).await?;
-        let tool_server = ToolServer {
-            secrets: self.config.children.tool_secrets.clone(),
-            socket: port.listener,
-            health,
-            token: Secret::from(self.tokens.tool_token.as_str()),
-            approver_token: Secret::from(self.tokens.approver_token.as_str()),
-            journal: self.journal.clone(),
-            effects: self.effects.clone(),
-            store: self.store.clone(),
-            settled_until,
-            stop_by: self.stop_by.clone(),
-            start_patience: FIRST_START,
-            lifeline: None,
-            reload: Arc::clone(&self.rules_changed),
-        };
-        let (tool_supervisor, tool_state) = self.child_supervisor();
-        self.tasks.spawn("tool server", tool_supervisor.supervise(tool_server, self.stop.clone()));
-        Ok(tool_state)
-    }
-
     /// Reads the settings again whenever it is asked for.
     pub(super) fn start_reload(&self, origin: SettingsOrigin) {
         let reload = Reload {
@@ -321,20 +240,6 @@ impl System {
             tool_server: Arc::clone(&self.rules_changed),
         };
         self.tasks.spawn("reload", reload.serve(self.stop.clone()));
-    }
-
-    fn start_worker(&self, dispatcher: Dispatcher) -> watch::Receiver<ChildState> {
-        let secrets = self.config.children.worker_secrets.clone();
-        let worker = Worker::new(secrets, Secret::from(self.tokens.tool_token.as_str()), dispatcher);
-        let (supervisor, state) = self.child_supervisor();
-        self.tasks.spawn("worker", supervisor.supervise(worker, self.stop.clone()));
-        state
-    }
-
-    fn child_supervisor(&self) -> (ChildSupervisor, watch::Receiver<ChildState>) {
-        let launcher = Arc::clone(&self.launcher);
-        let (store, run) = (self.store.clone(), self.run.clone());
-        ChildSupervisor::new(launcher, store, run, self.rejection.clone(), self.meters.clone())
     }
 
     pub(super) fn dispatcher(&self) -> Dispatcher {

@@ -123,14 +123,11 @@ fn parsed(number: &str) -> Option<u64> {
 }
 
 fn does_not_wait() -> Response {
-    let message = "No such request waits for an answer; its call may have ended.";
-    let error = ToolError::new(ErrorCode::NotFound, message);
-    response::error_response("", ToolError { http_status: Some(404), ..error })
+    let hint = "Its call may have ended.";
+    response::not_found("No such request waits for an answer.", hint)
 }
 
 fn none_here() -> Response {
-    let message = "This tool server takes no supervisor of another machine.";
     let hint = "Set AUTONOUS_TOOL_SUPERVISED=true where it is started.";
-    let error = ToolError::new(ErrorCode::NotFound, message).with_hint(hint);
-    response::error_response("", ToolError { http_status: Some(404), ..error })
+    response::not_found("This tool server takes no supervisor of another machine.", hint)
 }

@@ -155,7 +155,7 @@ pub(super) async fn arguments(State(app): State<Arc<AppState>>, Path(name): Path
         }
         Ok(Ok(None)) => {
             let message = format!("The journal has no such arguments: {}.", elide(&name, 70));
-            missing(message, "Records name them in `arguments_file`.")
+            response::not_found(message, "Records name them in `arguments_file`.")
         }
         Ok(Err(error)) => refused(&error.into()),
         Err(error) => refused(&ReadError::Io(error.into())),
@@ -173,14 +173,9 @@ pub(super) async fn output(State(app): State<Arc<AppState>>, Path(name): Path<St
         }
         Ok(Ok(None)) => {
             let message = format!("No such output is kept: {}.", elide(&name, 70));
-            missing(message, "Records name it in `output_file`. Outputs are kept for a week.")
+            response::not_found(message, "Records name it in `output_file`. Outputs are kept for a week.")
         }
         Ok(Err(error)) => refused(&error.into()),
         Err(error) => refused(&ReadError::Io(error.into())),
     }
-}
-
-fn missing(message: String, hint: &str) -> Response {
-    let error = ToolError::new(ErrorCode::NotFound, message).with_hint(hint);
-    response::error_response("", ToolError { http_status: Some(404), ..error })
 }

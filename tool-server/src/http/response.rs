@@ -31,6 +31,12 @@ pub(super) fn error_response(tool: &str, error: ToolError) -> Response {
     envelope_response(toolkit::runner::refusal(tool, error))
 }
 
+/// The response about something that is not there, with a status that says so.
+pub(super) fn not_found(message: impl Into<String>, hint: &str) -> Response {
+    let error = ToolError::new(ErrorCode::NotFound, message).with_hint(hint);
+    error_response("", ToolError { http_status: Some(404), ..error })
+}
+
 /// Server-sent events, as they come. Nothing on the way keeps them.
 pub(super) fn event_stream(parts: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let headers = [

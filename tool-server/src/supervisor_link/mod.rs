@@ -12,8 +12,11 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
+use listenfd::ListenFd;
 use protocol::effect::{Answer, Ask, EffectRequest};
 use protocol::{ErrorCode, EventId, SessionId, ToolError};
+use rustix::net::{AddressFamily, SocketType};
 use toolkit::Call;
 
 pub use far::FarSupervisor;
@@ -46,14 +49,19 @@ enum NoAnswer {
 }
 
 impl Supervisor {
-    /// The supervisor at the other end of a socket.
-    pub(crate) fn at(socket: UnixStream) -> io::Result<Self> {
-        Socket::new(socket).map(|socket| Self(Link::Socket(socket)))
-    }
-
-    /// One on another machine, which connects to this one.
-    pub(crate) fn far() -> Self {
-        Self(Link::Far(Arc::default()))
+    /// The one that has given a socket to itself behind the one that is listened on, or one on another
+    /// machine, which connects to this one.
+    pub(crate) fn of(inherited: &mut ListenFd, is_far: bool) -> anyhow::Result<Option<Self>> {
+        if is_far {
+            return Ok(Some(Self(Link::Far(Arc::default()))));
+        }
+        let (family, kind) =
+            (i32::from(AddressFamily::UNIX.as_raw()), SocketType::STREAM.as_raw().cast_signed());
+        let socket: Option<UnixStream> = inherited
+            .take_custom(1, family, kind, "unix stream socket")
+            .context("LISTEN_FDS has no second socket to a supervisor")?;
+        let socket = socket.map(Socket::new).transpose().context("cannot use the supervisor's socket")?;
+        Ok(socket.map(|socket| Self(Link::Socket(socket))))
     }
 
     /// What the one on another machine connects to.
