@@ -1,4 +1,4 @@
-//! Keeps what commands printed in the output store, each under the name that only its own session may open.
+//! Keeps outputs in the output store, each under the name that only its own session may open.
 
 use std::io;
 use std::sync::Arc;

@@ -36,7 +36,7 @@ pub struct KeptOfCall {
     pub arguments: Option<String>,
     /// The diff that an undo would make, where the event has only the beginning of the change's own.
     pub undo: Option<String>,
-    /// Whether there is a file with all that it printed, where the event has less.
+    /// Whether there is a file with the whole output, where the event has less.
     pub has_output: bool,
 }
 
@@ -111,8 +111,8 @@ fn rest(call: &Call, ended: &CallEnded, has_output: bool) -> Markup {
         @if has_output {
             p { a href={ "/calls/" (encoded(&call.id)) "/output" } { "Read all of it" } }
             p.empty {
-                "The journal keeps the first " (OUTPUT_TEXT_BYTES) " bytes of stdout. All that was printed, "
-                "stderr too, is kept for a week."
+                "The journal keeps the first " (OUTPUT_TEXT_BYTES) " bytes of stdout. The whole output, "
+                "of a command with stderr, is kept for a week."
             }
         } @else if is_cut(ended) {
             p.empty { "The journal keeps the first " (OUTPUT_TEXT_BYTES) " bytes of an output." }

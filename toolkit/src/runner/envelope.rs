@@ -149,9 +149,11 @@ pub(super) fn runs_on(envelope: &Envelope) -> bool {
     envelope.meta.data.get("process_id").is_some_and(Value::is_string)
 }
 
-/// What the command of an answer printed, if the record of the answer will not have all of it.
-pub(super) fn unrecorded_output(envelope: &Envelope) -> Option<String> {
-    let is_recorded = envelope.stdout.len() <= OUTPUT_TEXT_BYTES && envelope.stderr.is_empty();
+/// The output in an answer, if the record of the answer will not have all of it. Only a command's stderr is
+/// output.
+pub(super) fn unrecorded_output(envelope: &Envelope, is_of_command: bool) -> Option<String> {
+    let has_stderr = is_of_command && !envelope.stderr.is_empty();
+    let is_recorded = envelope.stdout.len() <= OUTPUT_TEXT_BYTES && !has_stderr;
     (!is_recorded).then(|| parts(envelope).content)
 }
 

@@ -315,22 +315,23 @@ impl Runner {
         envelope
     }
 
-    /// The file with all that a call printed, if its record has less. What a command printed is kept as its
-    /// answer has it: redacted.
+    /// The file with the whole output of a call, if its record has less. It is kept as the answer has it:
+    /// redacted. A quick call waits for the file half as long as for its answer, so that of other tools is
+    /// kept only for the call of a task, which waits for a model anyway.
     fn output_file(&self, info: &CallInfo, envelope: &Envelope, is_of_command: bool) -> Option<String> {
         if let Some(cut) = &envelope.meta.full_output {
             return Some(cut.path.rsplit('/').next()?.to_owned());
         }
-        let keeper = self.keeper.as_ref().filter(|_| is_of_command)?;
+        let keeper = self.keeper.as_ref().filter(|_| is_of_command || info.ids.task.is_some())?;
         let name = keeper.name_of(&info.ids);
         if envelope::runs_on(envelope) {
             // The process writes it itself.
             return Some(name);
         }
-        match keeper.keep(&info.ids, &envelope::unrecorded_output(envelope)?) {
+        match keeper.keep(&info.ids, &envelope::unrecorded_output(envelope, is_of_command)?) {
             Ok(()) => Some(name),
             Err(error) => {
-                tracing::warn!(call_id = %info.ids.call, %error, "could not keep the output of a command");
+                tracing::warn!(call_id = %info.ids.call, %error, "could not keep the output of a call");
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! What keeps the output of a command that its record has no room for.
+//! What keeps an output that the record of its call has no room for.
 
 use std::io;
 
@@ -101,13 +101,21 @@ mod tests {
 
     /// The file that the record names, and what was kept in it.
     async fn after(outcome: Outcome<PrintedData>) -> (Option<String>, Option<String>) {
+        after_call(outcome, Request::new("printing", "{}")).await
+    }
+
+    async fn after_call_of_task(outcome: Outcome<PrintedData>) -> (Option<String>, Option<String>) {
+        after_call(outcome, Request { task: Some(TaskId::new()), ..Request::new("printing", "{}") }).await
+    }
+
+    async fn after_call(outcome: Outcome<PrintedData>, request: Request) -> (Option<String>, Option<String>) {
         let directory = std::env::temp_dir().join(format!("runner-{}", TaskId::new()));
         let (kept, settings) = (Arc::new(Kept::default()), RunnerSettings::of_test(directory.clone()));
         let registry = Registry::new().with(Printing(outcome)).unwrap();
         let redactor = Arc::new(Redactor::new(["FAKE-own-secret"]));
         let runner = Runner::new(registry, settings, Arc::clone(&kept) as _, redactor).unwrap();
         let runner = Arc::new(runner.keeping_outputs(Arc::clone(&kept) as _));
-        runner.run(Request::new("printing", "{}")).await;
+        runner.run(request).await;
         std::fs::remove_dir_all(directory).unwrap();
         (kept.named.lock().unwrap().take(), kept.output.lock().unwrap().take())
     }
@@ -130,10 +138,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_another_file_has_or_no_command_printed_is_not_kept() {
+    async fn a_long_output_of_another_tool_is_kept_without_its_notices() {
+        let own = |output: &str| (Some("own.txt".to_owned()), Some(output.to_owned()));
+        let (short, long) = ("x".repeat(OUTPUT_TEXT_BYTES), "x".repeat(OUTPUT_TEXT_BYTES + 1));
+        let notices = vec!["The file has no newline at its end.".to_owned()];
+        let read = |text: &str| Success { stderr: None, notices: notices.clone(), ..printed(text, "") };
+        assert_eq!(after_call_of_task(Ok(read(&short))).await, (None, None));
+        assert_eq!(after_call_of_task(Ok(read(&long))).await, own(&long));
+        assert_eq!(after(Ok(read(&long))).await, (None, None), "it is of no task");
+    }
+
+    #[tokio::test]
+    async fn what_another_file_has_or_nothing_printed_is_not_kept() {
         let long = "x".repeat(OUTPUT_TEXT_BYTES + 1);
-        let other_tool = Success { stderr: None, ..printed(&long, "") };
-        assert_eq!(after(Ok(other_tool)).await, (None, None));
         let refused = ToolError::new(ErrorCode::IoError, "x".repeat(3000));
         assert_eq!(after(Err(refused.into())).await, (None, None));
         let path = "/data/output/spilled.txt".to_owned();

@@ -1,4 +1,4 @@
-//! The whole output of a command: the record of its call has the beginning, and the page has all of it.
+//! The whole output of a call: its record has the beginning, and the page has all of it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,7 +20,7 @@ const LINK: &str = "Read all of it";
 /// The ID of the newest call, once it is read and has ended if it is to.
 fn newest_call(system: &System, has_ended: bool) -> String {
     let calls = "select id from events where type = 'tool_call.started'
-                 and (id in (select parent_id from events where type like 'tool_call.%') or not ?)
+                 and (id in (select parent_id from events where type like 'tool_call.%') or ? = 0)
                  order by seq desc limit 1";
     let calls = calls.replace('?', if has_ended { "1" } else { "0" });
     wait::until("the call is read", || system.database().texts(&calls).pop())
@@ -54,6 +54,29 @@ fn a_long_output_is_read_from_the_page_of_its_task_with_and_without_scripts() {
         visit.browser.wait_for_text("this is <b>line</b> 1700");
     }
     visit.assert_clean();
+}
+
+#[test]
+fn the_whole_output_of_other_tools_in_a_task_is_read_too() {
+    let system = System::start();
+    let lines: String = (1..=300).map(|number| format!("line number {number} of the notes\n")).collect();
+    fs::write(system.workspace().join("notes.txt"), &lines).unwrap();
+    let directory = system.workspace().join("many");
+    fs::create_dir(&directory).unwrap();
+    (1..=150).for_each(|number| fs::write(directory.join(format!("file-{number:04}.txt")), "").unwrap());
+    let cookie = signed_in(&system);
+    let calls = [
+        ("read path=notes.txt limit=300", "line number 300 of the notes"),
+        ("grep pattern=\"line number\" path=. limit=300", "line number 300 of the notes"),
+        ("ls path=many limit=200", "file-0150.txt"),
+    ];
+    for (call, last) in calls {
+        system.run_task(call);
+        let path = format!("/calls/{}", newest_call(&system, true));
+        let shown = page(&system, &path, &cookie);
+        assert!(shown.contains(LINK) && !shown.contains(last), "{call}: {shown}");
+        assert!(page(&system, &format!("{path}/output"), &cookie).contains(last), "{call}");
+    }
 }
 
 #[test]
