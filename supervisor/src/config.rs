@@ -29,12 +29,12 @@ use crate::data_dir::DataDir;
 use crate::far::FarSettings;
 use crate::given_tokens::GivenTokens;
 use crate::schedules::ScheduleLimits;
-use crate::terminal::age::Span;
 use crate::traces::TraceSettings;
 use crate::transcribe::Transcription;
+use settings::Span;
 
 /// The variables that hold secrets; they are removed from the environment first.
-pub(crate) fn secret_variables(source: &Source) -> Vec<String> {
+pub fn secret_variables(source: &Source) -> Vec<String> {
     let own = selection::secrets_of(Program::Supervisor).map(str::to_owned);
     own.chain(models::secret_variables(source)).chain(fetch_secrets(source, Path::new(""))).collect()
 }
@@ -43,10 +43,10 @@ pub(crate) fn secret_variables(source: &Source) -> Vec<String> {
 const MAX_PROMPT_BYTES: usize = 256 * 1024;
 
 /// Settings by variable, as text; secrets are left out.
-pub(crate) type Settings = BTreeMap<String, String>;
+pub type Settings = BTreeMap<String, String>;
 
 #[derive(Debug)]
-pub(crate) struct Config {
+pub struct Config {
     pub data: DataDir,
     /// Whether the other nodes of the database mount the workspaces of this one.
     pub shares_workspaces: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Config {
 
 /// How often a task is tried, how soon again, and how long.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TaskSettings {
+pub struct TaskSettings {
     pub max_attempts: u32,
     /// How long a task is
     /// tried beyond that number when what it needs fails, such as the model.
@@ -107,7 +107,7 @@ pub(crate) struct TaskSettings {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ChannelSettings {
+pub struct ChannelSettings {
     /// The bot; none without `AUTONOUS_TELEGRAM_TOKEN`.
     pub telegram: Option<TelegramSettings>,
     /// How voice messages become text.
@@ -118,7 +118,7 @@ pub(crate) struct ChannelSettings {
 
 impl Config {
     /// Reads and checks everything. `data_dir` comes from the command line and overrides the variable.
-    pub(crate) fn read(source: &Source, data_dir: Option<&Path>) -> anyhow::Result<Self> {
+    pub fn read(source: &Source, data_dir: Option<&Path>) -> anyhow::Result<Self> {
         settings::check(source, Program::Supervisor)?;
         let (far, data) = (FarSettings::read(source)?, data_dir_from(source, data_dir)?);
         let config_dir = CONFIG_DIR.read(source)?.map(std::path::absolute).transpose()?;
@@ -169,7 +169,7 @@ impl Config {
     }
 
     /// The settings that hold, by variable; secrets are left out.
-    pub(crate) fn settings(&self) -> Settings {
+    pub fn settings(&self) -> Settings {
         self.shown.clone()
     }
 }
@@ -192,7 +192,7 @@ impl TaskSettings {
 }
 
 /// The data directory, absolute; the command line goes before the settings.
-pub(crate) fn data_dir_from(source: &Source, data_dir: Option<&Path>) -> anyhow::Result<DataDir> {
+pub fn data_dir_from(source: &Source, data_dir: Option<&Path>) -> anyhow::Result<DataDir> {
     let named = match data_dir {
         Some(path) => path.to_owned(),
         None => DATA_DIR.read(source)?,
@@ -209,7 +209,8 @@ fn node(source: &Source) -> anyhow::Result<String> {
     if let Some(name) = NODE.read(source)? {
         return Ok(name);
     }
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    // Not from a file: settings are read again when no file outside the directories can be opened any more.
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     settings::is_node_name(&name)
         .then_some(name)
         .with_context(|| format!("the name of this machine is no name of a node: set {}", NODE.name()))
@@ -227,15 +228,18 @@ fn server_address(url: &Secret) -> anyhow::Result<ServerAddress> {
     ServerAddress::parse(url.expose()).with_context(|| format!("{}=\"***\"", DATABASE_URL.name()))
 }
 
+/// The directory of the secrets that `supervisor setup` asks for, beside its file of settings.
+pub const SECRETS: &str = "secrets";
+
 /// The children's programs are installed beside this one.
-pub(crate) fn own_directory() -> anyhow::Result<PathBuf> {
+pub fn own_directory() -> anyhow::Result<PathBuf> {
     let own_program = std::env::current_exe().context("could not find the path of this program")?;
     Ok(own_program.parent().context("this program is in no directory")?.to_owned())
 }
 
 /// What tools reach. The agent's own notes are among it, wherever people's directories are.
 /// On another machine, they are those of the tool server there.
-pub(crate) fn roots(source: &Source, data: &DataDir) -> Result<Vec<String>, SettingError> {
+pub fn roots(source: &Source, data: &DataDir) -> Result<Vec<String>, SettingError> {
     let Some(roots) = TOOL_ALLOWED_ROOTS.read(source)?.filter(|roots| !roots.is_empty()) else {
         return Ok([data.workspace(), data.state()].map(|root| root.display().to_string()).to_vec());
     };

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use harness::binaries::path_of;
 use harness::system::direct_ls;
-use harness::{Answer, FakeModel, ModelReply, Postgres, Request, System, SystemBuilder, TestDir, http, wait};
+use harness::{
+    Answer, FakeModel, ModelReply, Postgres, Request, System, SystemBuilder, TestDir, http, program, wait,
+};
+use rustix::process::Signal;
 use serde_json::json;
 use store::Location;
 use store::sql::address::ServerAddress;
@@ -51,6 +54,14 @@ fn a_chat_goes_on_after_a_restart_and_every_command_finds_it() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("pg_dump"), "{said}");
     system.stop();
+}
+
+#[test]
+fn a_hangup_reads_the_settings_again() {
+    let server = Postgres::start();
+    let system = on(&server, "").start();
+    program::signal(system.supervisor_pid(), Signal::HUP);
+    system.until_logged("the settings were read again");
 }
 
 #[test]

@@ -61,7 +61,9 @@ fn the_supervisors_files_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let (system, _model, _telegram) = whole_system();
     let data = system.dir().data();
-    for name in ["tokens", "db/autonous.db", "journal/tool-calls.jsonl"] {
+    let database = system.database();
+    let database = database.file().map(|_| "db/autonous.db");
+    for name in ["tokens", "journal/tool-calls.jsonl"].into_iter().chain(database) {
         let mode = fs::metadata(data.join(name)).unwrap().permissions().mode();
         let parent = fs::metadata(data.join(name).parent().unwrap()).unwrap().permissions().mode();
         assert!(mode & 0o077 == 0 || parent & 0o077 == 0, "{name} is open to others: {mode:o} in {parent:o}");

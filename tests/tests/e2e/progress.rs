@@ -110,7 +110,7 @@ fn a_message_of_a_supervisor_that_was_killed_is_taken_away_and_no_answer_comes_t
     let (_model, mut system) = busy_system(&telegram, "4711", 5);
     telegram.push(ADA.text("work"));
     let progress = shown(&telegram, ADA.id);
-    let is_noted = "select count(*) from kv where key like 'progress.telegram.%'";
+    let is_noted = "select count(*) from kv where key like '%progress.telegram.%'";
     wait::until_true("its number is stored", || system.database().count(is_noted) == 1);
     system.kill();
     system.restart();
@@ -267,7 +267,7 @@ fn a_message_that_a_supervisor_was_killed_over_is_found_again() {
     system.restart();
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
     wait::until_true("no message is left", || telegram.visible_progress(ADA.id).is_empty());
-    let is_noted = "select count(*) from kv where key like 'progress.telegram.%'";
+    let is_noted = "select count(*) from kv where key like '%progress.telegram.%'";
     wait::until_true("nothing is remembered", || system.database().count(is_noted) == 0);
 }
 

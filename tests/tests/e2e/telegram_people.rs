@@ -166,7 +166,8 @@ fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
     assert_says(to(&telegram.sent(), STRANGER).last().unwrap(), &["supervisor pair"]);
     wait_for_rest(&system, &telegram);
     assert_eq!(system.database().count("select count(*) from inbox where text like '%too-late%'"), 0);
-    let types = system.database().texts("select type from events where type like 'chat.%' order by seq");
+    let types =
+        system.database().texts("select type from events where type like 'chat.%paired' order by seq");
     assert_eq!(types, ["chat.paired", "chat.unpaired"]);
 }
 
@@ -368,7 +369,10 @@ fn what_only_the_owner_may_do_is_in_the_menu_of_the_owner_alone() {
     wait::until_true("the owner sees more", || shows_more(ADA));
     assert!(telegram.menu_of(ADA.id).contains(&"help".to_owned()));
     assert!(!shows_more(STRANGER) && !shows_more(GROUP));
+    let before = telegram.sent().len();
     telegram.push(ADA.text(&format!("/unpair {}", ADA.id)));
+    telegram.wait_for_sent(before + 1);
+    telegram.push(STRANGER.text("hello"));
     wait::until_true("the owner is none any more", || !shows_more(ADA));
     assert!(telegram.menu_of(ADA.id).contains(&"help".to_owned()), "as everybody");
 }

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use store::fixture::SERVER;
+
 use super::name_server;
 
 /// Said to the test that runs inside.
@@ -27,6 +29,8 @@ pub(super) fn in_a_network_of_its_own(name: &str, test: impl FnOnce()) {
     }
     let program = std::env::current_exe().unwrap();
     command.args(["--mount", "--net", "--"]).arg(program).args([name, "--exact", "--nocapture"]);
+    // No server outside is reached from there.
+    command.env_remove(SERVER);
     let output = command.env(INSIDE, "1").stdin(Stdio::null()).output().expect("unshare is installed");
     let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success() && text[0].contains("1 passed"), "{}{}", text[0], text[1]);
