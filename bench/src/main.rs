@@ -23,6 +23,7 @@ mod rest;
 mod search;
 mod table;
 mod turns;
+mod watchers;
 mod web;
 
 use std::io::Write as _;
@@ -33,7 +34,7 @@ use table::Table;
 
 type Section = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
 
-const SECTIONS: [Section; 21] = [
+const SECTIONS: [Section; 22] = [
     ("A call: ls of 20 entries", calls::ls),
     ("A call: read of 50 kB", calls::read),
     ("A call: over MCP", calls::mcp),
@@ -49,6 +50,7 @@ const SECTIONS: [Section; 21] = [
     ("The queue on PostgreSQL", queue::on_a_server),
     ("A message to its first event", messages::first_event),
     ("Many chats at once", messages::many_chats),
+    ("Fifty browsers at a busy task", watchers::bench),
     ("A database of 1,000,000 events", archive::bench),
     ("The web, from a server beside it", web::bench),
     ("A turn of the worker's loop", turns::bench),
