@@ -20,10 +20,10 @@ RUN find . -type f ! -name Cargo.toml ! -name Cargo.lock ! -name lib.rs ! -name 
 FROM rust AS build
 COPY --from=manifests /src .
 # The dependencies stay; what came of the empty sources does not.
-RUN cargo build --locked --release -p supervisor -p agent-worker -p tool-server --bins \
+RUN cargo build --locked --release -p command-line -p agent-worker -p tool-server --bins \
     && cargo clean --release --workspace
 COPY . .
-RUN cargo build --locked --release -p supervisor -p agent-worker -p tool-server --bins
+RUN cargo build --locked --release -p command-line -p agent-worker -p tool-server --bins
 
 FROM docker.io/library/debian:bookworm-slim AS base
 RUN apt-get update \

@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-PROGRAMS := -p supervisor -p agent-worker -p tool-server
+PROGRAMS := -p command-line -p agent-worker -p tool-server
 # The docs link to private items, too, for readers of the source.
 RUSTDOC_LINTS := -D warnings -A rustdoc::private_intra_doc_links
 

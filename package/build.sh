@@ -46,7 +46,7 @@ build() {
     done
     RUSTFLAGS="${RUSTFLAGS:-}$rust_flags" CFLAGS="${CFLAGS:-}$c_flags" CXXFLAGS="${CXXFLAGS:-}$c_flags" \
         CARGO_INCREMENTAL=0 "${CARGO:-cargo}" build --locked --release --target-dir "$target/build" \
-        -p supervisor -p agent-worker -p tool-server --bins
+        -p command-line -p agent-worker -p tool-server --bins
 }
 
 # The machine that a program is for, by the field of its ELF header.

@@ -13,7 +13,7 @@ use crate::config::ChannelSettings;
 use crate::health::{Board, PartName, Reading};
 
 /// The channels.
-pub(crate) fn channels(
+pub fn channels(
     settings: &ChannelSettings,
     webhook: Option<Webhook>,
     store: &Store,

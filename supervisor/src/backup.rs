@@ -25,7 +25,7 @@ use crate::data_dir::DataDir;
 pub(crate) const UNFINISHED: &str = ".autonous-partial";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Backup {
+pub struct Backup {
     pub file: PathBuf,
     pub bytes: u64,
     pub tasks: i64,
@@ -33,7 +33,7 @@ pub(crate) struct Backup {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BackupError {
+pub enum BackupError {
     #[error(transparent)]
     Look(#[from] QueryError),
     #[error(
@@ -60,7 +60,7 @@ pub(crate) enum BackupError {
 /// Copies the database to `file`, readable by its owner alone, and checks the copy. `roots` are what tools
 /// reach by the settings of this shell; those of the last run are known as well. `progress` shows how far it
 /// is.
-pub(crate) fn backup(
+pub fn backup(
     data: &DataDir,
     roots: &[PathBuf],
     file: &Path,

@@ -18,14 +18,14 @@ use crate::shipped_skills;
 
 /// A data directory, by its absolute path.
 #[derive(Debug, Clone)]
-pub(crate) struct DataDir {
+pub struct DataDir {
     path: PathBuf,
     /// Where the database is, if not here.
     server: Option<Arc<ServerAddress>>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DataDirError {
+pub enum DataDirError {
     #[error("could not create the directory {}", .0.display())]
     Create(PathBuf, #[source] io::Error),
     #[error("could not open the lock file {}", .0.display())]
@@ -55,7 +55,7 @@ pub(crate) enum DataDirError {
 
 /// Held while the supervisor runs; the kernel releases them when the process exits, however it does.
 #[derive(Debug)]
-pub(crate) struct DataDirLock(#[expect(dead_code, reason = "held open for their locks")] Vec<File>);
+pub struct DataDirLock(#[expect(dead_code, reason = "held open for their locks")] Vec<File>);
 
 impl DataDir {
     pub(crate) fn at(path: PathBuf) -> Self {
@@ -67,11 +67,11 @@ impl DataDir {
         Self { server: server.map(Arc::new), ..self }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn database(&self) -> Location {
+    pub fn database(&self) -> Location {
         match &self.server {
             Some(server) => Location::Server(Arc::clone(server)),
             None => Location::File(self.database_file()),
@@ -79,7 +79,7 @@ impl DataDir {
     }
 
     /// The files that each connection to the database's server reads.
-    pub(crate) fn files_of_server(&self) -> Vec<PathBuf> {
+    pub fn files_of_server(&self) -> Vec<PathBuf> {
         self.server.iter().flat_map(|server| server.files()).map(Path::to_owned).collect()
     }
 
@@ -88,12 +88,12 @@ impl DataDir {
         self.path.join("db/autonous.db")
     }
 
-    pub(crate) fn tokens(&self) -> PathBuf {
+    pub fn tokens(&self) -> PathBuf {
         self.path.join("tokens")
     }
 
     /// The tool server's journal.
-    pub(crate) fn journal(&self) -> PathBuf {
+    pub fn journal(&self) -> PathBuf {
         self.path.join("journal/tool-calls.jsonl")
     }
 
@@ -103,7 +103,7 @@ impl DataDir {
     }
 
     /// Where the tools work.
-    pub(crate) fn workspace(&self) -> PathBuf {
+    pub fn workspace(&self) -> PathBuf {
         self.path.join("workspace")
     }
 
@@ -113,7 +113,7 @@ impl DataDir {
     }
 
     /// What was typed in conversations.
-    pub(crate) fn chat_history(&self) -> PathBuf {
+    pub fn chat_history(&self) -> PathBuf {
         self.path.join("chat-history")
     }
 
@@ -122,12 +122,12 @@ impl DataDir {
     }
 
     /// The directories whose files the supervisor itself reads and changes; each may be a link to elsewhere.
-    pub(crate) fn own_directories(&self) -> Vec<PathBuf> {
+    pub fn own_directories(&self) -> Vec<PathBuf> {
         ["", "db", "journal"].map(|part| self.path.join(part)).into()
     }
 
     /// What a supervisor and its tools write, as far as it is there.
-    pub(crate) fn written(&self) -> Vec<PathBuf> {
+    pub fn written(&self) -> Vec<PathBuf> {
         let parts = ["", "db", "journal", "output", "workspace", STATE_ROOT, "db/autonous.db-wal"];
         let files = [self.lock_file(), self.tokens(), self.database_file(), self.journal()];
         parts.map(|part| self.path.join(part)).into_iter().chain(files).collect()
@@ -155,7 +155,7 @@ impl DataDir {
 
     /// What shows that a supervisor has worked here before, other than its database. A tool server that
     /// works alone leaves a journal as well, but no lock.
-    pub(crate) fn trace_of_earlier_runs(&self) -> Option<PathBuf> {
+    pub fn trace_of_earlier_runs(&self) -> Option<PathBuf> {
         let has_bytes = |path: &PathBuf| path.metadata().is_ok_and(|found| found.len() > 0);
         let log = self.path.join("db/autonous.db-wal");
         let own = [self.tokens(), log].into_iter().find(has_bytes);
@@ -167,7 +167,7 @@ impl DataDir {
 
     /// Refuses to begin with a new database where there was another: it is lost, or on a disk that is not
     /// mounted. `trace` is what showed before this start that there was one.
-    pub(crate) fn require_database(&self, trace: Option<PathBuf>) -> Result<(), DataDirError> {
+    pub fn require_database(&self, trace: Option<PathBuf>) -> Result<(), DataDirError> {
         if self.server.is_some() {
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl DataDir {
     }
 
     /// Whether a supervisor is running here; creates nothing.
-    pub(crate) fn is_in_use(&self) -> Result<bool, DataDirError> {
+    pub fn is_in_use(&self) -> Result<bool, DataDirError> {
         for path in self.locked() {
             let file = match OpenOptions::new().read(true).open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -199,7 +199,7 @@ impl DataDir {
     }
 
     /// Takes the locks; fails if another supervisor has one.
-    pub(crate) fn lock(&self) -> Result<DataDirLock, DataDirError> {
+    pub fn lock(&self) -> Result<DataDirLock, DataDirError> {
         let path = self.lock_file();
         let made = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         made.map_err(|error| DataDirError::Lock(path, error))?;

@@ -5,7 +5,7 @@ use settings::table::{CONTROL_READ_TOKEN, CONTROL_TOKEN, TOOL_TOKEN};
 use settings::{SettingError, Source};
 
 #[derive(Debug, Default)]
-pub(crate) struct GivenTokens {
+pub struct GivenTokens {
     pub control: Option<Secret>,
     /// Reads at the control port, and changes nothing.
     pub control_read: Option<Secret>,

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock_jump::ClockJump;
 use crate::data_dir::DataDir;
 use crate::retention::{delete, record};
-use crate::terminal::age::Span;
+use settings::Span;
 
 /// The time between two.
 const PERIOD: Duration = Duration::from_secs(24 * 3600);

@@ -5,60 +5,60 @@
 //! keeps alive; the `journal` brings the tool calls into the events; the reply leaves by the outbox.
 //! The supervisor never decides for the model and never runs a tool.
 
-mod all_channels;
-mod approvals;
-mod backup;
+#![expect(
+    missing_docs,
+    reason = "only the command line uses it, and comments are where a name is not enough"
+)]
+
+pub mod age;
+pub mod all_channels;
+pub mod approvals;
+pub mod backup;
 mod cancel_signal;
-mod channels;
-mod check;
-mod children;
-mod cli;
+pub mod channels;
+pub mod children;
 mod clock_jump;
 mod commands;
-mod config;
+pub mod config;
 mod contacts;
-mod control;
+pub mod control;
 mod current_settings;
-mod data_dir;
+pub mod data_dir;
 mod dispatch;
 mod downloads;
 mod effects;
 mod elsewhere;
 mod event_stream;
-mod far;
+pub mod far;
 mod file_copy;
 mod file_requests;
 mod given_tokens;
-mod health;
+pub mod health;
 mod housekeeping;
-mod journal;
+pub mod journal;
 mod long_tasks;
 mod metrics;
 mod monitor;
-mod move_database;
+pub mod move_database;
 mod nodes;
 mod overheard;
-mod page;
+pub mod page;
 mod ports;
 mod readers;
 mod reception;
-mod reload;
-mod retention;
-mod run;
+pub mod reload;
+pub mod retention;
+pub mod run;
 mod schedules;
-mod setup;
 mod shipped_skills;
-mod startup_resources;
+pub mod startup_resources;
 mod strangers;
-mod terminal;
-mod tokens;
+pub mod tokens;
 mod tool_files;
 mod traces;
 mod transcribe;
-mod tree;
+pub mod tree;
 mod tree_copy;
-mod undo;
-mod whole_backup;
+pub mod undo;
+pub mod whole_backup;
 mod words;
-
-pub use cli::program::main;

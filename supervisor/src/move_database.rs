@@ -21,7 +21,7 @@ use crate::data_dir::{DataDir, DataDirError, DataDirLock};
 
 /// Where a database goes.
 #[derive(Debug)]
-pub(crate) enum Target {
+pub enum Target {
     /// The file of the data directory.
     File,
     Server(Arc<ServerAddress>),
@@ -29,14 +29,14 @@ pub(crate) enum Target {
 
 /// What was moved, for people and programs.
 #[derive(Debug, Serialize)]
-pub(crate) struct Moved {
+pub struct Moved {
     pub from: String,
     pub to: String,
     pub tables: Vec<MovedTable>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MoveDatabaseError {
+pub enum MoveDatabaseError {
     #[error(transparent)]
     Move(Box<MoveError>),
     #[error("{0}. Nothing was moved")]
@@ -76,7 +76,7 @@ impl From<MoveError> for MoveDatabaseError {
 }
 
 /// Moves the database of the data directory to `target`. `progress` shows how far it is.
-pub(crate) fn move_database(
+pub fn move_database(
     data: &DataDir,
     target: &Target,
     progress: &ProgressLine,

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
 #[derive(Debug)]
-pub(crate) struct Port {
+pub struct Port {
     /// The socket, in non-blocking mode.
     pub listener: TcpListener,
     /// Its address, with the port that was chosen for port 0.
@@ -14,7 +14,7 @@ pub(crate) struct Port {
 /// A port could not be bound: its variable and address.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: cannot bind {1}")]
-pub(crate) struct PortError(&'static str, SocketAddr, #[source] io::Error);
+pub struct PortError(&'static str, SocketAddr, #[source] io::Error);
 
 impl Port {
     /// Binds the address of the variable `name`.

@@ -32,7 +32,7 @@ const RELOADED: [&str; 6] = [
 
 /// Where the settings of this run come from, and who asks to read them again.
 #[derive(Debug, Clone)]
-pub(crate) struct SettingsOrigin {
+pub struct SettingsOrigin {
     /// The environment, with its secrets.
     pub environment: Source,
     /// What was read at the start.
@@ -44,7 +44,7 @@ pub(crate) struct SettingsOrigin {
 }
 
 impl SettingsOrigin {
-    pub(crate) fn new(environment: Source, named_data_dir: Option<PathBuf>) -> Self {
+    pub fn new(environment: Source, named_data_dir: Option<PathBuf>) -> Self {
         Self { environment, at_start: Source::default(), named_data_dir, asked: Arc::default() }
     }
 }

@@ -17,11 +17,11 @@ use crate::journal::files::Files;
 use crate::journal::tampering::{self, Base};
 
 /// The shortest allowed age: younger tasks may still be in use.
-pub(crate) const SHORTEST: Duration = settings::SHORTEST_RETENTION;
+pub const SHORTEST: Duration = settings::SHORTEST_RETENTION;
 
 /// Why pruning failed. What was deleted until then stays deleted; it can be run again.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PruneError {
+pub enum PruneError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("could not remove an old journal file")]
@@ -29,7 +29,7 @@ pub(crate) enum PruneError {
 }
 
 /// Deletes what ended before a time, and records that under `run`. `seen` gets what each batch has deleted.
-pub(crate) async fn prune(
+pub async fn prune(
     store: &Store,
     journal: &Path,
     run: Option<EventId>,

@@ -20,10 +20,10 @@ use crate::ports::{Port, PortError};
 use crate::tokens::Tokens;
 
 /// The programs that this one starts.
-pub(crate) const PROGRAMS: [&str; 2] = ["tool-server", "agent-worker"];
+pub const PROGRAMS: [&str; 2] = ["tool-server", "agent-worker"];
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StartError {
+pub enum StartError {
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub(crate) enum StartError {
     Launcher(#[source] io::Error),
 }
 
-pub(crate) struct StartupResources {
+pub struct StartupResources {
     pub lock: DataDirLock,
     pub control_port: Port,
     pub tool_port: Port,
@@ -57,7 +57,7 @@ pub(crate) struct StartupResources {
 
 impl StartupResources {
     /// The process must have one thread.
-    pub(crate) fn acquire(config: &Config) -> Result<Self, StartError> {
+    pub fn acquire(config: &Config) -> Result<Self, StartError> {
         require_programs(&config.children.programs)?;
         let trace = config.data.trace_of_earlier_runs();
         config.data.create()?;

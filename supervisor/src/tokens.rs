@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tokens and addresses of one start.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Tokens {
+pub struct Tokens {
     pub control_token: String,
     pub tool_token: String,
     /// For who decides about the calls of others at the tool server; absent in a file of an earlier version.
@@ -24,7 +24,7 @@ pub(crate) struct Tokens {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TokensError {
+pub enum TokensError {
     #[error("could not write the token file")]
     Write(#[source] io::Error),
     #[error("no supervisor has run in this data directory yet: start one with `supervisor run`")]
@@ -45,7 +45,7 @@ impl Tokens {
     }
 
     /// Reads what the last start wrote.
-    pub(crate) fn read(path: &Path) -> Result<Self, TokensError> {
+    pub fn read(path: &Path) -> Result<Self, TokensError> {
         match std::fs::read_to_string(path) {
             Ok(text) => serde_json::from_str(&text).map_err(TokensError::Damaged),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(TokensError::Missing),

@@ -25,7 +25,7 @@ const MAX_CHARS: usize = 20_000;
 
 /// How voice messages are transcribed.
 #[derive(Debug, Clone)]
-pub(crate) enum Transcription {
+pub enum Transcription {
     /// A command line; the path is its last argument.
     Command(String),
     /// An OpenAI-compatible service.

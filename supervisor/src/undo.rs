@@ -34,7 +34,7 @@ pub(crate) struct Undoer {
 
 /// What became of the changes.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Undone {
+pub struct Undone {
     /// Newest change first.
     pub undone: Vec<UndoneFile>,
     /// Why not all were undone; with none undone, nothing was changed.
@@ -42,7 +42,7 @@ pub(crate) struct Undone {
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct UndoneFile {
+pub struct UndoneFile {
     pub path: String,
     /// The call whose change was undone.
     pub call_id: String,
@@ -53,7 +53,7 @@ pub(crate) struct UndoneFile {
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct RefusedFile {
+pub struct RefusedFile {
     pub path: String,
     pub call_id: String,
     pub code: String,
@@ -63,7 +63,7 @@ pub(crate) struct RefusedFile {
 /// The tool server gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the tool server gave no answer: {0}")]
-pub(crate) struct NoAnswer(String);
+pub struct NoAnswer(String);
 
 impl Undoer {
     /// Undoes changes, which come newest first.
@@ -146,7 +146,7 @@ impl RefusedFile {
 
 impl Undone {
     /// What was done, for people: a line for each file.
-    pub(crate) fn in_words(&self, language: Language) -> String {
+    pub fn in_words(&self, language: Language) -> String {
         let mut lines = Vec::new();
         for UndoneFile { path, operation, .. } in &self.undone {
             let line = match operation.as_str() {

@@ -17,8 +17,8 @@ use store::kv;
 use store::queries::{self, QueryError};
 
 use crate::backup::{Backup, BackupError, UNFINISHED, backup, lock, remove_abandoned};
+use crate::config::SECRETS;
 use crate::data_dir::DataDir;
-use crate::setup::SECRETS;
 use crate::tree_copy::{Copied, copy_directory};
 
 /// The files that are copied of the configuration directory: others may lie beside it, such as keys.
@@ -32,7 +32,7 @@ const CONFIG: &str = "config";
 
 /// The parts that a backup has.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a> {
+pub struct Wanted<'a> {
     /// What tools reach by the settings of this shell.
     pub roots: &'a [PathBuf],
     /// The configuration directory by the settings of this shell; else that of the last run counts.
@@ -43,7 +43,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct WholeBackup {
+pub struct WholeBackup {
     pub directory: PathBuf,
     pub database: Backup,
     /// The other files, and their bytes.
@@ -60,7 +60,7 @@ pub(crate) struct WholeBackup {
 }
 
 /// Copies everything to `directory`, which must not exist. `progress` shows the steps.
-pub(crate) fn back_up(
+pub fn back_up(
     data: &DataDir,
     wanted: &Wanted<'_>,
     directory: &Path,

@@ -5,7 +5,7 @@
 
 pub(crate) mod client;
 pub(crate) mod follow;
-pub(crate) mod words;
+pub mod words;
 
 #[cfg(test)]
 mod tests;

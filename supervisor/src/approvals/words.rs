@@ -6,7 +6,7 @@ use protocol::SessionId;
 use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::question::Question;
 use redaction::HIDDEN;
-pub(crate) use store::approvals::Choice;
+pub use store::approvals::Choice;
 use texts::{Language, Text};
 use toolkit::approvals::{Approval, Decided};
 use toolkit::policy::{AskingRule, Condition, ConditionKind};
@@ -27,7 +27,7 @@ const CHOICES: [(Choice, Text<'static>); 4] = [
 
 /// The choices about an approval: a yes for a task needs a task, and some calls can be allowed one by one
 /// alone.
-pub(crate) fn offered(approval: &Approval) -> impl Iterator<Item = (Choice, Text<'static>)> {
+pub fn offered(approval: &Approval) -> impl Iterator<Item = (Choice, Text<'static>)> {
     let lasts = approval.covers.is_some();
     let has_task = approval.task_id.is_some();
     CHOICES.into_iter().filter(move |(choice, _)| match choice {
@@ -238,7 +238,7 @@ fn with_code(head: &str, code: &str) -> FormattedText {
 }
 
 /// The whole call, as a terminal shows it.
-pub(crate) fn described(approval: &Approval) -> String {
+pub fn described(approval: &Approval) -> String {
     if let Some(question) = &approval.question {
         return numbered(question);
     }
@@ -246,7 +246,7 @@ pub(crate) fn described(approval: &Approval) -> String {
 }
 
 /// What became of an approval, for those who were asked.
-pub(crate) fn outcome(approval: &Approval, language: Language) -> String {
+pub fn outcome(approval: &Approval, language: Language) -> String {
     if let Some(question) = &approval.question {
         let question = bounded(&formatting::render(&question.text).text, MAX_SHOWN_CHARS);
         return format!("{question}\n\n{}", answered_in_words(approval, language));
@@ -318,7 +318,7 @@ fn covered_until<'a>(decided: &Decided, covers: &'a str) -> Text<'a> {
 }
 
 /// A call in one short line.
-pub(crate) fn in_a_line(approval: &Approval) -> String {
+pub fn in_a_line(approval: &Approval) -> String {
     let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
     let line = visible(&format!("{} {arguments}", approval.tool));
     match line.char_indices().nth(MAX_LINE_CHARS) {

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod conformance;
 mod growing;
-pub(crate) mod local;
+pub mod local;
 pub(crate) mod pace;
 pub(crate) mod page;
 pub(crate) mod progress;

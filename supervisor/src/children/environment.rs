@@ -22,7 +22,7 @@ const OF_WORKER: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// The users' settings for the children, before the supervisor adds its own.
 #[derive(Debug, Clone)]
-pub(crate) struct ChildSettings {
+pub struct ChildSettings {
     /// The directory of the children's programs: that of this program.
     pub programs: PathBuf,
     pub tool_server: Vec<(String, String)>,
@@ -36,7 +36,7 @@ pub(crate) struct ChildSettings {
 
 impl ChildSettings {
     /// Takes the settings that the children read, and the secrets of the models that are used.
-    pub(crate) fn read(source: &Source, programs: PathBuf) -> Result<Self, SettingError> {
+    pub fn read(source: &Source, programs: PathBuf) -> Result<Self, SettingError> {
         let passed: Vec<&str> = passed_to(Program::ToolServer).chain(OF_COMMANDS).collect();
         let mut tool_server = source.pass_on(passed.iter().copied());
         tool_server.extend(named_for_commands(source, &passed)?);

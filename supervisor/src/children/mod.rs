@@ -6,15 +6,15 @@
 
 pub(crate) mod child;
 pub(crate) mod child_supervisor;
-pub(crate) mod environment;
+pub mod environment;
 pub(crate) mod fetch_secrets;
-pub(crate) mod launcher;
+pub mod launcher;
 pub(crate) mod link;
 pub(crate) mod restart;
-pub(crate) mod spawn;
+pub mod spawn;
 pub(crate) mod terminate;
 pub(crate) mod tool_health;
-pub(crate) mod tool_server;
+pub mod tool_server;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

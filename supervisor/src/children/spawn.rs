@@ -16,7 +16,7 @@ const FIRST_DESCRIPTOR: i32 = 3;
 
 /// A child's settings before it is started for the first time. It has no secret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Program {
+pub struct Program {
     pub name: String,
     /// Its file, by an absolute path.
     pub path: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Program {
 
 /// What a child is given at each start.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
+pub struct Given {
     /// Its secrets, which go through a pipe.
     pub secrets: HashMap<String, String>,
     /// Its file descriptors from 3 on; the pipe with the secrets comes after them.
@@ -37,7 +37,7 @@ pub(crate) struct Given {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SpawnError {
+pub enum SpawnError {
     #[error(transparent)]
     Secrets(#[from] SecretsError),
     #[error("could not prepare a descriptor for the child")]
@@ -50,7 +50,7 @@ pub(crate) enum SpawnError {
 
 /// The command of a program, in its own process group: Ctrl-C reaches only the supervisor, which ends its
 /// children in order. The last of `given` is the pipe with the secrets.
-pub(crate) fn command(
+pub fn command(
     program: &Program,
     [stdin, stdout, stderr]: [Stdio; 3],
     given: Vec<OwnedFd>,

@@ -170,11 +170,7 @@ impl ToolServer {
 }
 
 /// The environment of every run of the tool server: the user's settings, its roots and its directories.
-pub(crate) fn environment(
-    settings: &ChildSettings,
-    data: &DataDir,
-    roots: &[String],
-) -> Vec<(String, String)> {
+pub fn environment(settings: &ChildSettings, data: &DataDir, roots: &[String]) -> Vec<(String, String)> {
     let injected = [
         ("AUTONOUS_TOOL_ALLOWED_ROOTS", roots.join(",")),
         ("AUTONOUS_TOOL_JOURNAL", data.journal().display().to_string()),

@@ -8,7 +8,7 @@ use store::{StoreError, asked, inbox, quotas};
 use texts::{Language, Text};
 
 use super::{Context, shortened};
-use crate::terminal::age::since;
+use crate::age::since;
 
 pub(super) fn carry_out(connection: &Connection, context: &Context<'_>) -> Result<String, StoreError> {
     let (now, chat, language) = (now_ms(), context.chat, context.language);

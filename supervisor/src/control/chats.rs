@@ -26,13 +26,13 @@ const UNPAIR_HINT: &str = "Send {\"chat\": \"4711\"}; GET /chats lists them.";
 
 /// What `GET /chats` responds with.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Chats {
+pub struct Chats {
     pub chats: Vec<ListedChat>,
 }
 
 /// A chat that may write, or wants to.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ListedChat {
+pub struct ListedChat {
     pub channel: String,
     pub chat: String,
     pub allowed: AllowedBy,
@@ -52,7 +52,7 @@ pub(crate) struct ListedChat {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum AllowedBy {
+pub enum AllowedBy {
     Settings,
     Pairing,
     /// It waits for somebody to pair its code.
@@ -61,13 +61,13 @@ pub(crate) enum AllowedBy {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PairRequest {
+pub struct PairRequest {
     pub code: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct UnpairRequest {
+pub struct UnpairRequest {
     pub chat: String,
 }
 
@@ -121,19 +121,19 @@ pub(crate) async fn post_unpair(
 }
 
 /// Why a pairing cannot be taken back.
-pub(crate) fn refusal(channels: &Channels, chat: &str) -> ControlError {
+pub fn refusal(channels: &Channels, chat: &str) -> ControlError {
     let is_configured =
         channels.iter().any(|channel| channel.access().configured().iter().any(|id| id == chat));
     if is_configured { ControlError::ChatConfigured } else { ControlError::NoSuchPairing }
 }
 
-pub(crate) fn summary(known: &KnownChat) -> Paired {
+pub fn summary(known: &KnownChat) -> Paired {
     let channel = known.chat.channel.as_str().to_owned();
     Paired { channel, chat: known.chat.id.clone(), title: known.title.clone() }
 }
 
 /// Those of the settings, those that were paired, and those that have a code.
-pub(crate) fn list(connection: &Connection, channels: &Channels) -> Result<Chats, StoreError> {
+pub fn list(connection: &Connection, channels: &Channels) -> Result<Chats, StoreError> {
     let of_channel = |channel: &Arc<dyn Channel>| {
         let name = channel.name().as_str().to_owned();
         let listed = move |chat| ListedChat {

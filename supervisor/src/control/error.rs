@@ -33,7 +33,7 @@ const UNDO_HINT: &str = "A change by a file tool can be undone for a week (`supe
      what commands changed cannot.";
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ControlError {
+pub enum ControlError {
     #[error(transparent)]
     Refused(#[from] Refused),
     #[error("this token only reads, and this is not among what it reads")]
@@ -146,7 +146,7 @@ impl ControlError {
     }
 
     /// What to do instead.
-    pub(crate) fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             Self::Refused(Refused::TokenCount | Refused::Token) => TOKEN_HINT,
             Self::Refused(Refused::HostCount | Refused::Host(_) | Refused::Origin(_)) => NAME_HINT,

@@ -17,7 +17,7 @@ const HINT: &str = "Send {\"reason\": \"…\"}: what happened to the journal.";
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AcceptRequest {
+pub struct AcceptRequest {
     /// What happened to the journal.
     pub reason: String,
 }

@@ -6,20 +6,20 @@
 
 pub(crate) mod approvals;
 pub(crate) mod body;
-pub(crate) mod chats;
-pub(crate) mod error;
+pub mod chats;
+pub mod error;
 pub(crate) mod guard;
 pub(crate) mod health;
-pub(crate) mod journal;
+pub mod journal;
 mod metrics;
-pub(crate) mod nodes;
+pub mod nodes;
 pub(crate) mod outbox;
 mod reading;
-pub(crate) mod retention;
-pub(crate) mod status;
-pub(crate) mod tasks;
+pub mod retention;
+pub mod status;
+pub mod tasks;
 pub(crate) mod tools;
-pub(crate) mod undo;
+pub mod undo;
 mod waiting;
 
 use std::path::PathBuf;

@@ -30,13 +30,13 @@ pub(crate) struct Nodes {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NodeRequest {
+pub struct NodeRequest {
     pub node: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MoveRequest {
+pub struct MoveRequest {
     /// `<channel>:<ID>`, or the ID alone where no other chat has it.
     pub chat: String,
     pub node: String,

@@ -14,13 +14,13 @@ use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::ControlError;
 use crate::retention::{SHORTEST, prune};
-use crate::terminal::age::Span;
+use settings::Span;
 
 const HINT: &str = "Send {\"older_than_seconds\": 2592000}; the minimum is 3600.";
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PruneRequest {
+pub struct PruneRequest {
     /// How long ago a task must have ended, in seconds.
     pub older_than_seconds: u64,
 }

@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::health::Report;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Status {
+pub struct Status {
     /// Of the program that runs; empty from one that did not say it yet.
     #[serde(default)]
     pub version: String,
@@ -26,7 +26,7 @@ pub(crate) struct Status {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Open tasks by state, and those that were given up.
     pub tasks: BTreeMap<String, i64>,
     /// Messages that wait to be sent, and those that were given up.

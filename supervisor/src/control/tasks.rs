@@ -26,7 +26,7 @@ const FORCE_HINT: &str = "The only parameter is ?force=true.";
 
 /// The state of a task after the request.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct TaskState {
+pub struct TaskState {
     pub task_id: TaskId,
     /// `cancelled`, `cancelling` or `queued`.
     pub state: String,
@@ -102,7 +102,7 @@ pub(crate) async fn requeue_many(
 }
 
 /// The task's state after a request to cancel it, or why it was refused.
-pub(crate) fn state_of_cancelled(cancellation: Cancellation) -> Result<&'static str, ControlError> {
+pub fn state_of_cancelled(cancellation: Cancellation) -> Result<&'static str, ControlError> {
     match cancellation {
         Cancellation::Cancelled => Ok("cancelled"),
         Cancellation::Asked => Ok("cancelling"),
@@ -112,7 +112,7 @@ pub(crate) fn state_of_cancelled(cancellation: Cancellation) -> Result<&'static 
 }
 
 /// The task's state after a request to requeue it, or why it was refused.
-pub(crate) fn state_of_requeued(requeued: Requeued) -> Result<&'static str, ControlError> {
+pub fn state_of_requeued(requeued: Requeued) -> Result<&'static str, ControlError> {
     match requeued {
         Requeued::Queued => Ok("queued"),
         Requeued::Open { state } => Err(ControlError::TaskOpen(state)),

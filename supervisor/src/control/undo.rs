@@ -21,7 +21,7 @@ const HINT: &str =
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum UndoRequest {
+pub enum UndoRequest {
     /// A call that changed a file, or a task; of a call the end of its ID is enough.
     Id(String),
     /// The last task that changed something in the chat of this session, `<channel>:<chat>`.

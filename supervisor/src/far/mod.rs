@@ -32,7 +32,7 @@ use crate::tokens::Tokens;
 use effects::Relay;
 use journal_copy::JournalCopy;
 
-pub(crate) use settings::FarSettings;
+pub use settings::FarSettings;
 
 /// The pause after a failure; it doubles from there.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);

@@ -12,7 +12,7 @@ use settings::table::{
 use settings::{FILE_ENDING, Optional, Program, Row, SettingError, Source};
 
 #[derive(Debug)]
-pub(crate) struct FarSettings {
+pub struct FarSettings {
     host: String,
     port: u16,
     tls: Option<TlsFiles>,
@@ -62,13 +62,13 @@ impl FarSettings {
     }
 
     /// Scheme, host and port.
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}:{}", self.host, self.port)
     }
 
     /// Reads the files of TLS, before this process confines itself.
-    pub(crate) fn far_end(&self) -> Result<FarEnd, TlsError> {
+    pub fn far_end(&self) -> Result<FarEnd, TlsError> {
         let Some(files) = &self.tls else { return Ok(FarEnd::plain(&self.host, self.port)) };
         let client = files.client.as_ref().map(|(certificate, key)| ClientFiles { certificate, key });
         FarEnd::with_tls(&self.host, self.port, &files.trusted, client)

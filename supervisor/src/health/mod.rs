@@ -8,7 +8,7 @@ pub(crate) mod asking;
 mod board;
 pub(crate) mod commands;
 pub(crate) mod database_file;
-pub(crate) mod disk;
+pub mod disk;
 pub(crate) mod log;
 pub(crate) mod model;
 
@@ -23,7 +23,7 @@ pub(crate) use board::Board;
 /// The parts, in the order of the answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub(crate) enum PartName {
+pub enum PartName {
     Database,
     Journal,
     ToolServer,
@@ -123,7 +123,7 @@ impl TryFrom<String> for PartName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum PartState {
+pub enum PartState {
     Ok,
     /// It works, but not as it should.
     Degraded,
@@ -146,7 +146,7 @@ impl PartState {
 
 /// One part, as `/readyz` and `/status` tell it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub struct Part {
     pub name: PartName,
     pub state: PartState,
     /// Since when it has been in this state, in milliseconds since the epoch.
@@ -159,7 +159,7 @@ pub(crate) struct Part {
 
 /// All parts, and whether messages get answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Report {
+pub struct Report {
     pub ready: bool,
     pub parts: Vec<Part>,
 }

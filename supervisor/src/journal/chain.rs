@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 /// How far the journal has been read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Position {
+pub struct Position {
     /// The file's number, from 1: the one that it has or will get once it is full.
     #[serde(default = "first_file")]
     pub(crate) file: u64,
     /// The offset in it after the last line that was read.
     pub(crate) offset: u64,
     /// The hash of the last line that was read; empty if unknown.
-    pub(crate) last_hash: String,
+    pub last_hash: String,
     /// The length of that line, without its newline.
     pub(crate) last_line_bytes: u64,
 }

@@ -19,7 +19,7 @@ use super::read::is_unchanged;
 
 /// How much of the current file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depth {
+pub enum Depth {
     /// Only the record that was read last.
     Head,
     /// All of it.
@@ -28,17 +28,17 @@ pub(crate) enum Depth {
 
 /// A difference between the journal and what was read of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mismatch {
+pub struct Mismatch {
     pub(crate) file: u64,
     pub(crate) offset: u64,
-    pub(crate) what: String,
+    pub what: String,
     /// The hash that the journal has instead.
     pub(crate) found_hash: Option<String>,
 }
 
 /// The full files that were checked, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Comparison(HashMap<u64, Checked>);
+pub struct Comparison(HashMap<u64, Checked>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {
@@ -70,7 +70,7 @@ struct Walk {
 
 impl Comparison {
     /// The first difference between `base` and `head`, up to which the journal was read.
-    pub(crate) fn first_mismatch(
+    pub fn first_mismatch(
         &mut self,
         journal: &Path,
         base: &Position,

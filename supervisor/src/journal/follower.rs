@@ -53,7 +53,7 @@ enum FollowError {
 }
 
 /// The handle, and the work behind it, which runs until `stop`. What it finds is recorded under `run`.
-pub(crate) fn follow(
+pub fn follow(
     path: PathBuf,
     store: Store,
     run: Option<EventId>,

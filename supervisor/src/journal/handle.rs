@@ -13,7 +13,7 @@ const COPY_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) type CopyRequest = oneshot::Sender<()>;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Journal {
+pub struct Journal {
     requests: mpsc::Sender<Request>,
     /// What copies the journal, if it is on another machine.
     copy: Option<mpsc::Sender<CopyRequest>>,
@@ -37,7 +37,7 @@ impl Journal {
     }
 
     /// Resolves once everything that is in the journal by now is stored as events.
-    pub(crate) async fn drain(&self) {
+    pub async fn drain(&self) {
         if let Some(copy) = &self.copy
             && timeout(COPY_PATIENCE, until_copied(copy)).await.is_err()
         {

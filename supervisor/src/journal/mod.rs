@@ -5,13 +5,13 @@
 //! fit to it. Nothing here writes to the journal.
 
 pub(crate) mod chain;
-pub(crate) mod compare;
+pub mod compare;
 pub(crate) mod files;
 pub(crate) mod follower;
 mod handle;
 mod read;
-pub(crate) mod tampering;
+pub mod tampering;
 mod watch;
 
-pub(crate) use follower::follow;
+pub use follower::follow;
 pub(crate) use handle::{CopyRequest, Journal};

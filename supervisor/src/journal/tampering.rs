@@ -19,9 +19,9 @@ use super::files::Files;
 
 /// Where the checked part of the journal begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Base {
+pub struct Base {
     #[serde(flatten)]
-    pub(crate) position: Position,
+    pub position: Position,
     /// When its first record was written; the events of older ones may have no record any more.
     pub(crate) time_ms: i64,
 }
@@ -35,11 +35,11 @@ impl Base {
 }
 
 /// What was found first, until an operator accepts it.
-pub(crate) fn open_finding(connection: &Connection) -> Result<Option<JournalTampered>, StoreError> {
+pub fn open_finding(connection: &Connection) -> Result<Option<JournalTampered>, StoreError> {
     stored(connection, kv::JOURNAL_TAMPERED)
 }
 
-pub(crate) fn base(connection: &Connection) -> Result<Option<Base>, StoreError> {
+pub fn base(connection: &Connection) -> Result<Option<Base>, StoreError> {
     stored(connection, kv::JOURNAL_BASE)
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn set_base(connection: &Connection, base: &Base) -> Result<(), Store
     kv::set(connection, kv::JOURNAL_BASE, &serde_json::to_string(base)?)
 }
 
-pub(crate) fn position(connection: &Connection) -> Result<Option<Position>, StoreError> {
+pub fn position(connection: &Connection) -> Result<Option<Position>, StoreError> {
     stored(connection, kv::JOURNAL_POSITION)
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn record(
 }
 
 /// Accepts the journal as it was read: from now on it is checked from there. None if nothing was found.
-pub(crate) fn accept(
+pub fn accept(
     connection: &Connection,
     reason: &str,
     run: Option<&EventId>,

@@ -11,14 +11,14 @@ use crate::control::error::ControlError;
 
 /// A link that signs in at the page, once and within five minutes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Link {
+pub struct Link {
     /// Its path and query.
     pub path: String,
 }
 
 /// The sessions that were ended.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Ended {
+pub struct Ended {
     pub sessions: usize,
 }
 

@@ -31,7 +31,7 @@ const WRONG_WITHIN: Duration = Duration::from_secs(60);
 const KEY: &str = "page.session.";
 
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub struct Sessions {
     store: Store,
     state: Mutex<State>,
     /// Incremented when sessions end, so that what is followed ends with them.
@@ -56,7 +56,7 @@ pub(super) enum Admission {
 }
 
 impl Sessions {
-    pub(crate) fn new(store: Store) -> Self {
+    pub fn new(store: Store) -> Self {
         Self { store, state: Mutex::default(), ended: watch::Sender::new(0) }
     }
 
@@ -88,7 +88,7 @@ impl Sessions {
     }
 
     /// Ends all sessions and links, and returns how many sessions there were.
-    pub(crate) async fn end_all(&self) -> Result<usize, StoreError> {
+    pub async fn end_all(&self) -> Result<usize, StoreError> {
         let ended = self.store.write(|tx| {
             let all = kv::beginning_with(tx, KEY)?;
             all.iter().try_for_each(|(hash, _)| kv::remove(tx, &format!("{KEY}{hash}")))?;

@@ -33,7 +33,7 @@ const LOCKED_PAUSE: Duration = Duration::from_millis(500);
 const LAST_STEPS: Duration = Duration::from_secs(15);
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RunError {
+pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
@@ -65,7 +65,7 @@ pub(crate) enum RunError {
 
 /// Runs until it is asked to `stop`. `announce` is called once, when all children are ready for the first
 /// time, with whether there is a model.
-pub(crate) async fn run(
+pub async fn run(
     config: Config,
     resources: StartupResources,
     origin: SettingsOrigin,

@@ -30,7 +30,7 @@ const SERVICE_VERSION: &str = "service.version";
 
 /// Where traces are sent, and what is in them.
 #[derive(Debug, Clone)]
-pub(crate) struct TraceSettings {
+pub struct TraceSettings {
     url: Url,
     headers: HeaderMap,
     timeout: Duration,

@@ -7,7 +7,7 @@ use store::queries::{self, QueryError, short_id};
 use store::sql::{Connection, OptionalExtension, params_from_iter};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub enum Scope {
     NewestTask,
     Task(String),
     /// One event and everything below it.
@@ -16,7 +16,7 @@ pub(crate) enum Scope {
 }
 
 /// The events of a scope in the order in which they were stored, with their ancestors.
-pub(crate) fn load(database: &Location, scope: &Scope) -> Result<Vec<Event>, QueryError> {
+pub fn load(database: &Location, scope: &Scope) -> Result<Vec<Event>, QueryError> {
     let connection = queries::open(database)?;
     let events = match scope {
         Scope::All => query(&connection, &format!("select {COLUMNS} from events order by seq"), None)?,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Node {
+pub struct Node {
     #[serde(flatten)]
     pub event: Event,
     /// The events below it, in order.
@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 200;
 
 /// Builds trees from events, in whatever order these were stored. An event whose parent is missing becomes a
 /// root, and so does one in a cycle or absurdly deep: callers of the tool server may name any parent.
-pub(crate) fn grow(events: Vec<Event>) -> Vec<Node> {
+pub fn grow(events: Vec<Event>) -> Vec<Node> {
     let parents: Parents = events.iter().map(|event| (event.id.clone(), event.parent_id.clone())).collect();
     let mut below: HashMap<Option<EventId>, Vec<Event>> = HashMap::new();
     for event in events {
@@ -49,7 +49,7 @@ fn nodes_under(parent: Option<EventId>, below: &mut HashMap<Option<EventId>, Vec
 impl Node {
     /// The tree cut below `depth` levels, this one included.
     #[must_use]
-    pub(crate) fn cut(mut self, depth: u16) -> Self {
+    pub fn cut(mut self, depth: u16) -> Self {
         self.children = match depth.checked_sub(1) {
             Some(0) | None => Vec::new(),
             Some(left) => self.children.into_iter().map(|child| child.cut(left)).collect(),
@@ -58,7 +58,7 @@ impl Node {
     }
 
     #[must_use]
-    pub(crate) fn without_payload(mut self) -> Self {
+    pub fn without_payload(mut self) -> Self {
         let event_type = self.event.body.event_type().to_owned();
         self.event.body = EventBody::Unknown { event_type, payload: Value::Null };
         self.children = self.children.into_iter().map(Self::without_payload).collect();

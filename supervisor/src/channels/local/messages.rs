@@ -36,7 +36,7 @@ const WAIT_HINT: &str = "The only parameter is ?wait_seconds=, 0 to 600.";
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NewMessage {
+pub struct NewMessage {
     pub text: String,
     #[serde(default = "local")]
     pub chat: String,
@@ -111,7 +111,7 @@ pub(crate) async fn get_message(
 
 /// How far a reply is: its text, and the number of it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Growing {
+pub struct Growing {
     pub number: u64,
     pub text: String,
 }

@@ -2,7 +2,7 @@
 //!
 //! Messages come in over `POST /messages`; the sender fetches the reply.
 
-pub(crate) mod messages;
+pub mod messages;
 
 use std::sync::Arc;
 

@@ -28,7 +28,7 @@ use super::child::Child;
 use super::spawn::{Given, Program, SpawnError};
 use crate::health::{Board, PartName, Reading};
 
-pub(crate) use serve::serve;
+pub use serve::serve;
 
 /// How often the launcher is asked whether it lives.
 const ASK_EVERY: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ const ASKED: u8 = u8::MAX;
 
 /// Why there is no launcher any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Loss {
+pub enum Loss {
     #[error("has ended")]
     Ended,
     #[error("gave no answer for {} s", (SILENCE + LEAST_PATIENCE).as_secs())]
@@ -52,11 +52,11 @@ pub(crate) enum Loss {
 }
 
 /// The hidden command that makes this program the launcher.
-pub(crate) const COMMAND: &str = "launcher";
+pub const COMMAND: &str = "launcher";
 
 /// The launcher, as the supervisor sees it. When this is dropped, the launcher ends after its children.
 #[derive(Debug)]
-pub(crate) struct Launcher {
+pub struct Launcher {
     socket: UnixStream,
     programs: Vec<Program>,
     _process: std::process::Child,

@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_secs(4);
 
 /// Starts what the supervisor asks for, over the socket at stdin, until the supervisor and all children have
 /// ended.
-pub(crate) fn serve() -> anyhow::Result<()> {
+pub fn serve() -> anyhow::Result<()> {
     let _ = rustix::thread::set_name(c"launcher");
     // A launcher that was stopped continues when the supervisor ends, and then ends what it has started.
     let _ = set_parent_process_death_signal(Some(Signal::CONT));

@@ -36,14 +36,8 @@ const MADE_OF_WORDS: [&str; 7] = [
 ];
 
 /// What is for other programs and for the operator, who reads English.
-const NOT_IN_A_CHAT: [&str; 6] = [
-    "supervisor/src/cli/",
-    "supervisor/src/control/",
-    "supervisor/src/effects/",
-    "texts/",
-    "tests/",
-    "bench/",
-];
+const NOT_IN_A_CHAT: [&str; 6] =
+    ["command-line/src/", "supervisor/src/control/", "supervisor/src/effects/", "texts/", "tests/", "bench/"];
 
 #[test]
 fn no_words_for_a_chat_are_outside_the_catalogue() {
