@@ -5,30 +5,44 @@
 create table schema_version (version bigint not null);
 
 -- What SQLite has and PostgreSQL lacks, or has with another meaning.
+--
+-- What constraints, indexes and triggers call is in plpgsql: its plan is kept for the session. A function in SQL
+-- would be parsed and planned again by each statement that changes a row.
 
 -- A text in which JSON can be read: PostgreSQL's has no zero character.
-create function json_safe(document text) returns json language sql immutable strict parallel safe
-as $$ select (case when strpos(document, '\u0000') = 0 then document
-                   else replace(document, '\u0000', '\ufffd') end)::json $$;
+create function json_safe(document text) returns json language plpgsql immutable strict parallel safe as $$
+begin
+    return (case when strpos(document, '\u0000') = 0 then document
+                 else replace(document, '\u0000', '\ufffd') end)::json;
+end $$;
 
-create function json_kind(document text) returns text language sql immutable strict parallel safe
-as $$ select json_typeof(document::json) $$;
+create function json_kind(document text) returns text language plpgsql immutable strict parallel safe as $$
+begin
+    return json_typeof(document::json);
+end $$;
 
 -- A key, or a path such as `$.a.b`.
-create function json_member(document text, key text) returns json language sql immutable strict parallel safe
-as $$ select case when key like '$.%' then json_safe(document) #> string_to_array(substr(key, 3), '.')
-                  else json_safe(document) -> key end $$;
+create function json_member(document text, key text) returns json
+language plpgsql immutable strict parallel safe as $$
+begin
+    return case when key like '$.%' then json_safe(document) #> string_to_array(substr(key, 3), '.')
+                else json_safe(document) -> key end;
+end $$;
 
 create function json_member_text(document text, key text) returns text
-language sql immutable strict parallel safe
-as $$ select member::text from json_member(document, key) as member $$;
+language plpgsql immutable strict parallel safe as $$
+begin
+    return json_member(document, key)::text;
+end $$;
 
 -- A string without its quotes; a flag as 0 or 1.
 create function json_member_value(document text, key text) returns text
-language sql immutable strict parallel safe
-as $$ select case json_typeof(member) when 'boolean' then (member::text::boolean)::int::text
-                                      else member #>> '{}' end
-      from json_member(document, key) as member $$;
+language plpgsql immutable strict parallel safe as $$
+declare member json := json_member(document, key);
+begin
+    return case json_typeof(member) when 'boolean' then (member::text::boolean)::int::text
+                                    else member #>> '{}' end;
+end $$;
 
 create operator -> (leftarg = text, rightarg = text, function = json_member_text);
 create operator ->> (leftarg = text, rightarg = text, function = json_member_value);
@@ -49,8 +63,11 @@ language sql immutable strict parallel safe
 as $$ select case when start >= 0 then substr(whole, start::int, size::int)
                   else substr(right(whole, (-start)::int), 1, size::int) end $$;
 
-create function text_part(whole text, start bigint) returns text language sql immutable strict parallel safe
-as $$ select case when start >= 0 then substr(whole, start::int) else right(whole, (-start)::int) end $$;
+create function text_part(whole text, start bigint) returns text
+language plpgsql immutable strict parallel safe as $$
+begin
+    return case when start >= 0 then substr(whole, start::int) else right(whole, (-start)::int) end;
+end $$;
 
 create function strftime(format text, seconds bigint, unit text) returns text
 language sql immutable strict parallel safe
@@ -425,7 +442,8 @@ create trigger events_are_deleted_by_permit_alone before delete on events for ea
 execute function events_are_deleted_by_permit_alone();
 
 -- The next task of a chat, which the triggers below keep.
-create function chat_has_a_turn(of_channel text, of_chat text) returns void language sql as $$
+create function chat_has_a_turn(of_channel text, of_chat text) returns void language plpgsql as $$
+begin
     insert into chat_turns (channel, chat_id, next_seq)
     values (of_channel, of_chat, case
         when exists (select 1 from inbox where channel = of_channel and chat_id = of_chat
@@ -433,7 +451,7 @@ create function chat_has_a_turn(of_channel text, of_chat text) returns void lang
         else (select min(seq) from inbox where channel = of_channel and chat_id = of_chat
               and state in ('queued', 'in_progress') and steps_aside = 0) end)
     on conflict (channel, chat_id) do update set next_seq = excluded.next_seq;
-$$;
+end $$;
 
 create function inbox_open_row_has_a_turn() returns trigger language plpgsql as $$
 begin

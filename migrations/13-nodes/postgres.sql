@@ -51,8 +51,10 @@ create function server_ms() returns bigint language sql volatile parallel safe
 as $$ select (extract(epoch from clock_timestamp()) * 1000)::bigint $$;
 
 -- Nodes tell each other by notifications what they changed for another one: a word, and the node it is for.
-create function tell_nodes(word text) returns void language sql
-as $$ select pg_notify('autonous_' || current_schema(), word) $$;
+create function tell_nodes(word text) returns void language plpgsql as $$
+begin
+    perform pg_notify('autonous_' || current_schema(), word);
+end $$;
 
 -- A chat that has no place yet is on the node that first has something of it.
 create function place_chat() returns trigger language plpgsql as $$

@@ -32,6 +32,10 @@ pub(crate) const WRITER_LOCK: i32 = 0x6175_746f;
 /// transaction may count on what it has read, as on SQLite. The bytes of "nous".
 const TRANSACTION_LOCK: i32 = 0x6e6f_7573;
 
+/// The verbs are written for an engine that takes an index wherever there is one, and plans a statement once.
+/// PostgreSQL reads all of a table that was small when it last counted it, and plans most of them each time.
+const LIKE_SQLITE: &str = "set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off";
+
 /// Where a transaction can be rolled back to. A round trip is made only before something changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Savepoint {
@@ -360,8 +364,6 @@ fn parameters(given: &[Given]) -> Vec<&(dyn ServerParameter + Sync)> {
 
 fn connect(address: &ServerAddress, is_reader: bool) -> Result<Client> {
     let mut client = address.connect()?;
-    if is_reader {
-        client.batch_execute("set default_transaction_read_only = on")?;
-    }
+    client.batch_execute(if is_reader { "set default_transaction_read_only = on" } else { LIKE_SQLITE })?;
     Ok(client)
 }
