@@ -7,6 +7,7 @@
 mod archive;
 mod bare;
 mod bash;
+mod browser;
 mod calls;
 mod decision;
 mod edit;
@@ -23,7 +24,6 @@ mod rest;
 mod search;
 mod table;
 mod turns;
-mod watchers;
 mod web;
 
 use std::io::Write as _;
@@ -34,7 +34,7 @@ use table::Table;
 
 type Section = (&'static str, fn(&mut Table) -> anyhow::Result<()>);
 
-const SECTIONS: [Section; 22] = [
+const SECTIONS: [Section; 23] = [
     ("A call: ls of 20 entries", calls::ls),
     ("A call: read of 50 kB", calls::read),
     ("A call: over MCP", calls::mcp),
@@ -50,7 +50,8 @@ const SECTIONS: [Section; 22] = [
     ("The queue on PostgreSQL", queue::on_a_server),
     ("A message to its first event", messages::first_event),
     ("Many chats at once", messages::many_chats),
-    ("Fifty browsers at a busy task", watchers::bench),
+    ("The page in a browser", browser::first_paint),
+    ("Fifty browsers at a busy task", browser::watchers),
     ("A database of 1,000,000 events", archive::bench),
     ("The web, from a server beside it", web::bench),
     ("A turn of the worker's loop", turns::bench),

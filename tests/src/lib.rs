@@ -28,6 +28,7 @@ pub mod family;
 pub mod http;
 mod inspect;
 pub mod leftovers;
+pub mod long_history;
 mod mark;
 pub mod postgres;
 pub mod program;

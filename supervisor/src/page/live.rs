@@ -1,7 +1,8 @@
 //! Views that change while somebody looks: server-sent events with the parts that are new.
 //!
 //! Each view that is followed is rendered once for all who follow it, after something was written to the
-//! database that it shows, and at most [`RENDERS_EVERY`]. Nothing is rendered while no browser follows it.
+//! database that it shows, and not again within [`RENDERS_EVERY`]. Nothing is rendered while no browser
+//! follows it.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -32,6 +33,9 @@ use crate::control::Control;
 
 /// The pause between two renderings of a view.
 const RENDERS_EVERY: Duration = Duration::from_millis(500);
+
+/// A view that takes long is rendered less often: the pause is so many times as long as its rendering.
+const PAUSES_FOR: u32 = 25;
 
 /// Health, and calls of others, change without a write to the database.
 const LOOKS_AGAIN: Duration = Duration::from_secs(5);
@@ -122,6 +126,7 @@ async fn keep(control: Arc<Control>, view: View, followed: Weak<watch::Sender<Pa
         changes.mark_unchanged();
         words.mark_unchanged();
         let began = Instant::now();
+        let mut pause = RENDERS_EVERY;
         let version = version(&control, &view).await;
         if version.is_none() || version != shown {
             shown = version;
@@ -129,9 +134,10 @@ async fn keep(control: Arc<Control>, view: View, followed: Weak<watch::Sender<Pa
                 rendering += 1;
                 sender.send_if_modified(|kept| replace(kept, parts, rendering));
             }
+            pause = pause.max(began.elapsed() * PAUSES_FOR).min(LOOKS_AGAIN);
         }
         drop(sender);
-        sleep_until(began + RENDERS_EVERY).await;
+        sleep_until(began + pause).await;
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
             changed = words.changed(), if follows_words => if changed.is_err() { return },

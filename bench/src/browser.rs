@@ -1,4 +1,5 @@
-//! What the browsers cost that follow a busy task: the supervisor's processor time with them and without.
+//! The page: when a browser first shows something of it beside a long history, and what browsers cost that
+//! follow a busy task: the supervisor's processor time with them and without.
 
 use std::io::Read as _;
 use std::net::{Shutdown, TcpStream};
@@ -6,12 +7,18 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::Context as _;
+use harness::browser::Browser;
 use harness::http::{Request, address_of};
 use harness::leftovers::processes_of;
-use harness::{System, wait};
+use harness::long_history::{LONG, fill};
+use harness::{System, TestDir, wait};
 
+use crate::measure::Durations;
 use crate::model::FakeModel;
 use crate::table::Table;
+
+/// What the browser has noted of its first paint that shows something.
+const PAINT: &str = "performance.getEntriesByName('first-contentful-paint')[0]";
 
 const WATCHERS: usize = 50;
 
@@ -23,7 +30,34 @@ const MEASURED: Duration = Duration::from_secs(20);
 /// The kernel counts processor time in hundredths of a second (`USER_HZ`).
 const TICKS_A_SECOND: f64 = 100.0;
 
-pub(crate) fn bench(table: &mut Table) -> anyhow::Result<()> {
+/// How often each page is opened, beside once that is not counted.
+const VISITS: usize = 9;
+
+pub(crate) fn first_paint(table: &mut Table) -> anyhow::Result<()> {
+    let system = System::start();
+    fill(&system, 10_000, 5_000);
+    let profile = TestDir::new();
+    let mut browser = Browser::start(profile.path());
+    browser.open(system.shown(&["open", "--print"]).trim());
+    let url = system.tokens().control_url;
+    for path in ["/", "/tasks", &format!("/tasks/{LONG}"), &format!("/tasks/{LONG}?page=1"), "/usage?days=90"]
+    {
+        let mut paints = Vec::new();
+        for visit in 0..=VISITS {
+            browser.open(&format!("{url}{path}"));
+            browser.wait_until(&format!("document.readyState === 'complete' && {PAINT} !== undefined"));
+            let paint = browser.evaluate(&format!("{PAINT}.startTime"));
+            if visit > 0 {
+                paints.push(Duration::from_secs_f64(paint.as_f64().context("a time")? / 1e3));
+            }
+        }
+        let what = if path.contains(LONG) { path.replace(LONG, "LONG") } else { path.to_owned() };
+        table.within(&format!("first paint of {what}, p50"), Durations::new(paints).p50(), 200.0);
+    }
+    Ok(())
+}
+
+pub(crate) fn watchers(table: &mut Table) -> anyhow::Result<()> {
     let model = FakeModel::start(TURN, 10_000)?;
     let [(provider, openai), (url, address)] = model.variables();
     let system = System::builder()
