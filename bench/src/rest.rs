@@ -1,6 +1,5 @@
 //! From the start of a program until it is ready, and its resident memory when it is idle.
 
-use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,7 +7,7 @@ use std::{fs, io};
 
 use anyhow::Context as _;
 use harness::leftovers::{Process, processes_of};
-use harness::{System, binaries};
+use harness::{System, binaries, free_address};
 
 use crate::http::Connection;
 use crate::measure::Durations;
@@ -54,7 +53,7 @@ fn start([name, argument]: [&str; 2], listen: &str) -> anyhow::Result<Duration> 
     let place = tempfile::tempdir()?;
     let [root, data] = ["root", "data"].map(|name| place.path().join(name));
     fs::create_dir(&root)?;
-    let (address, other) = (free_address()?, free_address()?);
+    let (address, other) = (free_address(), free_address());
     let mut command = Command::new(binaries::path_of(name));
     command.arg(argument).env_clear().env("PATH", "/usr/bin:/bin").env("AUTONOUS_DATA_DIR", data);
     command.env("AUTONOUS_TOOL_ALLOWED_ROOTS", root).env("AUTONOUS_TOOL_LISTEN", other.to_string());
@@ -67,10 +66,6 @@ fn start([name, argument]: [&str; 2], listen: &str) -> anyhow::Result<Duration> 
         thread::sleep(PAUSE);
     }
     Ok(began.elapsed())
-}
-
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 
 /// The whole system, idle after its first message.

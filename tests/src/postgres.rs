@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,6 +14,7 @@ use store::sql::{self, Value};
 use store::{Location, queries};
 use tempfile::TempDir;
 
+use crate::free_address;
 use crate::test_dir::NOBODY;
 
 /// The user that owns everything in it.
@@ -108,7 +108,7 @@ impl Postgres {
             tempfile::Builder::new().prefix("autonous-postgres-").tempdir().expect("it is writable");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
         let programs = find_programs().expect("PostgreSQL is missing: `./setup.sh test` installs it");
-        let server = Self { directory, programs, port: free_port(), is_synced, disk };
+        let server = Self { directory, programs, port: free_address().port(), is_synced, disk };
         fs::create_dir(server.disk()).expect("it is new");
         if rustix::process::geteuid().is_root() {
             // The server refuses to run as root.
@@ -241,15 +241,6 @@ impl Drop for Postgres {
             self.crash();
         }
     }
-}
-
-/// A port that is free now, of those that the kernel gives to no program: the server takes it only after a
-/// while.
-fn free_port() -> u16 {
-    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    let random = std::iter::repeat_with(|| RandomState::new().build_hasher().finish() % 20_000);
-    let mut ports = random.take(1000).filter_map(|number| u16::try_from(number + 10_000).ok());
-    ports.find(is_free).expect("a port is free")
 }
 
 /// The columns of a row, with a space between them.

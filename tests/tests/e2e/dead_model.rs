@@ -1,12 +1,12 @@
 //! A model's server at whose address nothing listens: who waits reads that soon, and the answer comes once it
 //! has started.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use harness::fake_telegram::update::ADA;
-use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
+use harness::{FakeModel, FakeTelegram, ModelReply, System, free_address, wait};
 use rustix::net;
 
 use crate::assert_says;
@@ -16,11 +16,6 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// How long a connection takes on this machine at the most.
 const FULL: Duration = Duration::from_millis(500);
-
-/// An address at which nothing listens.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
 
 fn unreachable(address: SocketAddr) -> String {
     format!("The model at http://{address}/v1 cannot be reached (connection refused)")

@@ -1,12 +1,12 @@
 //! A Prometheus that scrapes what a case starts, with the project's rules.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use harness::{Request, TestDir, wait};
+use harness::{Request, TestDir, free_address, wait};
 
 /// How long an alert may take to fire.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -109,10 +109,4 @@ fn job(target: &Target) -> String {
         "  - job_name: {job}\n    authorization:\n      credentials: {token:?}\n    static_configs:\n\
          \x20     - targets: [\"{address}\"]\n"
     )
-}
-
-/// Prometheus does not say which port it took.
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("a listener has an address")
 }
