@@ -27,7 +27,7 @@ ASSUMED = (
 MEASURED = (
     # `make bench`, the queue: 64 people at once.
     ("sqlite_tasks", 1800, "tasks that a SQLite file stores, claims and ends in a second, on a busy machine"),
-    # The queue on PostgreSQL: the slowest of five runs with two nodes.
+    # The queue on PostgreSQL: the slowest of six runs with two nodes.
     ("postgres_tasks", 577, "the same on a PostgreSQL server of that machine, all nodes together"),
     # The growth of a database, indexes included, in 400 tasks with one `ls` each: 14 events a task.
     ("kb_task", 6.8, "kilobytes of the database that a task with one call takes"),
