@@ -38,7 +38,7 @@ pub(crate) fn first_paint(table: &mut Table) -> anyhow::Result<()> {
     fill(&system, 10_000, 5_000);
     let profile = TestDir::new();
     let mut browser = Browser::start(profile.path());
-    browser.open(system.shown(&["open", "--print"]).trim());
+    browser.open(&system.page_link());
     let url = system.tokens().control_url;
     for path in ["/", "/tasks", &format!("/tasks/{LONG}"), &format!("/tasks/{LONG}?page=1"), "/usage?days=90"]
     {
@@ -51,7 +51,7 @@ pub(crate) fn first_paint(table: &mut Table) -> anyhow::Result<()> {
                 paints.push(Duration::from_secs_f64(paint.as_f64().context("a time")? / 1e3));
             }
         }
-        let what = if path.contains(LONG) { path.replace(LONG, "LONG") } else { path.to_owned() };
+        let what = path.replace(LONG, "LONG");
         table.within(&format!("first paint of {what}, p50"), Durations::new(paints).p50(), 200.0);
     }
     Ok(())
@@ -66,7 +66,7 @@ pub(crate) fn watchers(table: &mut Table) -> anyhow::Result<()> {
         .variable("AUTONOUS_CONTROL_MAX_TURNS", "10000")
         .variable("AUTONOUS_MODEL_CONTEXT_TOKENS", "10000000")
         .start();
-    let cookie = signed_in(&system)?;
+    let cookie = system.signed_in();
     let task = system.say("look around");
     wait::until_true("the task calls tools", || {
         system.database().count("select count(*) from events where type = 'tool_call.completed'") > 0
@@ -116,14 +116,4 @@ fn ticks(pid: u32) -> anyhow::Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
     Ok(fields.map(str::parse::<f64>).sum::<Result<f64, _>>()?)
-}
-
-/// The cookie of a session of the page.
-fn signed_in(system: &System) -> anyhow::Result<String> {
-    let link = system.shown(&["open", "--print"]);
-    let url = system.tokens().control_url;
-    let path = link.trim().strip_prefix(&url).context("a link to the page")?;
-    let answer = Request::get(path).send(address_of(&url));
-    let cookie = answer.header("set-cookie").context("the link sets a cookie")?;
-    Ok(cookie.split(';').next().unwrap_or_default().to_owned())
 }

@@ -32,8 +32,7 @@ pub(super) fn data_directory(data: &DataDir) -> Finding {
     if let Some((path, errno)) = not_writable(data) {
         let what = format!("{} cannot be written: {errno}", path.display());
         let remedy = "Make it writable for the user who runs the supervisor; a disk that became read-only \
-        has \
-                      failed or is full: see the kernel's log.";
+                      has failed or is full: see the kernel's log.";
         return Finding::fail(NAME, what, remedy);
     }
     let mode = metadata.permissions().mode() & 0o777;

@@ -159,6 +159,21 @@ impl System {
         program::stdout_of(&self.run_command(arguments))
     }
 
+    /// A link that signs in at the page, once.
+    pub fn page_link(&self) -> String {
+        self.shown(&["open", "--print"]).trim().to_owned()
+    }
+
+    /// The cookie of a session of the page, as a request sends it.
+    pub fn signed_in(&self) -> String {
+        let (link, url) = (self.page_link(), self.tokens().control_url);
+        let path = link.strip_prefix(&url).expect("the link is to the page");
+        let answer = Request::get(path).send(http::address_of(&url));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let cookie = answer.header("set-cookie").expect("a link sets a cookie");
+        cookie.split(';').next().unwrap_or_default().to_owned()
+    }
+
     pub fn shown_json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.shown(arguments)).expect("--json prints JSON")
     }

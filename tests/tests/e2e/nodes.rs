@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::assert_says;
-use crate::page::{page, signed_in};
+use crate::page::page;
 
 const CHATS: [i64; 6] = [101, 102, 103, 104, 105, 106];
 
@@ -106,7 +106,7 @@ fn chats_are_spread_over_the_nodes_and_each_is_answered_by_its_own_in_order() {
     let listed = nodes(&second);
     assert_eq!(listed.values().filter(|node| node["leads"] == true).count(), 1, "{listed:?}");
     assert_says(&shown(&first, &["chats"]), &["NODE"]);
-    let cookie = signed_in(&second);
+    let cookie = second.signed_in();
     assert_says(&page(&second, "/", &cookie), &["Nodes", "Machines that share the database", "leads"]);
     let task = asked(&server, "select id from inbox where node = 'a' limit 1").remove(0);
     assert_says(&page(&second, &format!("/tasks/{task}"), &cookie), &["<dt>Node</dt><dd>a</dd>"]);

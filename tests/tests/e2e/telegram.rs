@@ -203,7 +203,7 @@ fn a_second_poller_is_logged_as_an_error_and_polling_goes_on() {
 
 #[test]
 fn an_api_that_is_down_at_the_start_is_waited_for() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = harness::free_address();
     let system = System::builder().telegram_at(&format!("http://{free}"), "4711").start();
     system.reply(&system.say("ls path=."));
     let telegram = FakeTelegram::start_at(free);

@@ -26,7 +26,7 @@ pub(crate) fn take(directory: &Path) -> Vec<PathBuf> {
     let task = work(&system);
     let profile = TestDir::new();
     let mut browser = Browser::start(profile.path());
-    browser.open(system.shown(&["open", "--print"]).trim());
+    browser.open(&system.page_link());
     browser.wait_for_text("Messages get answered");
     let own = system.tokens().control_url;
     talk(&mut browser, &own);

@@ -4,7 +4,7 @@ use harness::System;
 use harness::http::{self, Request};
 use serde_json::json;
 
-use super::{ask, form, link, page, signed_in};
+use super::{ask, form, page};
 
 const READING: [&str; 10] = [
     "/",
@@ -50,7 +50,7 @@ fn without_the_cookie_every_view_leads_to_the_sign_in_and_nothing_is_done() {
 fn another_site_or_another_port_can_make_a_browser_do_nothing() {
     let system = System::start();
     let task = system.run_task("ls path=.");
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     let path = format!("/act/tasks/{task}/requeue");
     let own = system.tokens().control_url;
     let request = |origin: Option<&str>, site: Option<&str>| {
@@ -83,7 +83,7 @@ fn another_site_or_another_port_can_make_a_browser_do_nothing() {
 #[test]
 fn a_name_that_was_bound_to_this_machine_reaches_nothing() {
     let system = System::start();
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     let port = http::address_of(&system.tokens().control_url).port();
     for host in [format!("evil.example:{port}"), format!("autonous.localhost.evil.example:{port}")] {
         let request = Request::get("/").without("Host").header("Host", &host).header("Cookie", &cookie);
@@ -97,7 +97,7 @@ fn a_name_that_was_bound_to_this_machine_reaches_nothing() {
 #[test]
 fn each_page_forbids_frames_foreign_content_and_being_kept() {
     let system = System::start();
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     for path in READING.iter().chain(&["/sign-in"]) {
         let answer = ask(&system, Request::get(path).header("Cookie", &cookie));
         assert_eq!(answer.status, 200, "{path}");
@@ -119,7 +119,7 @@ fn each_page_forbids_frames_foreign_content_and_being_kept() {
 fn a_link_works_once_and_an_address_alone_never_again() {
     let system = System::start();
     let own = system.tokens().control_url;
-    let link = link(&system);
+    let link = system.page_link();
     let path = link.strip_prefix(&own).expect("the link is ours").to_owned();
     let first = ask(&system, Request::get(&path));
     let set = first.header("set-cookie").unwrap_or_default().to_owned();
@@ -133,7 +133,7 @@ fn a_link_works_once_and_an_address_alone_never_again() {
     assert_eq!((invented.status, invented.header("set-cookie")), (401, None));
     system.until_logged("a link to sign in at the page was used before");
     let tls =
-        Request::get(super::link(&system).strip_prefix(&own).unwrap()).header("X-Forwarded-Proto", "https");
+        Request::get(system.page_link().strip_prefix(&own).unwrap()).header("X-Forwarded-Proto", "https");
     let set = ask(&system, tls).header("set-cookie").unwrap_or_default().to_owned();
     assert!(set.ends_with("; Secure"), "{set}");
 }
@@ -159,20 +159,23 @@ fn ten_thousand_wrong_tokens_are_refused_and_the_right_one_waits() {
     system.until_logged("wrong tokens within a minute at the page");
     assert!(!system.log().contains("FAKE-1"), "no token is logged");
     // A link is another way in, which cannot be guessed.
-    signed_in(&system);
+    system.signed_in();
 }
 
 #[test]
 fn signing_out_ends_the_session_everywhere() {
     let system = System::start();
-    let [one, other] = [signed_in(&system), signed_in(&system)];
+    let [one, other] = [system.signed_in(), system.signed_in()];
     let ended = ask(&system, form(&system, "/session/end", "", &one));
     assert_eq!((ended.status, ended.header("location")), (303, Some("/sign-in")));
     assert_eq!(ask(&system, Request::get("/").header("Cookie", &one)).status, 303);
     page(&system, "/", &other);
     assert_eq!(system.shown(&["sign-out"]).trim(), "Ended 1 session of the page.");
     assert_eq!(ask(&system, Request::get("/").header("Cookie", &other)).status, 303);
-    assert_eq!(ask(&system, Request::get(&link(&system)[system.tokens().control_url.len()..])).status, 200);
+    assert_eq!(
+        ask(&system, Request::get(&system.page_link()[system.tokens().control_url.len()..])).status,
+        200
+    );
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn a_call_with_large_arguments_shows_all_of_them() {
     system.tool("bash", &json!({"cmd": "cat > /dev/null", "stdin": content}));
     let find = "select id from events where type = 'tool_call.started'";
     let call = wait::until("the call is read", || system.database().texts(find).pop());
-    let shown = super::page(&system, &format!("/calls/{call}"), &super::signed_in(&system));
+    let shown = super::page(&system, &format!("/calls/{call}"), &system.signed_in());
     assert!(shown.contains("the last line"), "{}", &shown[..2000]);
 }
 
@@ -179,7 +179,7 @@ fn the_directories_of_a_chat_are_read() {
     visit.go("/files?session=local:local&path=/etc/passwd");
     visit.browser.wait_for_text("leads outside the allowed roots");
     visit.assert_clean();
-    let cookie = super::signed_in(&visit.system);
+    let cookie = visit.system.signed_in();
     let raw = harness::Request::get("/files/raw?session=local:local&path=notes/a%20%26%20b.txt");
     let raw = super::ask(&visit.system, raw.header("Cookie", &cookie));
     assert_eq!((raw.status, raw.text().as_str()), (200, "five\n<b>"));

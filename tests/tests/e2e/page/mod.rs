@@ -23,7 +23,7 @@ impl Visit {
     fn begin(system: System) -> Self {
         let profile = TestDir::new();
         let mut browser = Browser::start(profile.path());
-        browser.open(&link(&system));
+        browser.open(&system.page_link());
         browser.wait_for_text("Messages get answered");
         Self { browser, system, _profile: profile }
     }
@@ -43,21 +43,6 @@ impl Visit {
     fn assert_clean(&self) {
         self.browser.assert_clean(&format!("{}/", self.address()));
     }
-}
-
-/// A link that signs in, once.
-fn link(system: &System) -> String {
-    system.shown(&["open", "--print"]).trim().to_owned()
-}
-
-/// The cookie of a session, as a request sends it.
-pub(crate) fn signed_in(system: &System) -> String {
-    let link = link(system);
-    let path = &link[system.tokens().control_url.len()..];
-    let answer = ask(system, Request::get(path));
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let cookie = answer.header("set-cookie").expect("a link sets a cookie").to_owned();
-    cookie.split(';').next().unwrap_or_default().to_owned()
 }
 
 /// Sends a request to the control port, without its token.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use harness::{Request, System, wait};
 use serde_json::json;
 
-use super::{Visit, ask, page, signed_in};
+use super::{Visit, ask, page};
 
 /// About 50 kB, which an answer has room for and a record does not.
 const LONG: &str = "seq -f 'this is <b>line</b> %g' 1700; echo the end is $((6 * 7))";
@@ -64,7 +64,7 @@ fn the_whole_output_of_other_tools_in_a_task_is_read_too() {
     let directory = system.workspace().join("many");
     fs::create_dir(&directory).unwrap();
     (1..=150).for_each(|number| fs::write(directory.join(format!("file-{number:04}.txt")), "").unwrap());
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     let calls = [
         ("read path=notes.txt limit=300", "line number 300 of the notes"),
         ("grep pattern=\"line number\" path=. limit=300", "line number 300 of the notes"),
@@ -85,7 +85,7 @@ fn what_is_kept_is_what_the_answer_had_and_for_its_user_alone() {
     let printed =
         "seq 1000; printf 'DB_%s=FAKEx1y2z3w4\\n' PASSWORD; printf '\\u202ehidden\\n'; echo aside >&2";
     let call = ran(&system, printed);
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     let shown = page(&system, &format!("/calls/{call}/output"), &cookie);
     assert!(shown.contains("DB_PASSWORD=***REDACTED***") && !shown.contains("FAKEx1y2"), "{shown}");
     assert!(shown.contains("\\u{202e}hidden") && shown.contains("aside"), "{shown}");
@@ -99,7 +99,7 @@ fn what_is_kept_is_what_the_answer_had_and_for_its_user_alone() {
 fn an_output_that_was_too_long_for_its_answer_is_read_in_parts() {
     let system = System::start();
     let call = ran(&system, "seq 300000; printf 'DB_%s=FAKEx1y2z3w4\\n' PASSWORD; echo the last line");
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     let first = page(&system, &format!("/calls/{call}/output"), &cookie);
     assert!(first.contains("Part 1 of 2") && first.contains("\n1000\n") && !first.contains("last line"));
     let last = page(&system, &format!("/calls/{call}/output?part=2"), &cookie);
@@ -110,7 +110,7 @@ fn an_output_that_was_too_long_for_its_answer_is_read_in_parts() {
 #[test]
 fn what_the_record_has_whole_is_not_kept_and_stderr_is() {
     let system = System::start();
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     let short = ran(&system, "echo short");
     let shown = page(&system, &format!("/calls/{short}"), &cookie);
     assert!(shown.contains("short") && !shown.contains(LINK), "{shown}");
@@ -125,7 +125,7 @@ fn what_the_record_has_whole_is_not_kept_and_stderr_is() {
 fn the_output_of_a_background_process_is_read_too_in_a_workspace_of_its_own() {
     let system = System::builder().variable("AUTONOUS_WORKSPACES", "per-chat").start();
     let task = system.run_task("bash cmd=\"seq 5000; echo the last line\" background=true");
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     assert!(page(&system, &format!("/tasks/{task}"), &cookie).contains("/calls/"));
     let path = format!("/calls/{}/output", newest_call(&system, true));
     wait::until_true("all of it is there", || page(&system, &path, &cookie).contains("the last line"));
@@ -134,7 +134,7 @@ fn the_output_of_a_background_process_is_read_too_in_a_workspace_of_its_own() {
 #[test]
 fn an_output_that_is_not_there_is_told() {
     let system = System::start();
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     let get = |path: &str| {
         let answer = ask(&system, Request::get(path).header("Cookie", &cookie));
         (answer.status, answer.text())
@@ -167,5 +167,5 @@ fn strangers_and_tokens_do_not_get_it() {
         assert_eq!((answer.status, answer.header("location")), (303, Some("/sign-in")), "{token}");
         assert!(!answer.text().contains("line"), "{}", answer.text());
     }
-    assert!(page(&system, &path, &signed_in(&system)).contains(LAST));
+    assert!(page(&system, &path, &system.signed_in()).contains(LAST));
 }

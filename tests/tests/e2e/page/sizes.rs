@@ -3,7 +3,7 @@
 use harness::long_history::{LONG, fill};
 use harness::{Request, System};
 
-use super::{Visit, page, signed_in};
+use super::{Visit, page};
 
 /// The most that a page may weigh, with its style and its script.
 const MOST_BYTES: usize = 300_000;
@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 300_000;
 fn with_ten_thousand_tasks_and_a_tree_of_five_thousand_events_each_page_is_small() {
     let system = System::start();
     fill(&system, 10_000, 5_000);
-    let cookie = signed_in(&system);
+    let cookie = system.signed_in();
     let beside = page(&system, "/assets/page.css", "").len() + page(&system, "/assets/page.js", "").len();
     let long = &*format!("/tasks/{LONG}");
     for path in [

@@ -5,7 +5,7 @@ use std::fs;
 use harness::{FakeModel, ModelReply, System, wait};
 use serde_json::json;
 
-use super::{Visit, ask, signed_in};
+use super::{Visit, ask};
 
 fn talking(replies: Vec<ModelReply>) -> (FakeModel, Visit) {
     let model = FakeModel::answering(replies);
@@ -70,7 +70,7 @@ fn files_come_in_and_go_out_and_changes_are_undone() {
     let asked = model.requests()[0].to_string();
     assert!(asked.contains("inbox/page-main/"), "{asked}");
 
-    let cookie = signed_in(&visit.system);
+    let cookie = visit.system.signed_in();
     for (name, content) in [("question <1>.txt", "what a person sends"), ("answer.txt", "for you")] {
         let link =
             format!("[...document.querySelectorAll('.file a')].find((a) => a.innerText === {name:?}).href");
@@ -131,7 +131,7 @@ fn a_message_that_cannot_be_taken_is_told_and_stays_in_its_field() {
     visit.browser.fill("#text", "  ");
     visit.browser.click(".compose button");
     visit.browser.wait_for_text("The message is empty.");
-    let cookie = signed_in(&visit.system);
+    let cookie = visit.system.signed_in();
     let bad = ask(&visit.system, harness::Request::get("/chat/4711").header("Cookie", &cookie));
     assert_eq!(bad.status, 400, "{}", bad.text());
     assert!(bad.text().contains("A name begins with a letter"), "{}", bad.text());
