@@ -1,5 +1,7 @@
 //! What rules match, as data.
 
+use std::cell::Cell;
+
 use serde_json::json;
 
 use super::*;
@@ -286,4 +288,25 @@ fn each_part_is_judged_by_itself_and_the_strictest_decision_wins() {
         Allow,
         &[],
     );
+}
+
+#[test]
+fn the_paths_of_a_call_are_followed_once_and_not_for_what_lies_below_them() {
+    let rules = [
+        json!({"decision": "deny", "paths": ["never/**"]}),
+        json!({"decision": "ask", "paths": ["*.key"]}),
+        json!({"decision": "deny", "tools": ["bash"], "commands": ["git push"]}),
+    ];
+    let policy = Policy::new(rules.map(|spec| rule(spec).unwrap()).into());
+    let (arguments, session, followed) = (json!({}), "default".parse().unwrap(), Cell::new(0));
+    let touches = || {
+        followed.set(followed.get() + 1);
+        Touches::nothing()
+    };
+    let about = ("ls", Risk::Low, Annotations::READS);
+    let subject = || Subject::new(about, &arguments, &session, Caller::Token, &touches);
+    assert_eq!(policy.decide(&subject()).decision, Decision::Allow);
+    assert_eq!(followed.get(), 1);
+    assert!(policy.below(&subject()).is_some());
+    assert_eq!(followed.get(), 1);
 }
