@@ -31,11 +31,12 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn files_below(directory: &str) -> Vec<PathBuf> {
+/// All files below a directory.
+pub(crate) fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut directories = vec![workspace().join(directory)];
+    let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).expect("a directory of this workspace is readable").flatten() {
+        for entry in fs::read_dir(&directory).expect("the directory is readable").flatten() {
             let path = entry.path();
             if path.is_dir() { directories.push(path) } else { files.push(path) }
         }
@@ -44,19 +45,10 @@ fn files_below(directory: &str) -> Vec<PathBuf> {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let top = [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "Dockerfile",
-        "compose.yaml",
-    ]
-    .map(|name| workspace().join(name));
-    let mut documents = files_below("docs");
+    let top = "README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md Dockerfile compose.yaml";
+    let mut documents = files_below(&workspace().join("docs"));
     documents.retain(|path| path.extension().is_none_or(|kind| kind != "png"));
-    documents.extend(top);
+    documents.extend(top.split(' ').map(|name| workspace().join(name)));
     documents
 }
 
@@ -145,7 +137,7 @@ fn every_setting_is_read_and_no_text_names_another_one() {
     let table = read(&path);
     let (rows, listed) = (rows(&table), variables_in(&table));
     assert!(rows.len() > 80, "the rows are found: {rows:?}");
-    let sources = CONFIGURED.iter().flat_map(|name| files_below(&format!("{name}/src")));
+    let sources = CONFIGURED.iter().flat_map(|name| files_below(&workspace().join(name).join("src")));
     let mut words = BTreeSet::new();
     let mut named = BTreeSet::new();
     for file in sources.filter(|file| *file != path && !file.ends_with("tests.rs")) {
@@ -263,10 +255,8 @@ fn the_index_lists_each_page_once_in_the_order_of_their_links() {
         format!("[{}]({name})", title.unwrap_or_else(|| panic!("docs/{name} begins with its title")))
     };
     for (place, &name) in order.iter().enumerate() {
-        assert!(
-            index.contains(&format!("\n- {}: ", link(name))),
-            "docs/README.md has no line for docs/{name}"
-        );
+        let line = format!("\n- {}: ", link(name));
+        assert!(index.contains(&line), "docs/README.md has no line for docs/{name}");
         if GENERATED.contains(&name) {
             continue;
         }
@@ -291,7 +281,7 @@ fn every_recipe_for_a_client_is_the_file_that_is_run() {
     let page = read(&path);
     let runners =
         ["clients.py", "recipes.py"].map(|file| read(&workspace().join("tests/clients").join(file)));
-    let files = files_below("tests/clients/recipes");
+    let files = files_below(&workspace().join("tests/clients/recipes"));
     let mut expected = page.clone();
     for file in &files {
         let name = file.file_name().and_then(|name| name.to_str()).expect("a recipe has a plain name");
