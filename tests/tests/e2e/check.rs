@@ -18,20 +18,20 @@ fn findings(output: &Output) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("--json prints an array: {output:?}"))
 }
 
-/// What a finding says in this field.
-fn told(findings: &[Value], name: &str, field: &str) -> String {
+/// What a finding has in this field.
+fn field_of(findings: &[Value], name: &str, field: &str) -> String {
     let found = findings.iter().find(|finding| finding["name"] == name);
     found.and_then(|finding| finding[field].as_str()).unwrap_or("missing").to_owned()
 }
 
 fn verdict(findings: &[Value], name: &str) -> String {
-    told(findings, name, "verdict")
+    field_of(findings, name, "verdict")
 }
 
 /// The verdict about one part and its reason.
 pub(crate) fn finding(output: &Output, name: &str) -> (String, String) {
     let found = findings(output);
-    (verdict(&found, name), told(&found, name, "what"))
+    (verdict(&found, name), field_of(&found, name, "what"))
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_fresh_system_passes_whether_it_runs_or_not() {
     for name in ["sandbox", "confinement"] {
         assert!(["ok", "warn"].contains(&verdict(&found, name).as_str()), "{found:#?}");
     }
-    assert!(told(&found, "disk", "what").ends_with("MiB free"), "{found:#?}");
+    assert!(field_of(&found, "disk", "what").ends_with("MiB free"), "{found:#?}");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn beside_a_service_that_was_started_with_other_settings_it_says_what_the_servic
     let system = System::builder().telegram(&telegram, "7").model(&model).workers(2).start();
     wait_for_detail(&system, "telegram", "answers as");
     let found = findings(&system.run_command(&["check", "--json"]));
-    let what = |name: &str| told(&found, name, "what");
+    let what = |name: &str| field_of(&found, name, "what");
     assert_says(&what("supervisor"), &["what follows is what it sees"]);
     let others = ["others than this shell", "AUTONOUS_WORKERS=2", "AUTONOUS_TELEGRAM_ALLOWED_CHATS=7"];
     assert_says(&what("settings"), &others);

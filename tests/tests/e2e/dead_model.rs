@@ -22,8 +22,8 @@ fn unreachable(address: SocketAddr) -> String {
     format!("The model at http://{address}/v1 cannot be reached (connection refused)")
 }
 
-/// The progress that says this.
-fn told(telegram: &FakeTelegram, expected: &str) -> Sent {
+/// The progress that says this, once there is some.
+fn progress_that_says(telegram: &FakeTelegram, expected: &str) -> Sent {
     wait::until("the chat reads what is wrong", || {
         telegram.progress().into_iter().find(|sent| sent.text.contains(expected))
     })
@@ -40,7 +40,7 @@ fn a_chat_reads_address_and_cause_within_seconds_and_the_answer_once_the_model_h
     let _system = builder(address).telegram(&telegram, "4711").start();
     let asked = Instant::now();
     telegram.push(ADA.text("hello"));
-    let told = told(&telegram, &format!("{}. Trying again.", unreachable(address)));
+    let told = progress_that_says(&telegram, &format!("{}. Trying again.", unreachable(address)));
     assert!(told.at - asked < SOON, "after {:?}", told.at - asked);
     assert!(told.text.starts_with("Waiting for the model · "), "{}", told.text);
     let _model = FakeModel::answering_at(address, vec![ModelReply::Text("Hello Ada.".to_owned())]);
@@ -68,7 +68,7 @@ fn a_chat_reads_within_seconds_that_a_server_drops_its_packets() {
     let asked = Instant::now();
     telegram.push(ADA.text("hello"));
     let expected = format!("The model at http://{address}/v1 cannot be reached (no answer). Trying again.");
-    let told = told(&telegram, &expected);
+    let told = progress_that_says(&telegram, &expected);
     // Measured: 4.6 s. Before it was named so soon, it took 12.
     assert!(told.at - asked < 2 * SOON, "after {:?}", told.at - asked);
 }
@@ -83,7 +83,7 @@ fn a_chat_reads_it_between_two_attempts_too() {
         .variable("AUTONOUS_TASK_RETRY_BASE_MS", "60000")
         .start();
     telegram.push(ADA.text("hello"));
-    let told = told(&telegram, &unreachable(address));
+    let told = progress_that_says(&telegram, &unreachable(address));
     assert_eq!(system.database().task_states()[0], "queued");
     let stop = told.buttons().into_iter().next().unwrap().1;
     telegram.press(ADA, ADA.id, told.number, &stop);

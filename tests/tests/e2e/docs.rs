@@ -31,6 +31,15 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Checks that the code gives this text of a page; with `UPDATE_DOCS=1`, writes it.
+pub(crate) fn assert_generated(page: &str, text: &str) {
+    let path = workspace().join(page);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, text).expect("the page can be written");
+    }
+    assert!(read(&path) == text, "{page} is out of date: run `make docs`");
+}
+
 /// All files below a directory.
 pub(crate) fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -116,12 +125,7 @@ fn error_table() -> String {
 
 #[test]
 fn the_error_table_is_the_one_that_the_code_gives() {
-    let path = workspace().join("docs/errors.md");
-    let table = error_table();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &table).expect("the table can be written");
-    }
-    assert!(read(&path) == table, "docs/errors.md is out of date: run `make docs`");
+    assert_generated("docs/errors.md", &error_table());
 }
 
 /// The constants of the rows of the table of settings.
@@ -277,12 +281,10 @@ fn how_to_add_a_tool_takes_ten_lines_at_most() {
 
 #[test]
 fn every_recipe_for_a_client_is_the_file_that_is_run() {
-    let path = workspace().join("docs/clients.md");
-    let page = read(&path);
     let runners =
         ["clients.py", "recipes.py"].map(|file| read(&workspace().join("tests/clients").join(file)));
     let files = files_below(&workspace().join("tests/clients/recipes"));
-    let mut expected = page.clone();
+    let mut expected = read(&workspace().join("docs/clients.md"));
     for file in &files {
         let name = file.file_name().and_then(|name| name.to_str()).expect("a recipe has a plain name");
         assert!(runners.iter().any(|runner| runner.contains(&format!("{name}\""))), "nothing runs {name}");
@@ -293,9 +295,7 @@ fn every_recipe_for_a_client_is_the_file_that_is_run() {
         let (_, after) = rest.split_once("```\n").expect("the block ends");
         expected = format!("{before}<!-- {name} -->\n{fence}\n{}```\n{after}", read(file));
     }
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &expected).expect("the page can be written");
-    }
-    assert!(page == expected, "docs/clients.md is out of date: run `make docs`");
-    assert_eq!(page.matches("\n```").count(), 2 * files.len(), "each block of docs/clients.md is a recipe");
+    assert_generated("docs/clients.md", &expected);
+    let fences = expected.matches("\n```").count();
+    assert_eq!(fences, 2 * files.len(), "each block of docs/clients.md is a recipe");
 }

@@ -68,12 +68,12 @@ fn each_wrong_request_gets_its_code() {
 #[test]
 fn a_typo_in_a_field_or_a_tool_is_answered_with_the_nearest_right_name() {
     let server = ToolServer::start();
-    for (tool, arguments, code, parts) in [
-        ("ls", json!({"recursiv": true}), ErrorCode::InvalidArgument, ["recursiv", "recursive"]),
-        ("lls", json!({}), ErrorCode::UnknownTool, ["lls", "ls"]),
+    for (tool, arguments, code, nearest) in [
+        ("ls", json!({"recursiv": true}), ErrorCode::InvalidArgument, "recursive"),
+        ("lls", json!({}), ErrorCode::UnknownTool, "ls"),
     ] {
         let error = assert_error(&server.send(Request::call(tool, &arguments)), code).meta.error.unwrap();
-        assert_says(&format!("{} {}", error.message, error.hint), &parts);
+        assert_says(&format!("{} {}", error.message, error.hint), &[nearest]);
     }
 }
 

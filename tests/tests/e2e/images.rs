@@ -87,7 +87,7 @@ fn a_model_that_sees_is_shown_the_image_in_its_providers_form_and_nothing_stores
     }
 }
 
-/// An image that is not shown does not end the task: the model is told why it sees nothing.
+/// An image that is not shown does not end the task: the model reads why.
 fn check_not_shown(more: &[(&str, &str)], bytes: &[u8], why: &str) {
     let model = reads("image.png");
     run(System::builder().model(&model).variables(more), "image.png", bytes);

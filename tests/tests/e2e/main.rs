@@ -221,7 +221,7 @@ fn records<R: DeserializeOwned>(dir: &TestDir) -> Vec<R> {
     journal.lines().map(|line| serde_json::from_str(line).expect("each line is a record")).collect()
 }
 
-/// The lines of an answer, while it goes on.
+/// The lines of an answer, as they come.
 fn lines_of(request: &Request, address: SocketAddr) -> impl Iterator<Item = String> {
     BufReader::new(request.send_without_the_last(0, address)).lines().map_while(Result::ok)
 }

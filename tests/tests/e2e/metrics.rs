@@ -11,6 +11,7 @@ use protocol::hash::sha256;
 use serde_json::{Value, json};
 
 use crate::ASKS_ABOUT_WRITE;
+use crate::docs::assert_generated;
 
 /// Where docs/metrics.md has the generated tables.
 const DOCUMENT: &str = "docs/metrics.md";
@@ -273,11 +274,12 @@ fn without_the_database_nothing_old_is_told_of_tasks() {
     fs::rename(&kept, &file).unwrap();
 }
 
-/// The text between the marks of a table.
-fn generated<'a>(document: &'a str, of: &str) -> &'a str {
+/// The document with this text between the marks of a table.
+fn with_table(document: &str, of: &str, table: &str) -> String {
     let mark = format!("<!-- metrics of the {of} -->\n");
-    let (_, rest) = document.split_once(&mark).expect("the document has the table's mark");
-    rest.split_once(END).expect("the table has an end").0
+    let (before, rest) = document.split_once(&mark).expect("the document has the table's mark");
+    let (_, after) = rest.split_once(END).expect("the table has an end");
+    format!("{before}{mark}{table}{END}{after}")
 }
 
 /// With `UPDATE_DOCS=1`, writes the tables.
@@ -285,20 +287,11 @@ fn generated<'a>(document: &'a str, of: &str) -> &'a str {
 fn the_document_has_each_metric_and_alerts_and_dashboard_have_no_other() {
     let (server, system) = (busy_tool_server(), busy_system());
     let telling = [("supervisor", of_system(&system)), ("tool server", of_tool_server(&server))];
-    let path = workspace().join(DOCUMENT);
-    let mut document = fs::read_to_string(&path).unwrap();
+    let mut document = fs::read_to_string(workspace().join(DOCUMENT)).unwrap();
     for (of, metrics) in &telling {
-        let shown = generated(&document, of).to_owned();
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            let mark = format!("<!-- metrics of the {of} -->\n");
-            document = document.replace(&format!("{mark}{shown}"), &format!("{mark}{}", metrics.table()));
-        } else {
-            assert_eq!(shown, metrics.table(), "the table of the {of}; run `make docs`");
-        }
+        document = with_table(&document, of, &metrics.table());
     }
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &document).unwrap();
-    }
+    assert_generated(DOCUMENT, &document);
 
     let known: BTreeSet<&str> =
         telling.iter().flat_map(|(_, metrics)| metrics.about.keys().map(String::as_str)).collect();

@@ -55,9 +55,8 @@ const EVASIONS: &[(&[&str], &str)] = &[
     ),
     // More bytes than are read at once, and the evil ones after them.
     (
-        &[
-            "head -c 17000000 /dev/zero | tr '\\0' '\\n' >> repo/.git/config; {EVIL_CONFIG} >> repo/.git/config",
-        ],
+        &["head -c 17000000 /dev/zero | tr '\\0' '\\n' >> repo/.git/config; \
+         {EVIL_CONFIG} >> repo/.git/config"],
         STATUS,
     ),
     (
