@@ -4,10 +4,10 @@ use std::fs;
 
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::ADA;
-use harness::{FakeModel, FakeTelegram, Fault, ModelReply, Request, System, wait};
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use serde_json::{Value, json};
 
-use crate::with_telegram;
+use crate::{assert_says, call_for, with_telegram};
 
 /// A file of PNG of this size in bytes, of which Telegram reads the beginning and the end.
 fn png(bytes: usize) -> Vec<u8> {
@@ -21,8 +21,7 @@ fn mp4(bytes: usize) -> Vec<u8> {
 }
 
 fn send(system: &System, arguments: &Value) -> Value {
-    let request = Request::post_json("/tools/telegram_send_file", arguments);
-    system.control(request.header("X-Session-Id", "telegram:4711")).json()
+    call_for(system, "telegram:4711", "telegram_send_file", arguments).json()
 }
 
 /// Writes files into the workspace.
@@ -65,9 +64,8 @@ fn pictures_of_one_call_are_an_album_whose_messages_have_their_own_numbers() {
     assert_eq!(captions, ["three of them", "", ""]);
     assert_eq!(sent[0].entities, json!([{"type": "bold", "offset": 0, "length": 5}]));
     assert_eq!(sent[2].file.as_ref().map(|(_, bytes)| bytes), Some(&png(200)));
-    for part in ["a.png (100 bytes, photo)", "b.mp4 (100 bytes, video)", "3 files are on their way"] {
-        assert!(sent[3].text.contains(part), "{}", sent[3].text);
-    }
+    let parts = ["a.png (100 bytes, photo)", "b.mp4 (100 bytes, video)", "3 files are on their way"];
+    assert_says(&sent[3].text, &parts);
     wait::until_true("each is marked with its own number", || {
         let numbers =
             "select file_name || ' ' || message_id from outbox where kind = 'document' order by seq";
@@ -153,7 +151,7 @@ fn if_one_file_cannot_be_sent_none_is() {
     ] {
         let error = send(&system, &json!({"path": "a.png", "more_paths": more}))["meta"]["error"].clone();
         assert_eq!(error["code"], code, "{more}: {error}");
-        assert!(error.to_string().contains(part), "{more}: {error}");
+        assert_says(&error.to_string(), &[part]);
     }
     let left = "select (select count(*) from outbox) + (select count(*) from outgoing_files)";
     assert_eq!(system.database().count(left), 0);

@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 /// A server with a skill, so that every tool is on, and its document.
 fn server() -> (ToolServer, Value) {
     let builder = ToolServer::builder().allowing_all();
-    let skill = builder.dir().data().join("skills/example");
-    fs::create_dir_all(skill.join("scripts")).unwrap();
-    fs::write(skill.join("SKILL.md"), "---\nname: example\ndescription: An example.\n---\nRun it.\n")
-        .unwrap();
-    fs::write(skill.join("scripts/hello.sh"), "#!/bin/sh\necho \"hello $1\"\n").unwrap();
+    builder.dir().write_skill("example", "description: An example.");
+    let scripts = builder.dir().data().join("skills/example/scripts");
+    fs::create_dir(&scripts).unwrap();
+    fs::write(scripts.join("hello.sh"), "#!/bin/sh\necho \"hello $1\"\n").unwrap();
     let server = builder.start();
     let document = server.send(Request::get("/openapi.json")).json();
     (server, document)
@@ -76,11 +75,8 @@ fn the_example_of_every_tool_succeeds_in_an_empty_root_and_keeps_its_own_schema(
         }
         let answer = server.send(Request::call(tool, &example));
         let envelope = answer.json();
-        assert_eq!(
-            (&envelope["ok"], &envelope["meta"]["status"]),
-            (&json!(true), &json!("success")),
-            "{envelope}"
-        );
+        assert_eq!(envelope["ok"], true, "{envelope}");
+        assert_eq!(envelope["meta"]["status"], "success", "{envelope}");
         assert_promised(&document, operation, &answer);
         assert_fits(&document, &named(&format!("{}Result", pascal_case(tool))), &envelope);
     }
@@ -114,15 +110,12 @@ fn every_refusal_keeps_the_schema_of_a_failure_and_has_a_promised_status() {
 #[test]
 fn a_command_that_fails_has_its_data_and_its_error() {
     let (server, document) = server();
-    let bash = &document["paths"]["/tools/bash"]["post"];
     for cmd in ["false; false", "kill -9 $$; true"] {
-        let answer = server.send(Request::call("bash", &json!({"cmd": cmd})));
-        assert_promised(&document, bash, &answer);
-        assert_fits(&document, &named("BashResult"), &answer.json());
-        assert_eq!(answer.json()["meta"]["error"]["code"], "EXIT_NONZERO");
+        let answer = call(&server, &document, "bash", &json!({"cmd": cmd}));
+        assert_fits(&document, &named("BashResult"), &answer);
+        assert_eq!(answer["meta"]["error"]["code"], "EXIT_NONZERO");
     }
-    let refused = server.send(Request::call("bash", &json!({"cmd": "ls"})));
-    assert_promised(&document, bash, &refused);
+    call(&server, &document, "bash", &json!({"cmd": "ls"}));
 }
 
 #[test]
@@ -156,6 +149,7 @@ fn what_goes_wrong_is_answered_as_the_document_says() {
     }
     let script = |args: &[&str]| json!({"skill": "example", "relative_path": "fail.sh", "args": args});
     let long = "x".repeat(200_000);
+    let hook = "mkdir -p r/.git/hooks; cd r; git init -q .; echo x > .git/hooks/pre-commit";
     for (tool, arguments) in [
         ("bash", json!({"cmd": "exit 3"})),
         ("bash", json!({"cmd": "sleep 60", "timeout_seconds": 1})),
@@ -164,10 +158,7 @@ fn what_goes_wrong_is_answered_as_the_document_says() {
         ("bash", json!({"cmd": "sudo ls"})),
         ("bash", json!({"cmd": format!("echo {long} | head -c 1"), "timeout_seconds": 5})),
         ("bash", json!({"cmd": "seq 100000"})),
-        (
-            "bash",
-            json!({"cmd": "mkdir -p r/.git/hooks; cd r; git init -q .; echo x > .git/hooks/pre-commit"}),
-        ),
+        ("bash", json!({"cmd": hook})),
         ("run_script", script(&[])),
         ("run_script", json!({"skill": "example", "relative_path": "../../x"})),
         ("read", json!({"path": "nope"})),

@@ -9,7 +9,7 @@ use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
-use crate::assert_says;
+use crate::{assert_says, count_events, until_sent};
 
 const GROUP: Chat = Chat { id: -77 };
 
@@ -32,8 +32,12 @@ fn colours() -> Value {
     json!({"question": "Which **colour**?", "options": ["Red", "Deep blue"]})
 }
 
-fn system(model: &FakeModel, telegram: &FakeTelegram, more: &[(&str, &str)]) -> System {
-    System::builder().model(model).workers(1).telegram(telegram, "4711,12,-77").variables(more).start()
+/// A system whose model asks this question.
+fn asking(question: Value, more: &[(&str, &str)]) -> (FakeModel, FakeTelegram, System) {
+    let (model, telegram) = (asking_model(question), FakeTelegram::start());
+    let builder = System::builder().model(&model).workers(1).telegram(&telegram, "4711,12,-77");
+    let system = builder.variables(more).start();
+    (model, telegram, system)
 }
 
 /// The question as the chat has it, once the task waits without a worker.
@@ -49,7 +53,7 @@ fn asked(telegram: &FakeTelegram, system: &System, text: &str) -> Sent {
 /// The reply of the only task that answers.
 fn reply(telegram: &FakeTelegram) -> String {
     let is_it = |sent: &Sent| sent.method == "sendmessage" && sent.text.contains("I was told");
-    wait::until("the task is answered", || telegram.sent().into_iter().find(is_it)).text
+    until_sent(telegram, "the task is answered", is_it).text
 }
 
 /// What the question says now.
@@ -68,28 +72,28 @@ fn answering(chat: Chat, by: i64, asked: &Sent, text: &str) -> Value {
     chat.with(&json!({"text": text, "reply_to_message": question, "from": from}))
 }
 
+/// A message of somebody in the group.
+fn by(id: i64, text: &str) -> Value {
+    GROUP.with(&json!({"text": text, "from": {"id": id, "is_bot": false, "first_name": "Bob"}}))
+}
+
 fn questions(system: &System) -> i64 {
-    system.database().count("select count(*) from events where type = 'approval.requested'")
+    count_events(system, "approval.requested")
 }
 
 #[test]
 fn a_press_of_an_option_is_the_result_and_the_task_waits_without_a_worker() {
-    let (model, telegram) = (asking_model(colours()), FakeTelegram::start());
-    let system = system(&model, &telegram, &[]);
+    let (_model, telegram, system) = asking(colours(), &[]);
     telegram.push(ADA.text("paint it"));
     let question = asked(&telegram, &system, "Which colour?");
     let buttons = question.buttons();
     assert_eq!(buttons.iter().map(|(label, _)| label.as_str()).collect::<Vec<_>>(), ["Red", "Deep blue"]);
     telegram.push(ADA.text("/status"));
-    wait::until("the chat reads what waits", || {
-        telegram
-            .sent()
-            .into_iter()
-            .find(|sent| sent.text.contains("Which **colour**?") && sent.text.contains("Today"))
-    });
+    let tells = |sent: &Sent| sent.text.contains("Which **colour**?") && sent.text.contains("Today");
+    until_sent(&telegram, "the chat reads what waits", tells);
     // Another chat has the worker meanwhile.
     telegram.push(Chat { id: 12 }.text("just answer"));
-    wait::until("it is answered", || telegram.sent().into_iter().find(|sent| sent.text == "here I am"));
+    until_sent(&telegram, "it is answered", |sent| sent.text == "here I am");
 
     let stranger = telegram.press_answered(ADA, 666, question.number, &buttons[1].1);
     assert_eq!(stranger, "Answered.", "in a private chat there is one person");
@@ -105,8 +109,7 @@ fn a_press_of_an_option_is_the_result_and_the_task_waits_without_a_worker() {
 
 #[test]
 fn own_words_are_the_result_where_they_are_asked_for_and_no_task() {
-    let (model, telegram) = (asking_model(json!({"question": "What name?"})), FakeTelegram::start());
-    let system = system(&model, &telegram, &[]);
+    let (_model, telegram, system) = asking(json!({"question": "What name?"}), &[]);
     telegram.push(ADA.text("make a file"));
     let question = asked(&telegram, &system, "What name?");
     assert!(question.markup.is_null(), "{question:?}");
@@ -125,44 +128,35 @@ fn own_words_are_the_result_where_they_are_asked_for_and_no_task() {
 
 #[test]
 fn where_only_options_count_a_reply_names_one_and_other_messages_wait() {
-    let (model, telegram) = (asking_model(colours()), FakeTelegram::start());
-    let system = system(&model, &telegram, &[]);
+    let (_model, telegram, system) = asking(colours(), &[]);
     telegram.push(ADA.text("paint it"));
     let question = asked(&telegram, &system, "Which colour?");
     telegram.push(ADA.text("/queue just answer"));
     telegram.push(answering(ADA, ADA.id, &question, "green"));
-    wait::until("its sender reads how to answer", || {
-        telegram.sent().into_iter().find(|sent| sent.text.starts_with("Please press one of the buttons"))
-    });
+    let tells_how = |sent: &Sent| sent.text.starts_with("Please press one of the buttons");
+    until_sent(&telegram, "its sender reads how to answer", tells_how);
     telegram.push(answering(ADA, ADA.id, &question, "1"));
     assert_says(&reply(&telegram), &["Answered by Ada (ID 4711): Red"]);
-    wait::until("the message behind it is run", || {
-        telegram.sent().into_iter().find(|sent| sent.text == "here I am")
-    });
+    until_sent(&telegram, "the message behind it is run", |sent| sent.text == "here I am");
 }
 
 #[test]
 fn in_a_group_the_person_who_asked_answers_or_an_approver() {
     let question = json!({"question": "Which colour?", "options": ["Red", "Blue"], "allow_free_text": true});
-    let (model, telegram) = (asking_model(question), FakeTelegram::start());
     let more = [
         ("AUTONOUS_APPROVERS", "4711"),
         ("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all"),
         ("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all"),
     ];
-    let system = system(&model, &telegram, &more);
-    let by = |id: i64, text: &str| {
-        GROUP.with(&json!({"text": text, "from": {"id": id, "is_bot": false, "first_name": "Bob"}}))
-    };
+    let (_model, telegram, system) = asking(question, &more);
     telegram.push(by(12, "paint it"));
     let question = asked(&telegram, &system, "Which colour?");
     let buttons = question.buttons();
     let refused = telegram.press_answered(GROUP, 13, question.number, &buttons[0].1);
     assert_says(&refused, &["Only the person who asked for this task"]);
     telegram.push(answering(GROUP, 13, &question, "green"));
-    wait::until("another one is refused", || {
-        telegram.sent().into_iter().find(|sent| sent.text.starts_with("Only the person who asked"))
-    });
+    let refuses = |sent: &Sent| sent.text.starts_with("Only the person who asked");
+    until_sent(&telegram, "another one is refused", refuses);
     // What somebody else says is a message as any other, and so is what an approver says to others.
     telegram.push(by(13, "just answer"));
     telegram.push(by(4711, "just answer"));
@@ -179,11 +173,7 @@ fn in_a_group_the_person_who_asked_answers_or_an_approver() {
 #[test]
 fn in_a_group_where_the_bot_is_mentioned_only_what_speaks_to_it_is_an_answer() {
     let question = json!({"question": "Which colour?"});
-    let (model, telegram) = (asking_model(question), FakeTelegram::start());
-    let system = system(&model, &telegram, &[("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all")]);
-    let by = |id: i64, text: &str| {
-        GROUP.with(&json!({"text": text, "from": {"id": id, "is_bot": false, "first_name": "Bob"}}))
-    };
+    let (_model, telegram, system) = asking(question, &[("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all")]);
     for answered_by_reply in [true, false] {
         let before = telegram.sent().len();
         telegram.push(by(12, "@fake_bot paint it"));
@@ -192,7 +182,7 @@ fn in_a_group_where_the_bot_is_mentioned_only_what_speaks_to_it_is_an_answer() {
         telegram.push(by(12, "green would be nice"));
         telegram.push(by(13, "rather black"));
         wait::until_true("they were received", || telegram.unconfirmed() == 0);
-        assert_eq!(questions_open(&system), 1);
+        assert_eq!(system.database().count("select count(*) from questions where is_open"), 1);
         match answered_by_reply {
             true => telegram.push(answering(GROUP, 12, &question, "blue")),
             false => telegram.push(by(12, "@fake_bot blue")),
@@ -206,15 +196,9 @@ fn in_a_group_where_the_bot_is_mentioned_only_what_speaks_to_it_is_an_answer() {
     assert_eq!((system.database().count(tasks), questions(&system)), (2, 2));
 }
 
-/// How many tasks wait for an answer.
-fn questions_open(system: &System) -> i64 {
-    system.database().count("select count(*) from questions where is_open")
-}
-
 #[test]
 fn a_question_outlives_a_kill_at_each_step_and_is_asked_and_answered_once() {
-    let (model, telegram) = (asking_model(colours()), FakeTelegram::start());
-    let mut system = system(&model, &telegram, &[]);
+    let (_model, telegram, mut system) = asking(colours(), &[]);
     telegram.push(ADA.text("paint it"));
     let question = asked(&telegram, &system, "Which colour?");
     let red = question.buttons()[0].1.clone();
@@ -248,8 +232,7 @@ fn a_question_outlives_a_kill_at_each_step_and_is_asked_and_answered_once() {
 #[test]
 fn an_attempt_that_is_cut_off_while_it_asks_leaves_its_question_and_answer_to_the_next() {
     for is_answered_before in [true, false] {
-        let (model, telegram) = (asking_model(colours()), FakeTelegram::start());
-        let mut system = system(&model, &telegram, &[]);
+        let (model, telegram, mut system) = asking(colours(), &[]);
         telegram.push(ADA.text("paint it"));
         let (question, buttons) = telegram.question(ADA, 0);
         system.wait_until_all_is_sent();
@@ -271,8 +254,7 @@ fn an_attempt_that_is_cut_off_while_it_asks_leaves_its_question_and_answer_to_th
 
 #[test]
 fn without_an_answer_the_result_says_so_and_a_stop_withdraws_the_question() {
-    let (model, telegram) = (asking_model(colours()), FakeTelegram::start());
-    let system = system(&model, &telegram, &[("AUTONOUS_QUESTION_TIMEOUT_SECONDS", "4")]);
+    let (_model, telegram, system) = asking(colours(), &[("AUTONOUS_QUESTION_TIMEOUT_SECONDS", "4")]);
     telegram.push(ADA.text("paint it"));
     let question = asked(&telegram, &system, "Which colour?");
     assert_says(&reply(&telegram), &["exit 0", "Nobody has answered in time."]);
@@ -284,29 +266,24 @@ fn without_an_answer_the_result_says_so_and_a_stop_withdraws_the_question() {
     telegram.push(ADA.text("/stop"));
     assert_says(&edited(&telegram, &again).text, &["Withdrawn."]);
     telegram.push(ADA.text("just answer"));
-    wait::until("the chat is free", || telegram.sent().into_iter().find(|sent| sent.text == "here I am"));
+    until_sent(&telegram, "the chat is free", |sent| sent.text == "here I am");
 }
 
 /// Calls `ask_user` as another program does.
 fn call(system: &System, key: Option<&str>, wait: u64) -> Answer {
-    let request = Request::post_json("/tools/ask_user", &colours()).header("X-Session-Id", "agent:1");
+    let request = Request::call("ask_user", &colours()).header("X-Session-Id", "agent:1");
     let request = request.header("Prefer", &format!("wait={wait}"));
-    let tokens = system.tokens();
-    let request = request.header("Authorization", &format!("Bearer {}", tokens.tool_token));
     let request = key.into_iter().fold(request, |request, key| request.header("Idempotency-Key", key));
-    request.send(tokens.tool_url.strip_prefix("http://").unwrap().parse().unwrap())
+    system.ask_tool_server(request)
 }
 
 #[test]
 fn other_programs_ask_an_approver_and_find_the_answer_by_their_key() {
-    let (model, telegram) = (asking_model(colours()), FakeTelegram::start());
-    let system = system(&model, &telegram, &[("AUTONOUS_APPROVERS", "4711")]);
+    let (_model, telegram, system) = asking(colours(), &[("AUTONOUS_APPROVERS", "4711")]);
     let waits = call(&system, Some("one"), 0).json();
-    assert_eq!(waits["meta"]["error"]["code"], "APPROVAL_REQUIRED");
-    assert_says(
-        &waits["meta"]["error"].to_string(),
-        &["waits for the answer of a person", "Idempotency-Key"],
-    );
+    let error = &waits["meta"]["error"];
+    assert_eq!(error["code"], "APPROVAL_REQUIRED");
+    assert_says(&error.to_string(), &["waits for the answer of a person", "Idempotency-Key"]);
     let id = waits["meta"]["data"]["approval_id"].as_str().unwrap().to_owned();
     let (asked, _) = telegram.question(ADA, 0);
     let listed = system.shown(&["approvals"]);
@@ -321,14 +298,12 @@ fn other_programs_ask_an_approver_and_find_the_answer_by_their_key() {
     }
     assert_says(&system.shown(&["answer", &id, "2"]), &["Answered by the command line: Deep blue"]);
     assert_says(&edited(&telegram, &asked).text, &["Answered by the command line: Deep blue"]);
+    let answered = json!({
+        "answered": true, "answer": "Deep blue", "option": 2, "answered_by": "the command line",
+    });
     for _ in 0..2 {
         let answer = call(&system, Some("one"), 60).json();
-        assert_eq!(
-            answer["meta"]["data"],
-            json!({
-                "answered": true, "answer": "Deep blue", "option": 2, "answered_by": "the command line",
-            })
-        );
+        assert_eq!(answer["meta"]["data"], answered);
         assert_eq!(answer["stdout"], "Answered by the command line: Deep blue\n");
     }
     // The same question under another key is another one, and so is one without a key.

@@ -5,11 +5,11 @@ use std::fs;
 use harness::{System, wait};
 use serde_json::Value;
 
-use crate::{assert_says, short};
+use crate::{ASKS_ABOUT_WRITE, assert_says, short};
 
 fn json(system: &System, arguments: &[&str]) -> Vec<Value> {
-    let output = system.shown(&[&["audit", "--json"], arguments].concat());
-    serde_json::from_str(&output).expect("--json prints an array")
+    let output = system.shown_json(&[&["audit", "--json"], arguments].concat());
+    output.as_array().expect("--json prints an array").clone()
 }
 
 /// A file is made, read, changed and, with a dry run, not changed; three calls are refused.
@@ -97,7 +97,7 @@ fn a_task_is_told_by_all_that_it_ran() {
 }
 
 /// Waits until a call waits for a person; returns the end of its approval's ID.
-fn asked(system: &System) -> String {
+pub(crate) fn asked(system: &System) -> String {
     let id = wait::until("a person is asked", || {
         let listed = system.shown_json(&["approvals", "--json"]);
         listed["approvals"][0]["id"].as_str().map(str::to_owned)
@@ -107,8 +107,7 @@ fn asked(system: &System) -> String {
 
 #[test]
 fn a_call_that_waited_for_a_yes_is_told_with_who_decided_and_is_not_refused() {
-    let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
-    let system = System::builder().policy(rules).start();
+    let system = System::builder().policy(ASKS_ABOUT_WRITE).start();
     let write = |path: &str| system.say(&format!(r#"/write {{"path": "{path}", "content": "x"}}"#));
     let granted = write("a.txt");
     let id = asked(&system);
@@ -131,10 +130,8 @@ fn a_call_that_waited_for_a_yes_is_told_with_who_decided_and_is_not_refused() {
     assert!(!codes(&["--decision", "denied"]).is_empty() && codes(&["--decision", "waits"]).is_empty());
     let refused = codes(&["--refused"]);
     assert!(!refused.is_empty() && refused.iter().all(|call| *call == of(&denied, "denied")), "{refused:?}");
-    assert_says(
-        &system.shown(&["audit"]),
-        &["waited: granted", "granted by the command line at 20", "denied by the command line at 20"],
-    );
+    let told = ["waited: granted", "granted by the command line at 20", "denied by the command line at 20"];
+    assert_says(&system.shown(&["audit"]), &told);
     let decided = system.shown(&["approvals", "--decided"]);
     let told = ["write", "granted by the command line at 20", " UTC: we need it", "denied by"];
     assert_says(&decided, &told);

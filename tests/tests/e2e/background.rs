@@ -2,16 +2,16 @@
 //! every command.
 
 use std::fs;
-use std::io::Write as _;
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use harness::http::Request;
 use harness::leftovers::processes_with;
 use harness::tool_server::ToolServer;
-use harness::wait::until_true;
+use harness::wait::{until, until_true};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
+
+use crate::records;
 
 /// A session of a server.
 pub(crate) struct Session<'s> {
@@ -41,26 +41,14 @@ impl Session<'_> {
 
     /// Reads from the beginning until the output has this text.
     pub(crate) fn wait_for(&self, id: &str, text: &str) -> Envelope {
-        let mut last = None;
-        until_true(&format!("{id} writes {text:?}"), || {
-            let read = self.read(&json!({"process_id": id, "after_seq": 0}));
-            let has = read.stdout.contains(text);
-            last = Some(read);
-            has
-        });
-        last.unwrap()
+        let read = || self.read(&json!({"process_id": id, "after_seq": 0}));
+        until(&format!("{id} writes {text:?}"), || Some(read()).filter(|read| read.stdout.contains(text)))
     }
 
     /// Waits for the end of a process.
     pub(crate) fn wait_for_end(&self, id: &str) -> Envelope {
-        let mut last = None;
-        until_true(&format!("{id} ends"), || {
-            let read = self.read(&json!({"process_id": id, "wait_seconds": 1}));
-            let has_ended = read.meta.data["state"] != "running";
-            last = Some(read);
-            has_ended
-        });
-        last.unwrap()
+        let read = || self.read(&json!({"process_id": id, "wait_seconds": 1}));
+        until(&format!("{id} ends"), || Some(read()).filter(|read| read.meta.data["state"] != "running"))
     }
 
     pub(crate) fn kill(&self, id: &str) -> Envelope {
@@ -89,9 +77,9 @@ pub(crate) fn runs(word: &str) -> usize {
 
 /// The records of ended processes in the journal.
 pub(crate) fn ended(server: &ToolServer) -> Vec<Value> {
-    let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
-    let records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    records.filter(|record| record["type"] == "background_process.ended").collect()
+    let mut records = records::<Value>(server.dir());
+    records.retain(|record| record["type"] == "background_process.ended");
+    records
 }
 
 #[test]
@@ -117,10 +105,8 @@ fn a_process_outlives_its_call_and_is_read_and_written_to_and_killed() {
     assert!(read.stdout.ends_with("hello Ada\n"), "what it wrote stays");
     let path = read.meta.data["output_path"].as_str().unwrap();
     assert_eq!(own.call("read", &json!({"path": path, "line_numbers": false})).stdout, "ready\nhello Ada\n");
-    assert_eq!(
-        code(&own.call("process_write", &json!({"process_id": id, "text": "x"}))),
-        ErrorCode::Conflict
-    );
+    let late = own.call("process_write", &json!({"process_id": id, "text": "x"}));
+    assert_eq!(code(&late), ErrorCode::Conflict);
     let records = ended(&server);
     assert_eq!(records.len(), 1, "{records:?}");
     assert_eq!((&records[0]["process_id"], &records[0]["state"]), (&json!(id), &json!("killed")));
@@ -207,10 +193,7 @@ fn its_caller_may_go_away() {
     let server = ToolServer::start();
     let (own, word) = (session(&server, "default"), word("orphan"));
     let body = json!({"cmd": format!("exec -a {word} sleep 300"), "background": true}).to_string();
-    let mut stream = TcpStream::connect(server.address()).unwrap();
-    let head =
-        format!("POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json", server.address());
-    write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let stream = Request::post("/tools/bash", body).send_without_the_last(0, server.address());
     until_true("the process runs", || runs(&word) == 1);
     drop(stream);
     let id = own.call("process_list", &json!({})).meta.data["processes"][0]["process_id"].clone();
@@ -260,7 +243,7 @@ fn fifty_dev_servers_run_at_once_in_bounds_and_none_survives_the_tool_server() {
 #[test]
 fn a_server_that_stops_ends_its_processes_and_says_so() {
     let server = ToolServer::start();
-    let journal = server.dir().data().join("journal/tool-calls.jsonl");
+    let journal = server.dir().journal();
     session(&server, "one").start("trap '' TERM; echo > .envrc; while :; do sleep 0.1; done");
     until_true("it has left a control file", || server.root().join(".envrc").exists());
     // The directory of the test goes with the server.
@@ -396,9 +379,8 @@ fn without_places_there_are_no_processes_and_no_tools_for_them() {
     let catalogue = server.send(Request::get("/tools")).json().to_string();
     assert!(catalogue.contains("\"bash\"") && !catalogue.contains("\"process_read\""));
     let server = ToolServer::start();
-    let missing =
-        session(&server, "one").call("bash", &json!({"cmd": "x", "workdir": "no", "background": true}));
-    assert_eq!(code(&missing), ErrorCode::NotFound);
+    let nowhere = json!({"cmd": "x", "workdir": "no", "background": true});
+    assert_eq!(code(&session(&server, "one").call("bash", &nowhere)), ErrorCode::NotFound);
 }
 
 /// Answers every request on a port with the path that was asked for.

@@ -1,9 +1,6 @@
 //! The people who are asked about tools of channels that write into another chat.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
-use std::time::Duration;
 
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::ADA;
@@ -12,7 +9,7 @@ use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
-use crate::assert_says;
+use crate::{assert_says, lines_of, until_sent};
 
 const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
 
@@ -23,13 +20,25 @@ fn to_bob() -> Value {
 }
 
 /// A system with a file to send; the rules are those of the defaults, or these.
-fn system(telegram: &FakeTelegram, model: Option<&FakeModel>, rules: Option<&str>) -> System {
-    let builder = System::builder().telegram(telegram, "4711,12").workers(1);
+fn system(model: Option<&FakeModel>, rules: Option<&str>) -> (FakeTelegram, System) {
+    let telegram = FakeTelegram::start();
+    let builder = System::builder().telegram(&telegram, "4711,12").workers(1);
     let builder = builder.variable("AUTONOUS_APPROVERS", "4711");
     let builder = rules.into_iter().fold(builder, |builder, rules| builder.policy(rules));
     let system = model.into_iter().fold(builder, |builder, model| builder.model(model)).start();
     fs::write(system.workspace().join("report.txt"), "all is well").unwrap();
-    system
+    (telegram, system)
+}
+
+/// The ID of the request for a call that must be allowed.
+fn asked_about(asked: &Envelope) -> &str {
+    assert_eq!(asked.error_code(), REQUIRED, "{asked:?}");
+    asked.meta.data["approval_id"].as_str().unwrap()
+}
+
+fn grant(system: &System, id: &str) {
+    let yes = Request::post_json(&format!("/approvals/{id}"), &json!({"decision": "grant"}));
+    assert_eq!(system.control(yes).status, 200);
 }
 
 fn documents(telegram: &FakeTelegram) -> Vec<Sent> {
@@ -46,9 +55,8 @@ fn send_to_bob(system: &System) -> Envelope {
 
 #[test]
 fn a_file_for_another_chat_is_asked_about_in_the_own_one_and_sent_once() {
-    let (telegram, model) =
-        (FakeTelegram::start(), FakeModel::telling(ModelReply::call("telegram_send_file", &to_bob())));
-    let system = system(&telegram, Some(&model), None);
+    let model = FakeModel::telling(ModelReply::call("telegram_send_file", &to_bob()));
+    let (telegram, system) = system(Some(&model), None);
     telegram.push(ADA.text("send Bob the report"));
     let (asked, buttons) = telegram.question(ADA, 0);
     let parts =
@@ -59,10 +67,8 @@ fn a_file_for_another_chat_is_asked_about_in_the_own_one_and_sent_once() {
     assert_says(&system.shown(&["approvals"]), &["telegram_send_file", "telegram:4711"]);
 
     assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
-    let reply = wait::until("Ada gets her answer", || {
-        let mut sent = telegram.sent().into_iter();
-        sent.find(|sent| sent.method == "sendmessage" && sent.text.starts_with("I was told"))
-    });
+    let answers = |sent: &Sent| sent.method == "sendmessage" && sent.text.starts_with("I was told");
+    let reply = until_sent(&telegram, "Ada gets her answer", answers);
     assert!(reply.chat_id == ADA.id && reply.text.contains("on its way"), "{reply:?}");
     wait::until_true("Bob gets the file", || !documents(&telegram).is_empty());
     let documents = documents(&telegram);
@@ -76,8 +82,7 @@ fn a_file_for_another_chat_is_asked_about_in_the_own_one_and_sent_once() {
 
 #[test]
 fn the_own_chat_is_not_asked_about_and_a_rule_that_allows_lets_both_pass() {
-    let telegram = FakeTelegram::start();
-    let own = system(&telegram, None, None);
+    let (_telegram, own) = system(None, None);
     let sent = call(&own, "telegram_send_file", &json!({"path": "report.txt", "chat_id": 4711}));
     assert!(sent.ok, "{sent:?}");
     let reaction = json!({"emoji": "👍", "message_id": 7, "chat_id": BOB});
@@ -86,28 +91,22 @@ fn the_own_chat_is_not_asked_about_and_a_rule_that_allows_lets_both_pass() {
     drop(own);
     let rules = "[[rule]]\ntools = [\"telegram_send_file\"]\ncircumstances = [\"other_chat\"]\n\
                  decision = \"allow\"\n";
-    let (telegram, rules) = (FakeTelegram::start(), Some(rules));
-    let allowed = system(&telegram, None, rules);
+    let (_telegram, allowed) = system(None, Some(rules));
     assert!(send_to_bob(&allowed).ok, "without the guard it goes through");
     assert_eq!(call(&allowed, "telegram_react", &reaction).error_code(), REQUIRED);
 }
 
 #[test]
 fn a_yes_holds_for_the_file_that_was_shown_and_a_call_that_would_be_refused_asks_nobody() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None, None);
+    let (telegram, system) = system(None, None);
     let asked = send_to_bob(&system);
-    assert_eq!(asked.error_code(), REQUIRED, "{asked:?}");
-    let id = asked.meta.data["approval_id"].as_str().unwrap();
+    let id = asked_about(&asked);
     let curl = asked.meta.data["replay"]["curl"].as_str().unwrap();
     assert_says(curl, &[&system.tokens().tool_url, "$AUTONOUS_TOOL_TOKEN", "telegram_send_file"]);
-    let yes = Request::post_json(&format!("/approvals/{id}"), &json!({"decision": "grant"}));
-    assert_eq!(system.control(yes).status, 200);
+    grant(&system, id);
 
     fs::write(system.workspace().join("report.txt"), "all is lost").unwrap();
-    let again = send_to_bob(&system);
-    assert_eq!(again.error_code(), REQUIRED, "{again:?}");
-    assert_ne!(again.meta.data["approval_id"], id);
+    assert_ne!(asked_about(&send_to_bob(&system)), id);
     fs::write(system.workspace().join("report.txt"), "all is well").unwrap();
     assert_eq!(documents(&telegram).len(), 0);
     assert!(send_to_bob(&system).ok);
@@ -127,19 +126,15 @@ fn a_yes_holds_for_the_file_that_was_shown_and_a_call_that_would_be_refused_asks
 
 #[test]
 fn one_yes_is_for_all_files_of_a_call_as_they_were_shown() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None, None);
+    let (telegram, system) = system(None, None);
     let second = system.workspace().join("second.txt");
     fs::write(&second, "and more").unwrap();
     let arguments = json!({"path": "report.txt", "more_paths": ["second.txt"], "chat_id": BOB});
     let send = || call(&system, "telegram_send_file", &arguments);
     let asked = send();
-    assert_eq!(asked.error_code(), REQUIRED, "{asked:?}");
-    let id = asked.meta.data["approval_id"].as_str().unwrap();
     let preview = system.control(Request::get("/approvals")).text();
     assert_says(&preview, &["report.txt (11 bytes", "second.txt (8 bytes", "go to the chat 12"]);
-    let yes = Request::post_json(&format!("/approvals/{id}"), &json!({"decision": "grant"}));
-    assert_eq!(system.control(yes).status, 200);
+    grant(&system, asked_about(&asked));
     fs::write(&second, "not that").unwrap();
     assert_eq!(send().error_code(), REQUIRED, "another file is asked about again");
     fs::write(&second, "and more").unwrap();
@@ -155,17 +150,12 @@ fn one_yes_is_for_all_files_of_a_call_as_they_were_shown() {
 
 #[test]
 fn the_stream_of_the_control_port_tells_of_approvals() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None, None);
+    let (_telegram, system) = system(None, None);
     let (address, token) = (address_of(&system.tokens().control_url), system.tokens().control_token);
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    let head =
-        format!("GET /approvals/stream HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut lines = BufReader::new(stream).lines().map(|line| line.unwrap());
+    let request = Request::get("/approvals/stream").header("Authorization", &format!("Bearer {token}"));
+    let mut lines = lines_of(&request, address);
     lines.find(|line| line.contains("listening")).expect("the stream goes on");
-    let id = send_to_bob(&system).meta.data["approval_id"].as_str().unwrap().to_owned();
+    let asked = send_to_bob(&system);
     lines.find(|line| line == "event: requested").expect("the stream goes on");
-    assert_says(&lines.next().unwrap(), &[&id]);
+    assert_says(&lines.next().unwrap(), &[asked_about(&asked)]);
 }

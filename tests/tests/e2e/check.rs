@@ -7,6 +7,9 @@ use std::process::Output;
 use harness::{FakeModel, FakeTelegram, System};
 use serde_json::Value;
 
+use crate::assert_says;
+use crate::health::wait_for_detail;
+
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -15,9 +18,20 @@ fn findings(output: &Output) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("--json prints an array: {output:?}"))
 }
 
-fn verdict(findings: &[Value], name: &str) -> String {
+/// What a finding has in this field.
+fn field_of(findings: &[Value], name: &str, field: &str) -> String {
     let found = findings.iter().find(|finding| finding["name"] == name);
-    found.and_then(|finding| finding["verdict"].as_str()).unwrap_or("missing").to_owned()
+    found.and_then(|finding| finding[field].as_str()).unwrap_or("missing").to_owned()
+}
+
+fn verdict(findings: &[Value], name: &str) -> String {
+    field_of(findings, name, "verdict")
+}
+
+/// The verdict about one part and its reason.
+pub(crate) fn finding(output: &Output, name: &str) -> (String, String) {
+    let found = findings(output);
+    (verdict(&found, name), field_of(&found, name, "what"))
 }
 
 #[test]
@@ -40,8 +54,7 @@ fn a_fresh_system_passes_whether_it_runs_or_not() {
     for name in ["sandbox", "confinement"] {
         assert!(["ok", "warn"].contains(&verdict(&found, name).as_str()), "{found:#?}");
     }
-    let disk = found.iter().find(|finding| finding["name"] == "disk").expect("the disk is checked");
-    assert!(disk["what"].as_str().is_some_and(|what| what.ends_with("MiB free")), "{disk}");
+    assert!(field_of(&found, "disk", "what").ends_with("MiB free"), "{found:#?}");
 }
 
 #[test]
@@ -79,7 +92,7 @@ fn a_failed_check_says_what_to_do() {
         assert!(finding["remedy"].is_string(), "{finding}");
     }
     let words = text(&system.run_set_up(&["check"]));
-    assert!(words.contains("FAIL  Telegram") && words.contains("chmod 700"), "{words}");
+    assert_says(&words, &["FAIL  Telegram", "chmod 700"]);
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
 }
 
@@ -88,23 +101,16 @@ fn beside_a_service_that_was_started_with_other_settings_it_says_what_the_servic
     let telegram = FakeTelegram::start();
     let model = FakeModel::answering(Vec::new());
     let system = System::builder().telegram(&telegram, "7").model(&model).workers(2).start();
-    harness::wait::until_true("Telegram answers", || {
-        system.part("telegram")["detail"].as_str().is_some_and(|detail| detail.contains("answers as"))
-    });
+    wait_for_detail(&system, "telegram", "answers as");
     let found = findings(&system.run_command(&["check", "--json"]));
-    let what = |name: &str| {
-        let found = found.iter().find(|finding| finding["name"] == name);
-        found.and_then(|finding| finding["what"].as_str()).unwrap_or("missing").to_owned()
-    };
-    crate::assert_says(&what("supervisor"), &["what follows is what it sees"]);
-    crate::assert_says(
-        &what("settings"),
-        &["others than this shell", "AUTONOUS_WORKERS=2", "AUTONOUS_TELEGRAM_ALLOWED_CHATS=7"],
-    );
+    let what = |name: &str| field_of(&found, name, "what");
+    assert_says(&what("supervisor"), &["what follows is what it sees"]);
+    let others = ["others than this shell", "AUTONOUS_WORKERS=2", "AUTONOUS_TELEGRAM_ALLOWED_CHATS=7"];
+    assert_says(&what("settings"), &others);
     assert_eq!(what("workers"), "2 of 2 ready");
-    crate::assert_says(&what("Telegram"), &["answers as @", "1 chats allowed"]);
-    crate::assert_says(&what("model"), &[harness::fake_model::NAME]);
-    crate::assert_says(&what("sandbox"), &["tier"]);
+    assert_says(&what("Telegram"), &["answers as @", "1 chats allowed"]);
+    assert_says(&what("model"), &[harness::fake_model::NAME]);
+    assert_says(&what("sandbox"), &["tier"]);
     for line in ["tasks at once", "tools reach these directories", "receiving from Telegram", "tier"] {
         system.until_logged(line);
     }

@@ -4,7 +4,7 @@
 use harness::{FakeModel, ModelReply, System};
 use serde_json::json;
 
-use crate::with_model;
+use crate::{assert_says, with_model};
 
 /// A line that only a listing of the workspace can give.
 const FILE: &str = "hidden-treasure.txt";
@@ -44,7 +44,7 @@ fn a_model_that_makes_every_mistake_succeeds_with_native_calls() {
     let requests = model.requests();
     let told = |request: usize| requests[request]["messages"].as_array().unwrap().last().unwrap().to_string();
     for (request, hint) in [(1, "ls"), (2, "JSON"), (3, "pattern"), (4, "colour"), (5, FILE)] {
-        assert!(told(request).contains(hint), "{hint:?} is not in {}", told(request));
+        assert_says(&told(request), &[hint]);
     }
 }
 

@@ -1,7 +1,6 @@
 //! `bash`, `skill` and `run_script` as callers see them, with the real server and sandbox.
 
 use std::fs;
-use std::io::Write as _;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixListener};
@@ -14,40 +13,32 @@ use harness::wait::until_true;
 use protocol::{Envelope, ErrorCode, Status};
 use serde_json::{Value, json};
 
+use crate::assert_says;
+use crate::background::{code, word};
+
 /// A server with every tool switched on and one skill.
 fn server() -> ToolServer {
     let builder = ToolServer::builder().allowing_all();
-    let skill = builder.dir().data().join("skills/example");
-    fs::create_dir_all(skill.join("scripts")).unwrap();
-    let text = "---\nname: example\ndescription: shows how\nallowed-tools: [read, run_script]\n---\nDo it.\n";
-    fs::write(skill.join("SKILL.md"), text).unwrap();
+    builder.dir().write_skill("example", "description: shows how\nallowed-tools: [read, run_script]");
+    let scripts = builder.dir().data().join("skills/example/scripts");
+    fs::create_dir(&scripts).unwrap();
     let script = "#!/bin/sh\nprintf '%s|' \"$@\"\npwd\nls\nprintf %s \"$GIVEN\"\ncat\n";
-    fs::write(skill.join("scripts/hello.sh"), script).unwrap();
+    fs::write(scripts.join("hello.sh"), script).unwrap();
     builder.start()
 }
 
-fn bash(server: &ToolServer, cmd: &str) -> Envelope {
-    server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 20}))
-}
-
-fn code(envelope: &Envelope) -> ErrorCode {
-    envelope.meta.error.as_ref().unwrap_or_else(|| panic!("the call should fail: {}", envelope.stdout)).code
+/// Runs a command that ends within a minute.
+pub(crate) fn bash(server: &ToolServer, cmd: &str) -> Envelope {
+    server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 60}))
 }
 
 /// Sends a call of `bash` and does not wait for its answer.
-fn begin(server: &ToolServer, body: &str) -> TcpStream {
-    let request = format!(
-        "POST /tools/bash HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: \
-         {}\r\n\r\n{body}",
-        server.address(),
-        body.len()
-    );
-    let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    stream
+fn begin(server: &ToolServer, arguments: &Value) -> TcpStream {
+    Request::call("bash", arguments).send_without_the_last(0, server.address())
 }
 
-fn runs(word: &str) -> bool {
+/// Whether a process has this word in its command.
+pub(crate) fn runs(word: &str) -> bool {
     !processes_with(word).is_empty()
 }
 
@@ -77,8 +68,8 @@ fn a_command_without_a_limit_of_its_own_has_that_of_the_server() {
 #[test]
 fn no_more_commands_run_at_once_than_the_setting_allows() {
     let server = ToolServer::builder().variable("AUTONOUS_TOOL_MAX_COMMANDS", "1").start();
-    let word = format!("only-one-{}", std::process::id());
-    let running = begin(&server, &json!({"cmd": format!("exec -a {word} sleep 300")}).to_string());
+    let word = word("only-one");
+    let running = begin(&server, &json!({"cmd": format!("exec -a {word} sleep 300")}));
     until_true("the first command runs", || runs(&word));
     assert_eq!(code(&bash(&server, "true")), ErrorCode::Overloaded);
     drop(running);
@@ -89,7 +80,7 @@ fn no_more_commands_run_at_once_than_the_setting_allows() {
 #[test]
 fn a_command_that_runs_too_long_is_killed_with_its_daemons_and_its_output_is_kept() {
     let server = server();
-    let word = format!("linger-{}", std::process::id());
+    let word = word("linger");
     let cmd = format!(
         "echo begun; trap '' TERM; (setsid bash -c 'trap \"\" TERM; (exec -a {word} sleep 300) & exec -a \
          {word} sleep 300' &); sleep 300"
@@ -130,11 +121,9 @@ fn the_environment_is_an_allowlist_and_there_is_no_input() {
         .variable("AUTONOUS_TOOL_ENV", "GREETING=hello,RUST_LOG")
         .variable("SECRET_CANARY", "canary-value")
         .start();
-    let ran = bash(
-        &server,
-        "env; cat; tr '\\0' '\\n' < /proc/1/environ; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'",
-    );
-    assert!(ran.stdout.contains("GREETING=hello") && ran.stdout.contains("PAGER=cat"), "{}", ran.stdout);
+    let show = "env; cat; tr '\\0' '\\n' < /proc/1/environ; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'";
+    let ran = bash(&server, show);
+    assert_says(&ran.stdout, &["GREETING=hello", "PAGER=cat"]);
     for secret in ["token-that-nobody-sees", "canary-value", "AUTONOUS_SECRETS_FD"] {
         assert!(!ran.stdout.contains(secret), "{secret}");
     }
@@ -143,16 +132,14 @@ fn the_environment_is_an_allowlist_and_there_is_no_input() {
 #[test]
 fn a_command_ends_when_its_caller_disconnects() {
     let server = server();
-    let word = format!("forsaken-{}", std::process::id());
-    let body = json!({"cmd": format!("exec -a {word} sleep 300"), "timeout_seconds": 600}).to_string();
-    let stream = begin(&server, &body);
+    let word = word("forsaken");
+    let arguments = json!({"cmd": format!("exec -a {word} sleep 300"), "timeout_seconds": 600});
+    let stream = begin(&server, &arguments);
     until_true("the command runs", || runs(&word));
     drop(stream);
     until_true("the command is gone", || !runs(&word));
-    until_true("its end is recorded", || {
-        let journal = fs::read_to_string(server.dir().journal()).unwrap();
-        journal.contains("CANCELLED")
-    });
+    let journal = server.dir().journal();
+    until_true("its end is recorded", || fs::read_to_string(&journal).unwrap().contains("CANCELLED"));
 }
 
 #[test]
@@ -161,8 +148,7 @@ fn a_command_that_takes_too_much_memory_is_killed_and_told_why() {
     let hoard = "python3 -c 'import mmap, time; m = mmap.mmap(-1, 300 << 20); m.write(bytes(300 << 20)); \
                  time.sleep(10)'";
     let ran = bash(&server, &format!("echo begun; {hoard}; echo held"));
-    let error = ran.meta.error.as_ref().unwrap();
-    assert!(error.message.contains("AUTONOUS_TOOL_MAX_MEMORY_MB"), "{}", error.message);
+    assert_says(&ran.meta.error.as_ref().unwrap().message, &["AUTONOUS_TOOL_MAX_MEMORY_MB"]);
     assert_eq!((ran.exit_code, ran.stdout.as_str()), (137, "begun\n"));
     assert!(bash(&server, "python3 -c 'x = bytearray(100 << 20)'").ok);
 }
@@ -171,16 +157,15 @@ fn a_command_that_takes_too_much_memory_is_killed_and_told_why() {
 fn a_task_that_has_read_a_skill_can_call_only_what_it_allows() {
     let mut server = server();
     let call = |server: &ToolServer, tool: &str, arguments: &Value| -> Envelope {
-        let request = Request::call(tool, arguments).header("x-task-id", "task-1");
-        serde_json::from_slice(&server.send(request).body).unwrap()
+        server.send(Request::call(tool, arguments).header("x-task-id", "task-1")).envelope()
     };
     assert!(call(&server, "bash", &json!({"cmd": "true"})).ok);
     let skill = call(&server, "skill", &json!({"name": "example"}));
-    assert!(skill.stdout.ends_with("Do it.\n"), "{}", skill.stdout);
-    let mut arguments =
-        json!({"skill": "example", "relative_path": "hello.sh", "args": ["a b", "$HOME", ";id"]});
-    arguments["env"] = json!({"GIVEN": "own "});
-    arguments["stdin"] = "input".into();
+    assert!(skill.stdout.ends_with("Go.\n"), "{}", skill.stdout);
+    let arguments = json!({
+        "skill": "example", "relative_path": "hello.sh", "args": ["a b", "$HOME", ";id"],
+        "env": {"GIVEN": "own "}, "stdin": "input",
+    });
     let ran = call(&server, "run_script", &arguments);
     assert!(ran.stdout.starts_with("a b|$HOME|;id|"), "no shell reads the arguments: {}", ran.stdout);
     assert!(ran.stdout.ends_with("\nown input"), "{}", ran.stdout);
@@ -220,7 +205,7 @@ fn without_commands_the_file_tools_work_and_bash_says_why() {
     let server = ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true").start();
     let refused = bash(&server, "true");
     assert_eq!(code(&refused), ErrorCode::ToolNotAllowed);
-    assert!(refused.stderr.contains("AUTONOUS_TOOL_DISABLE_EXEC"), "{}", refused.stderr);
+    assert_says(&refused.stderr, &["AUTONOUS_TOOL_DISABLE_EXEC"]);
     assert!(server.call("ls", &json!({})).ok);
 }
 

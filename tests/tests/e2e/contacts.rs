@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use harness::fake_model::results;
 use harness::fake_telegram::update::ADA;
-use harness::http::Request;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use serde_json::{Value, json};
 
-use crate::assert_says;
+use crate::{assert_says, call_for, count_events};
 
 const ANNA: i64 = 12;
 const GROUP: i64 = -77;
@@ -31,24 +30,34 @@ tg_private_chat_id: 12 # hers\ntg_group_chat_ids: [-77]\ncooldown_until: null\n`
 const INACTIVE: &str = "## Hans\n```yaml\ncontact_id: hans\ntg_private_chat_id: 12\n```\n";
 
 /// A system whose bot may write to Ada, Anna and a group, with contacts.
-fn system(telegram: &FakeTelegram, model: Option<&FakeModel>, rules: Option<&str>) -> System {
-    let builder = System::builder().telegram(telegram, "4711,12,-77").workers(1);
+fn system(model: Option<&FakeModel>, rules: Option<&str>) -> (FakeTelegram, System) {
+    let telegram = FakeTelegram::start();
+    let builder = System::builder().telegram(&telegram, "4711,12,-77").workers(1);
     let builder = builder.variable("AUTONOUS_APPROVERS", "4711");
     let builder = rules.into_iter().fold(builder, |builder, rules| builder.policy(rules));
     let contacts = builder.dir().data().join("state/contacts");
     fs::create_dir_all(&contacts).unwrap();
     fs::write(contacts.join("ACTIVE.md"), ACTIVE).unwrap();
     fs::write(contacts.join("INACTIVE.md"), INACTIVE).unwrap();
-    model.into_iter().fold(builder, |builder, model| builder.model(model)).start()
+    let system = model.into_iter().fold(builder, |builder, model| builder.model(model)).start();
+    (telegram, system)
 }
 
 fn active(system: &System) -> PathBuf {
     system.dir().data().join("state/contacts/ACTIVE.md")
 }
 
+fn send_from(system: &System, session: &str, arguments: &Value) -> Value {
+    call_for(system, session, "contacts_send", arguments).json()
+}
+
 fn send(system: &System, arguments: &Value) -> Value {
-    let request = Request::post_json("/tools/contacts_send", arguments);
-    system.control(request.header("X-Session-Id", "telegram:4711")).json()
+    send_from(system, "telegram:4711", arguments)
+}
+
+/// A message to a contact.
+fn to(contact: &str) -> Value {
+    json!({"contact_id": contact, "message_text": "Hello"})
 }
 
 fn code(envelope: &Value) -> &str {
@@ -64,8 +73,7 @@ fn texts_to(telegram: &FakeTelegram, chat: i64) -> Vec<String> {
 
 #[test]
 fn a_message_goes_to_a_chat_of_the_contact_with_its_envelope() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None, Some(ALLOW));
+    let (telegram, system) = system(None, Some(ALLOW));
     let sent = send(&system, &json!({"contact_id": "tg:@anna", "message_text": "Hello", "reply_to": "m1"}));
     let data = &sent["meta"]["data"];
     assert_eq!(sent["ok"], true, "{sent}");
@@ -95,9 +103,7 @@ fn a_message_goes_to_a_chat_of_the_contact_with_its_envelope() {
 
 #[test]
 fn whoever_may_not_be_written_to_is_refused_with_the_reason() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None, Some(ALLOW));
-    let to = |contact: &str| json!({"contact_id": contact, "message_text": "Hello"});
+    let (_telegram, system) = system(None, Some(ALLOW));
     let anna = |field: &str, value: Value| {
         let mut arguments = to("tg:@anna");
         arguments[field] = value;
@@ -126,7 +132,7 @@ fn whoever_may_not_be_written_to_is_refused_with_the_reason() {
     ] {
         let refused = send(&system, &arguments);
         assert_eq!(code(&refused), expected, "{arguments}: {refused}");
-        assert!(refused["meta"]["error"].to_string().contains(part), "{part}: {refused}");
+        assert_says(&refused["meta"]["error"].to_string(), &[part]);
     }
     fs::write(active(&system), [0xff, 0xfe]).unwrap();
     assert_eq!(code(&send(&system, &to("tg:@anna"))), "BINARY_FILE");
@@ -135,17 +141,14 @@ fn whoever_may_not_be_written_to_is_refused_with_the_reason() {
     fs::remove_file(active(&system)).unwrap();
     assert_says(&send(&system, &to("tg:@anna")).to_string(), &["NOT_FOUND", "has no contacts"]);
     assert_eq!(system.database().count("select count(*) from outbox"), 0);
-    let local =
-        Request::post_json("/tools/contacts_send", &to("tg:@anna")).header("X-Session-Id", "local:me");
-    let elsewhere = system.control(local).json();
+    let elsewhere = send_from(&system, "local:me", &to("tg:@anna"));
     assert_says(&elsewhere.to_string(), &["TOOL_NOT_ALLOWED", "works in chats of telegram or page only"]);
 }
 
 #[test]
 fn a_message_that_does_not_arrive_sets_a_cooldown_and_one_that_does_clears_it() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None, Some(ALLOW));
-    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
+    let (telegram, system) = system(None, Some(ALLOW));
+    let hello = to("tg:@anna");
     telegram.fail_chat(ANNA, Some(Fault::Blocked));
     assert_eq!(send(&system, &hello)["ok"], true);
     let noted = wait::until("the failure is noted", || {
@@ -173,9 +176,8 @@ fn a_message_that_does_not_arrive_sets_a_cooldown_and_one_that_does_clears_it() 
 
 #[test]
 fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None, None);
-    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
+    let (telegram, system) = system(None, None);
+    let hello = to("tg:@anna");
     let asked = send(&system, &hello);
     assert_eq!(code(&asked), "APPROVAL_REQUIRED", "{asked}");
     let (shown, buttons) = telegram.question(ADA, 0);
@@ -196,18 +198,12 @@ fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
     assert_eq!(send(&system, &hello)["ok"], true);
     let again = send(&system, &json!({"contact_id": "tg:@anna", "message_text": "Again"}));
     assert_eq!(again["ok"], true, "they have met");
-    let other = Request::post_json("/tools/contacts_send", &hello).header("X-Session-Id", "telegram:-77");
-    assert_eq!(code(&system.control(other).json()), "APPROVAL_REQUIRED", "another chat has not");
-    assert_eq!(
-        code(&send(&system, &json!({"contact_id": "ida", "message_text": "Hi"}))),
-        "APPROVAL_REQUIRED"
-    );
-    let before = system.database().count("select count(*) from events where type = 'approval.requested'");
-    assert_eq!(
-        code(&send(&system, &json!({"contact_id": "hans", "message_text": "Hi"}))),
-        "TOOL_NOT_ALLOWED"
-    );
-    let after = system.database().count("select count(*) from events where type = 'approval.requested'");
+    let other = send_from(&system, "telegram:-77", &hello);
+    assert_eq!(code(&other), "APPROVAL_REQUIRED", "another chat has not");
+    assert_eq!(code(&send(&system, &to("ida"))), "APPROVAL_REQUIRED");
+    let before = count_events(&system, "approval.requested");
+    assert_eq!(code(&send(&system, &to("hans"))), "TOOL_NOT_ALLOWED");
+    let after = count_events(&system, "approval.requested");
     assert_eq!(after, before, "nobody is asked about what is refused anyway");
     wait::until_true("both arrive", || texts_to(&telegram, ANNA).len() == 2);
 }
@@ -215,9 +211,8 @@ fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
 /// A yes to one address is none to another that the file of contacts names later.
 #[test]
 fn a_contact_that_was_met_has_been_met_at_one_address() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None, None);
-    let hello = json!({"contact_id": "tg:@anna", "message_text": "Hello"});
+    let (telegram, system) = system(None, None);
+    let hello = to("tg:@anna");
     assert_eq!(code(&send(&system, &hello)), "APPROVAL_REQUIRED");
     let (shown, buttons) = telegram.question(ADA, 0);
     telegram.press_answered(ADA, ADA.id, shown.number, &buttons[0]);
@@ -227,22 +222,10 @@ fn a_contact_that_was_met_has_been_met_at_one_address() {
     assert_eq!(code(&send(&system, &group)), "APPROVAL_REQUIRED", "in a group others read it, too");
 
     let moved = ACTIVE.replacen("tg_private_chat_id: 12 # hers", "tg_private_chat_id: 4711", 1);
-    for changed in [
-        moved.clone(),
-        ACTIVE
-            .replacen(
-                "tg_private_chat_id: 12 # hers",
-                "tg_private_chat_id: 4711\ntg_group_chat_ids: [-77]",
-                1,
-            )
-            .replacen("tg_group_chat_ids: [-77]\ncooldown_until: null", "cooldown_until: null", 1),
-        ACTIVE.replacen("tg:@anna", "tg:@other", 1).replacen(
-            "contact_id: bert\ntg_group",
-            "contact_id: \"tg:@anna\"\ntg_private_chat_id: 4711\ntg_group",
-            1,
-        ),
-    ] {
-        fs::write(active(&system), &changed).unwrap();
+    let anna = "contact_id: \"tg:@anna\"\ntg_private_chat_id: 4711";
+    let taken = ACTIVE.replacen("tg:@anna", "tg:@other", 1).replacen("contact_id: bert", anna, 1);
+    for changed in [&moved, &taken] {
+        fs::write(active(&system), changed).unwrap();
         let asked = send(&system, &hello);
         assert_eq!(code(&asked), "APPROVAL_REQUIRED", "{changed}: {asked}");
     }
@@ -252,8 +235,7 @@ fn a_contact_that_was_met_has_been_met_at_one_address() {
     assert_says(&asked.text, &["chat tg:4711"]);
     telegram.press_answered(ADA, ADA.id, asked.number, &buttons[1]);
     assert_eq!(send(&system, &hello)["ok"], true);
-    let private = json!({"contact_id": "ida", "message_text": "Hi"});
-    assert_eq!(code(&send(&system, &private)), "APPROVAL_REQUIRED", "ida is at another address");
+    assert_eq!(code(&send(&system, &to("ida"))), "APPROVAL_REQUIRED", "ida is at another address");
     fs::write(active(&system), ACTIVE).unwrap();
     assert_eq!(send(&system, &hello)["ok"], true, "where they have met, nothing is asked");
     assert_eq!(code(&send(&system, &group)), "APPROVAL_REQUIRED");
@@ -262,7 +244,6 @@ fn a_contact_that_was_met_has_been_met_at_one_address() {
 
 #[test]
 fn send_anna_the_report_is_asked_about_tapped_sent_once_and_answered() {
-    let telegram = FakeTelegram::start();
     let model = FakeModel::start(|request| {
         let found = results(request);
         match found.len() {
@@ -275,7 +256,7 @@ fn send_anna_the_report_is_asked_about_tapped_sent_once_and_answered() {
             _ => ModelReply::Text(format!("Done: {}", found.last().unwrap())),
         }
     });
-    let system = system(&telegram, Some(&model), None);
+    let (telegram, system) = system(Some(&model), None);
     fs::write(system.workspace().join("report.md"), "All is well.\n").unwrap();
     telegram.push(ADA.text("send Anna the report"));
     let (asked, buttons) = telegram.question(ADA, 0);

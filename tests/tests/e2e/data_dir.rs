@@ -1,16 +1,19 @@
 //! The life of a data directory over the years: a database that is lost, a lock that is deleted, a clock that
 //! jumps, a disk that becomes read-only, a move to another place, a power loss while it is filled.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use harness::http::Request;
 use harness::{System, wait};
 use serde_json::json;
 
-use crate::assert_says;
+use crate::check::finding;
+use crate::docs::files_below;
+use crate::{assert_says, printed};
 
 /// A system that has run a task and was stopped.
 fn stopped() -> System {
@@ -23,22 +26,13 @@ fn stopped() -> System {
 fn refused(system: &System, arguments: &[&str]) -> String {
     let output = system.run_command(arguments);
     assert!(!output.status.success(), "{arguments:?}: {output:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
+    printed(&output)
 }
 
-/// Every file below a directory that is not a lock, with its size.
-fn files(directory: &Path) -> Vec<(String, u64)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.push((path.display().to_string(), entry.metadata().unwrap().len()));
-        }
-    }
-    found.sort();
-    found
+/// Every file below a directory with its size.
+fn files(directory: &Path) -> BTreeMap<PathBuf, u64> {
+    let size = |path: PathBuf| (path.clone(), path.symlink_metadata().unwrap().len());
+    files_below(directory).into_iter().map(size).collect()
 }
 
 #[test]
@@ -168,14 +162,11 @@ fn a_clock_that_jumped_ahead_deletes_nothing() {
 fn a_data_directory_that_cannot_be_written_fails_the_check() {
     let system = stopped();
     let data = system.dir().data();
-    let finding = || {
+    let checked = || {
         let checked = system.run_command(&["check", "--json"]);
-        let findings: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
-        let of = |finding: &&serde_json::Value| finding["name"] == "data directory";
-        let finding = findings.as_array().unwrap().iter().find(of).unwrap().clone();
-        (checked.status.success(), finding["verdict"] == "fail", finding["what"].as_str().unwrap().to_owned())
+        (checked.status.success(), finding(&checked, "data directory"))
     };
-    assert!(!finding().1);
+    assert_ne!(checked().1.0, "fail");
     for part in ["", "db", "journal"] {
         let directory = data.join(part);
         let run = |program: &str, arguments: &[&str]| {
@@ -189,13 +180,13 @@ fn a_data_directory_that_cannot_be_written_fails_the_check() {
         } else {
             fs::set_permissions(&directory, fs::Permissions::from_mode(0o500)).unwrap();
         }
-        let (succeeded, failed, what) = finding();
+        let (succeeded, (verdict, what)) = checked();
         if is_bound {
             run("umount", &[]);
         } else {
             fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
         }
-        assert!(!succeeded && failed, "{part}: {what}");
+        assert!(!succeeded && verdict == "fail", "{part}: {what}");
         assert_says(&what, &[&directory.display().to_string(), "cannot be written"]);
     }
 }

@@ -5,8 +5,10 @@ use std::process::Command;
 
 use harness::binaries::path_of;
 use harness::project_copy::workspace;
-use harness::{FakeTelegram, System, TestDir, ToolServer};
+use harness::{System, TestDir, ToolServer};
 use serde_json::json;
+
+use crate::{assert_says, with_telegram};
 
 /// How a block is checked.
 enum How {
@@ -27,6 +29,10 @@ const ELSEWHERE: How = Not("installs programs of others");
 const PRINTED: How = Not("shows what a program of others prints");
 const SERVER: How = Not("needs the reader's PostgreSQL server: the tests `postgres::` start their own");
 const DRAWING: How = Not("is a drawing");
+const STORY: How = Test("the_commands_of_the_document_tell_the_whole_story");
+const RECIPE: How = Test("every_recipe_for_a_client_is_the_file_that_is_run");
+const CHATS: How = Test("chats_move_by_hand_and_a_drained_node_gets_no_new_ones");
+const NAMED_TOKEN: How = Test("the_token_of_the_document_is_made_and_used_as_shown");
 
 /// A part of each block, and how the block is checked.
 const EXAMPLES: &[(&str, &str, How)] = &[
@@ -37,14 +43,14 @@ const EXAMPLES: &[(&str, &str, How)] = &[
     ("README.md", "model_name=fake-1", Test("a_bug_is_found_shown_fixed_and_tested_in_twelve_turns")),
     ("CONTRIBUTING.md", "make run     #", Not("runs this test")),
     ("CONTRIBUTING.md", "cargo ", Not("runs this test")),
-    ("docs/approvals.md", "APPROVER", Test("the_commands_of_the_document_tell_the_whole_story")),
-    ("docs/approvals.md", "Bearer $CALLER", Test("the_commands_of_the_document_tell_the_whole_story")),
+    ("docs/approvals.md", "APPROVER", STORY),
+    ("docs/approvals.md", "Bearer $CALLER", STORY),
     (
         "docs/backup.md",
         "cp -a /backup",
         Test("a_backup_of_everything_is_a_data_directory_that_becomes_ready_elsewhere"),
     ),
-    ("docs/clients.md", "", Test("every_recipe_for_a_client_is_the_file_that_is_run")),
+    ("docs/clients.md", "", RECIPE),
     ("docs/containers.md", "docker run", ENGINE),
     ("docs/containers.md", "docker compose up", ENGINE),
     ("docs/containers.md", "tier-a.j", ENGINE),
@@ -87,12 +93,8 @@ const EXAMPLES: &[(&str, &str, How)] = &[
         Test("asked_it_tries_each_answer_and_pairs_the_owner_by_a_number"),
     ),
     ("docs/nodes.md", "[data]", SERVER),
-    ("docs/nodes.md", "supervisor nodes", Test("chats_move_by_hand_and_a_drained_node_gets_no_new_ones")),
-    (
-        "docs/nodes.md",
-        "supervisor chats move",
-        Test("chats_move_by_hand_and_a_drained_node_gets_no_new_ones"),
-    ),
+    ("docs/nodes.md", "supervisor nodes", CHATS),
+    ("docs/nodes.md", "supervisor chats move", CHATS),
     ("docs/postgres.md", "create role", SERVER),
     ("docs/postgres.md", "[data]", SERVER),
     ("docs/postgres.md", "export AUTONOUS_DATABASE_URL", SERVER),
@@ -122,12 +124,8 @@ const EXAMPLES: &[(&str, &str, How)] = &[
         "tool-server run --root .",
         Test("the_line_that_is_printed_works_when_pasted_and_the_token_outlives_the_server"),
     ),
-    (
-        "docs/tool-server.md",
-        "tool-server token new",
-        Test("the_token_of_the_document_is_made_and_used_as_shown"),
-    ),
-    ("docs/tool-server.md", "[[token]]", Test("the_token_of_the_document_is_made_and_used_as_shown")),
+    ("docs/tool-server.md", "tool-server token new", NAMED_TOKEN),
+    ("docs/tool-server.md", "[[token]]", NAMED_TOKEN),
     (
         "docs/tool-server.md",
         "event: output",
@@ -144,6 +142,12 @@ const EXAMPLES: &[(&str, &str, How)] = &[
 struct Block {
     file: String,
     text: String,
+}
+
+impl Block {
+    fn is(&self, file: &str, part: &str) -> bool {
+        self.file == file && self.text.contains(part)
+    }
 }
 
 /// All blocks of code in the documents.
@@ -214,14 +218,11 @@ fn every_block_is_checked_or_says_why_not() {
     let blocks = blocks();
     assert!(blocks.len() > 40, "{}", blocks.len());
     for block in &blocks {
-        let row = EXAMPLES.iter().find(|(file, part, _)| block.file == *file && block.text.contains(part));
-        assert!(row.is_some(), "Add to EXAMPLES how this block is checked: {block:#?}");
+        let is_checked = EXAMPLES.iter().any(|(file, part, _)| block.is(file, part));
+        assert!(is_checked, "Add to EXAMPLES how this block is checked: {block:#?}");
     }
     for (file, part, how) in EXAMPLES {
-        assert!(
-            blocks.iter().any(|block| block.file == *file && block.text.contains(part)),
-            "{file}: {part}"
-        );
+        assert!(blocks.iter().any(|block| block.is(file, part)), "{file}: {part}");
         match how {
             Test(name) => assert!(has_test(name), "{file}: there is no test {name}"),
             Not(reason) => assert!(!reason.is_empty()),
@@ -253,10 +254,9 @@ fn the_rules_that_are_shown_decide_as_shown() {
     let rules = &shown("docs/policy.md", "[[rule]]")[0];
     let dir = TestDir::new();
     let config = dir.write_policy(rules);
-    let prelude = format!(
-        "export AUTONOUS_CONFIG_DIR={config} AUTONOUS_TOOL_ALLOWED_ROOTS={}\n{PROGRAM}",
-        dir.root().display()
-    );
+    let root = dir.root().display().to_string();
+    let prelude =
+        format!("export AUTONOUS_CONFIG_DIR={config} AUTONOUS_TOOL_ALLOWED_ROOTS={root}\n{PROGRAM}");
     let expected: String = block.lines().filter(|line| !line.starts_with("$ ")).collect();
     let said = run(&dir, &prelude, &typed(block));
     assert!(said.contains(expected.trim()), "the page:\n{expected}\nreally:\n{said}");
@@ -338,11 +338,9 @@ fn the_skill_for_other_agents_works_as_written() {
     let prelude =
         format!("export TOOLS_URL=http://{} TOOLS_TOKEN=FAKE-token-1 no_proxy=127.0.0.1", server.address());
     let said = run(server.dir(), &prelude, manual);
-    for part in
-        ["# Autonous tool server", "- `ls` (low risk): Lists a directory", "`path` (string, optional)"]
-    {
-        assert!(said.contains(part), "{part}: {said}");
-    }
+    let parts =
+        ["# Autonous tool server", "- `ls` (low risk): Lists a directory", "`path` (string, optional)"];
+    assert_says(&said, &parts);
     let said = run(server.dir(), &prelude, &format!("{function}{calls}"));
     assert_eq!(said.lines().filter(|line| line.starts_with("exit 0")).count(), 5, "{said}");
     assert!(said.contains("13 notes/hello.txt"), "{said}");
@@ -350,8 +348,7 @@ fn the_skill_for_other_agents_works_as_written() {
 
 #[test]
 fn a_file_is_sent_to_a_chat_as_shown() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, system) = with_telegram();
     fs::write(system.dir().path().join("report.pdf"), "the report").unwrap();
     let control = harness::http::address_of(&system.tokens().control_url).to_string();
     let [block] = &shown("docs/control-port.md", "/outbox")[..] else { panic!("one block") };

@@ -31,11 +31,21 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn files_below(directory: &str) -> Vec<PathBuf> {
+/// Checks that the code gives this text of a page; with `UPDATE_DOCS=1`, writes it.
+pub(crate) fn assert_generated(page: &str, text: &str) {
+    let path = workspace().join(page);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, text).expect("the page can be written");
+    }
+    assert!(read(&path) == text, "{page} is out of date: run `make docs`");
+}
+
+/// All files below a directory.
+pub(crate) fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let mut directories = vec![workspace().join(directory)];
+    let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory).expect("a directory of this workspace is readable").flatten() {
+        for entry in fs::read_dir(&directory).expect("the directory is readable").flatten() {
             let path = entry.path();
             if path.is_dir() { directories.push(path) } else { files.push(path) }
         }
@@ -44,19 +54,10 @@ fn files_below(directory: &str) -> Vec<PathBuf> {
 }
 
 fn documents() -> Vec<PathBuf> {
-    let top = [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "Dockerfile",
-        "compose.yaml",
-    ]
-    .map(|name| workspace().join(name));
-    let mut documents = files_below("docs");
+    let top = "README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md Dockerfile compose.yaml";
+    let mut documents = files_below(&workspace().join("docs"));
     documents.retain(|path| path.extension().is_none_or(|kind| kind != "png"));
-    documents.extend(top);
+    documents.extend(top.split(' ').map(|name| workspace().join(name)));
     documents
 }
 
@@ -124,12 +125,7 @@ fn error_table() -> String {
 
 #[test]
 fn the_error_table_is_the_one_that_the_code_gives() {
-    let path = workspace().join("docs/errors.md");
-    let table = error_table();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &table).expect("the table can be written");
-    }
-    assert!(read(&path) == table, "docs/errors.md is out of date: run `make docs`");
+    assert_generated("docs/errors.md", &error_table());
 }
 
 /// The constants of the rows of the table of settings.
@@ -145,7 +141,7 @@ fn every_setting_is_read_and_no_text_names_another_one() {
     let table = read(&path);
     let (rows, listed) = (rows(&table), variables_in(&table));
     assert!(rows.len() > 80, "the rows are found: {rows:?}");
-    let sources = CONFIGURED.iter().flat_map(|name| files_below(&format!("{name}/src")));
+    let sources = CONFIGURED.iter().flat_map(|name| files_below(&workspace().join(name).join("src")));
     let mut words = BTreeSet::new();
     let mut named = BTreeSet::new();
     for file in sources.filter(|file| *file != path && !file.ends_with("tests.rs")) {
@@ -263,10 +259,8 @@ fn the_index_lists_each_page_once_in_the_order_of_their_links() {
         format!("[{}]({name})", title.unwrap_or_else(|| panic!("docs/{name} begins with its title")))
     };
     for (place, &name) in order.iter().enumerate() {
-        assert!(
-            index.contains(&format!("\n- {}: ", link(name))),
-            "docs/README.md has no line for docs/{name}"
-        );
+        let line = format!("\n- {}: ", link(name));
+        assert!(index.contains(&line), "docs/README.md has no line for docs/{name}");
         if GENERATED.contains(&name) {
             continue;
         }
@@ -287,12 +281,10 @@ fn how_to_add_a_tool_takes_ten_lines_at_most() {
 
 #[test]
 fn every_recipe_for_a_client_is_the_file_that_is_run() {
-    let path = workspace().join("docs/clients.md");
-    let page = read(&path);
     let runners =
         ["clients.py", "recipes.py"].map(|file| read(&workspace().join("tests/clients").join(file)));
-    let files = files_below("tests/clients/recipes");
-    let mut expected = page.clone();
+    let files = files_below(&workspace().join("tests/clients/recipes"));
+    let mut expected = read(&workspace().join("docs/clients.md"));
     for file in &files {
         let name = file.file_name().and_then(|name| name.to_str()).expect("a recipe has a plain name");
         assert!(runners.iter().any(|runner| runner.contains(&format!("{name}\""))), "nothing runs {name}");
@@ -303,9 +295,7 @@ fn every_recipe_for_a_client_is_the_file_that_is_run() {
         let (_, after) = rest.split_once("```\n").expect("the block ends");
         expected = format!("{before}<!-- {name} -->\n{fence}\n{}```\n{after}", read(file));
     }
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &expected).expect("the page can be written");
-    }
-    assert!(page == expected, "docs/clients.md is out of date: run `make docs`");
-    assert_eq!(page.matches("\n```").count(), 2 * files.len(), "each block of docs/clients.md is a recipe");
+    assert_generated("docs/clients.md", &expected);
+    let fences = expected.matches("\n```").count();
+    assert_eq!(fences, 2 * files.len(), "each block of docs/clients.md is a recipe");
 }

@@ -2,15 +2,20 @@
 //! over TLS and with nothing but connections of the supervisor.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use harness::fake_telegram::update::ADA;
 use harness::system::SystemBuilder;
 use harness::tool_server::{APPROVER, ToolServerBuilder};
-use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, ToolServer, binaries, wait};
+use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, ToolServer, binaries, program, wait};
+use protocol::event::JournalTampered;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+
+use crate::audit::asked;
+use crate::health::wait_for_detail;
+use crate::{ASKS_ABOUT_WRITE, assert_says, count_events, printed, records, until_sent};
 
 const TOKEN: &str = "FAKE-token-of-elsewhere";
 
@@ -51,20 +56,12 @@ fn over_tls(server: &ToolServer) -> SystemBuilder {
         .variable("AUTONOUS_TOOL_TLS_CLIENT_KEY", &tls("client.key"))
 }
 
-fn journal_of(system: &System) -> PathBuf {
-    system.dir().journal()
-}
-
 /// Waits until the copy is the journal, byte for byte.
 fn until_copied(system: &System, server: &ToolServer) {
-    let [there, here] = [server.dir().journal(), journal_of(system)];
+    let [there, here] = [server.dir().journal(), system.dir().journal()];
     wait::until_true("the journal is copied", || {
         fs::read(&there).unwrap() == fs::read(&here).unwrap_or_default()
     });
-}
-
-fn count(system: &System, kind: &str) -> i64 {
-    system.database().count(&format!("select count(*) from events where type = '{kind}'"))
 }
 
 #[test]
@@ -82,17 +79,18 @@ fn a_task_works_there_over_tls_and_its_calls_are_events_and_a_copy_here() {
     assert_eq!(fs::read_to_string(server.root().join("a.txt")).unwrap(), "one\n");
     assert!(fs::read_dir(system.workspace()).unwrap().next().is_none(), "nothing happens on this machine");
     // The end of a task has all of its calls.
-    assert_eq!((count(&system, "tool_call.started"), count(&system, "tool_call.completed")), (3, 3));
+    let counts = ["tool_call.started", "tool_call.completed"].map(|kind| count_events(&system, kind));
+    assert_eq!(counts, [3, 3]);
     until_copied(&system, &server);
     // Large arguments come with their records.
     let named =
         "select payload ->> 'arguments_file' from events where payload ->> 'arguments_file' is not null";
     let name = &system.database().texts(named)[0];
-    let kept = journal_of(&system).with_file_name("arguments").join(name);
+    let kept = system.dir().journal().with_file_name("arguments").join(name);
     assert!(fs::read_to_string(kept).unwrap().contains(&large));
     let part = system.part("tool_server");
     assert_eq!(part["state"], "ok", "{part}");
-    assert!(part["detail"].as_str().unwrap().contains("https://127.0.0.1:"), "{part}");
+    assert_says(part["detail"].as_str().unwrap(), &["https://127.0.0.1:"]);
     assert_eq!(system.part("commands")["state"], "ok");
     // What a command printed is read from there.
     let printed = system.tool("bash", &json!({"cmd": "seq 1 30000"}));
@@ -123,10 +121,8 @@ fn a_very_certificate_is_trusted_and_no_other_one() {
     assert!(pinned.tool("ls", &json!({"path": "."})).ok);
     drop(pinned);
     let other = system(&server, "https").variable("AUTONOUS_TOOL_TLS_CA", &tls("ca.pem")).start_unready();
-    let detail = || other.part("tool_server")["detail"].as_str().unwrap_or_default().to_owned();
-    wait::until_true("health says why", || detail().contains("invalid peer certificate"));
-    let state = &other.part("tool_server")["state"];
-    assert_eq!(state, "failed");
+    wait_for_detail(&other, "tool_server", "invalid peer certificate");
+    assert_eq!(other.part("tool_server")["state"], "failed");
 }
 
 #[test]
@@ -152,7 +148,7 @@ fn files_schedules_and_questions_of_tools_come_over_the_connection_of_the_superv
         sent.iter().filter_map(|sent| sent.file.as_ref()).map(|(_, bytes)| &bytes[..]).collect();
     assert!(files.iter().filter(|file| **file == bytes).count() == 2, "{} files", files.len());
     assert_eq!(system.database().count("select count(*) from schedules"), 1);
-    assert_eq!(count(&system, "tool_call.failed"), 0);
+    assert_eq!(count_events(&system, "tool_call.failed"), 0);
     // What comes in goes there.
     telegram.add_file("list", b"1,2\n".to_vec());
     telegram.push(ADA.document("list", "list.csv", "text/csv", 4));
@@ -164,25 +160,21 @@ fn files_schedules_and_questions_of_tools_come_over_the_connection_of_the_superv
 
 #[test]
 fn a_person_decides_about_a_call_there() {
-    let rule = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"look\"\n";
-    let server = with_tls(machine().policy(rule)).start();
+    let server = with_tls(machine().policy(ASKS_ABOUT_WRITE)).start();
     let telegram = FakeTelegram::start();
     let model = FakeModel::answering(vec![
         ModelReply::call("write", &json!({"path": "a.txt", "content": "one\n"})),
         ModelReply::Text("written".to_owned()),
     ]);
-    let system = over_tls(&server).telegram(&telegram, "4711").model(&model).policy(rule).start();
+    let builder = over_tls(&server).telegram(&telegram, "4711").model(&model);
+    let system = builder.policy(ASKS_ABOUT_WRITE).start();
     system.until_logged("hold nowhere");
     telegram.push(ADA.text("write"));
-    let pending = || {
-        let listed: Value = system.shown_json(&["approvals", "--json"]);
-        listed["approvals"].as_array()?.first()?["id"].as_str().map(str::to_owned)
-    };
-    let id = wait::until("the call waits for a person", pending);
+    let id = asked(&system);
     assert!(!server.root().join("a.txt").exists());
     system.shown(&["approve", &id]);
     wait::until_true("the call runs", || server.root().join("a.txt").exists());
-    wait::until_true("the reply comes", || telegram.sent().iter().any(|sent| sent.text.contains("written")));
+    until_sent(&telegram, "the reply comes", |sent| sent.text.contains("written"));
 }
 
 #[test]
@@ -199,10 +191,10 @@ fn a_server_that_is_killed_and_one_that_is_paused_lose_nothing_and_double_nothin
         system.database().count("select count(*) from tool_calls where status = 'running'") == 0
     });
     // While it stands still, a call waits, and health says so.
-    let pid = rustix::process::Pid::from_raw(server.program().pid().try_into().unwrap()).unwrap();
-    rustix::process::kill_process(pid, Signal::STOP).unwrap();
+    let pid = server.program().pid();
+    program::signal(pid, Signal::STOP);
     wait::until_true("health says so", || system.part("tool_server")["state"] == "failed");
-    rustix::process::kill_process(pid, Signal::CONT).unwrap();
+    program::signal(pid, Signal::CONT);
     wait::until_true("health says so", || system.part("tool_server")["state"] == "ok");
     // The supervisor is killed, and goes on where it was.
     system.kill();
@@ -212,10 +204,10 @@ fn a_server_that_is_killed_and_one_that_is_paused_lose_nothing_and_double_nothin
     until_copied(&system, &server);
     let doubled = "select count(*) from (select id from events group by id having count(*) > 1) as doubled";
     assert_eq!(system.database().count(doubled), 0);
-    let records = fs::read_to_string(journal_of(&system)).unwrap();
-    let started = records.lines().filter(|line| line.contains("\"tool_call.started\"")).count();
-    assert_eq!(count(&system, "tool_call.started"), i64::try_from(started).unwrap());
-    assert_eq!(count(&system, "journal.tampered"), 0);
+    let records: Vec<Value> = records(system.dir());
+    let started = records.iter().filter(|record| record["type"] == "tool_call.started").count();
+    assert_eq!(count_events(&system, "tool_call.started"), i64::try_from(started).unwrap());
+    assert_eq!(count_events(&system, "journal.tampered"), 0);
 }
 
 #[test]
@@ -226,21 +218,18 @@ fn a_journal_that_does_not_go_on_there_is_found_and_what_was_copied_stays() {
         system.run_task("ls {\"path\": \".\"}");
     }
     until_copied(&system, &server);
-    let before = fs::read(journal_of(&system)).unwrap();
+    let journal = system.dir().journal();
+    let before = fs::read(&journal).unwrap();
     server.crash_in_place(|dir| {
         let text = fs::read_to_string(dir.journal()).unwrap();
         let fewer: Vec<&str> = text.lines().take(4).collect();
         fs::write(dir.journal(), fewer.join("\n") + "\n").unwrap();
     });
-    wait::until_true("it is found", || count(&system, "journal.tampered") == 1);
-    let found = &system.database().texts("select payload from events where type = 'journal.tampered'")[0];
-    let found: Value = serde_json::from_str(found).unwrap();
-    assert_eq!(found["missing_records"], 2, "{found}");
-    let journals = journal_of(&system).parent().unwrap().to_owned();
-    let aside = fs::read_dir(&journals)
-        .unwrap()
-        .flatten()
-        .find(|one| one.file_name().to_string_lossy().starts_with("replaced-"));
+    wait::until_true("it is found", || count_events(&system, "journal.tampered") == 1);
+    let found: Vec<JournalTampered> = system.database().payloads();
+    assert_eq!(found[0].missing_records, 2, "{found:?}");
+    let mut journals = fs::read_dir(journal.parent().unwrap()).unwrap().flatten();
+    let aside = journals.find(|one| one.file_name().to_string_lossy().starts_with("replaced-"));
     let kept = fs::read(aside.expect("the copy was moved aside").path().join("tool-calls.jsonl")).unwrap();
     assert_eq!(kept, before);
     assert_eq!(system.part("journal")["state"], "failed");
@@ -254,8 +243,7 @@ fn a_tool_server_that_takes_no_supervisor_is_said_to_and_its_tools_of_chats_are_
     let server = ToolServer::builder().token(TOKEN).approver().start();
     let telegram = FakeTelegram::start();
     let system = system(&server, "http").telegram(&telegram, "4711").start();
-    let detail = || system.part("tool_server")["detail"].as_str().unwrap_or_default().to_owned();
-    wait::until_true("health says so", || detail().contains("AUTONOUS_TOOL_SUPERVISED=true"));
+    wait_for_detail(&system, "tool_server", "AUTONOUS_TOOL_SUPERVISED=true");
     let refused = system.tool_as("telegram:4711", "telegram_react", &json!({"emoji": "👍", "message_id": 7}));
     assert!(!refused.ok, "{refused:?}");
 }
@@ -266,49 +254,30 @@ fn settings_that_do_not_fit_are_refused_by_name() {
     let (token, approver) = (("AUTONOUS_TOOL_TOKEN", TOKEN), ("AUTONOUS_TOOL_APPROVER_TOKEN", APPROVER));
     let (roots, ca) = (("AUTONOUS_TOOL_ALLOWED_ROOTS", "/w"), tls("ca.pem"));
     let ca = ("AUTONOUS_TOOL_TLS_CA", ca.as_str());
-    type Case<'c> = (&'c [(&'c str, &'c str)], [&'c str; 2]);
-    let cases: [Case<'_>; 11] = [
-        (&[ca], ["AUTONOUS_TOOL_TLS_CA", "AUTONOUS_TOOL_URL as well"]),
-        (&[url, token, roots, ca], ["AUTONOUS_TOOL_URL", "AUTONOUS_TOOL_APPROVER_TOKEN"]),
-        (&[url, token, approver, ca], ["AUTONOUS_TOOL_URL", "AUTONOUS_TOOL_ALLOWED_ROOTS"]),
-        (&[url, token, approver, roots], ["AUTONOUS_TOOL_URL", "AUTONOUS_TOOL_TLS_CA"]),
-        (
-            &[("AUTONOUS_TOOL_URL", "http://tools.example:8701"), token, approver, roots],
-            ["AUTONOUS_TOOL_URL", "in the clear"],
-        ),
-        (
-            &[("AUTONOUS_TOOL_URL", "https://tools.example/tools"), token, approver, roots, ca],
-            ["AUTONOUS_TOOL_URL", "host and port alone"],
-        ),
-        (
-            &[url, token, approver, roots, ca, ("AUTONOUS_TOOL_TLS_CLIENT_CERT", "/c.pem")],
-            ["AUTONOUS_TOOL_TLS_CLIENT_CERT", "AUTONOUS_TOOL_TLS_CLIENT_KEY as well"],
-        ),
-        (
-            &[url, token, approver, roots, ca, ("AUTONOUS_TOOL_BASH_NETWORK", "all")],
-            ["AUTONOUS_TOOL_BASH_NETWORK", "where that tool server is started"],
-        ),
-        (
-            &[url, token, approver, roots, ca, ("AUTONOUS_TOOL_TLS_CERT", "/c.pem")],
-            ["AUTONOUS_TOOL_TLS_CERT", "where that tool server is started"],
-        ),
-        (
-            &[url, token, ("AUTONOUS_TOOL_APPROVER_TOKEN", TOKEN), roots, ca],
-            ["AUTONOUS_TOOL_APPROVER_TOKEN", "another token"],
-        ),
-        (
-            &[url, token, approver, roots, ("AUTONOUS_TOOL_TLS_CA", "/missing.pem")],
-            ["AUTONOUS_TOOL_URL", "missing.pem"],
-        ),
-    ];
-    for (variables, named) in cases {
+    let check = |variables: &[(&str, &str)], named: [&str; 2]| {
         let error = System::builder().variables(variables).start_refused().stderr;
-        assert!(named.iter().all(|part| error.contains(part)), "{variables:?}: {error}");
+        assert_says(&error, &named);
         assert!(!error.contains(TOKEN), "{error}");
+    };
+    check(&[ca], ["AUTONOUS_TOOL_TLS_CA", "AUTONOUS_TOOL_URL as well"]);
+    check(&[url, token, roots, ca], ["AUTONOUS_TOOL_URL", "AUTONOUS_TOOL_APPROVER_TOKEN"]);
+    check(&[url, token, approver, ca], ["AUTONOUS_TOOL_URL", "AUTONOUS_TOOL_ALLOWED_ROOTS"]);
+    check(&[url, token, approver, roots], ["AUTONOUS_TOOL_URL", "AUTONOUS_TOOL_TLS_CA"]);
+    let in_the_clear = ("AUTONOUS_TOOL_URL", "http://tools.example:8701");
+    check(&[in_the_clear, token, approver, roots], ["AUTONOUS_TOOL_URL", "in the clear"]);
+    for (name, value, named) in [
+        ("AUTONOUS_TOOL_URL", "https://tools.example/tools", "host and port alone"),
+        ("AUTONOUS_TOOL_TLS_CLIENT_CERT", "/c.pem", "AUTONOUS_TOOL_TLS_CLIENT_KEY as well"),
+        ("AUTONOUS_TOOL_BASH_NETWORK", "all", "where that tool server is started"),
+        ("AUTONOUS_TOOL_TLS_CERT", "/c.pem", "where that tool server is started"),
+        ("AUTONOUS_TOOL_APPROVER_TOKEN", TOKEN, "another token"),
+    ] {
+        check(&[url, token, approver, roots, ca, (name, value)], [name, named]);
     }
-    let alone =
-        ToolServer::builder().token(TOKEN).variable("AUTONOUS_TOOL_SUPERVISED", "true").start_refused();
-    assert!(alone.stderr.contains("AUTONOUS_TOOL_SUPERVISED"), "{}", alone.stderr);
+    let missing = ("AUTONOUS_TOOL_TLS_CA", "/missing.pem");
+    check(&[url, token, approver, roots, missing], ["AUTONOUS_TOOL_URL", "missing.pem"]);
+    let alone = ToolServer::builder().token(TOKEN).variable("AUTONOUS_TOOL_SUPERVISED", "true");
+    assert_says(&alone.start_refused().stderr, &["AUTONOUS_TOOL_SUPERVISED"]);
 }
 
 /// The page shows what stands in the table of settings.
@@ -323,6 +292,5 @@ fn the_settings_of_the_page_are_known() {
     let mut supervisor = Command::new(binaries::path_of("supervisor"));
     supervisor.env_clear().env("PATH", "/usr/bin:/bin").env("AUTONOUS_DATA_DIR", directory.path());
     let judged = supervisor.args(["config", "check"]).arg(&file).output().unwrap();
-    let said = String::from_utf8_lossy(&[judged.stdout, judged.stderr].concat()).into_owned();
-    assert!(judged.status.success(), "{said}");
+    assert!(judged.status.success(), "{}", printed(&judged));
 }

@@ -24,10 +24,8 @@ fn changes(path: &str) -> [(&'static str, Value); 4] {
 }
 
 fn server() -> ToolServer {
-    ToolServer::builder()
-        .allowing_all()
-        .variable("AUTONOUS_TOOL_MAX_EDIT_BYTES", &MAX_EDIT_BYTES.to_string())
-        .start()
+    let builder = ToolServer::builder().allowing_all();
+    builder.variable("AUTONOUS_TOOL_MAX_EDIT_BYTES", &MAX_EDIT_BYTES.to_string()).start()
 }
 
 /// Everything beneath a directory, names and contents.
@@ -57,15 +55,29 @@ fn prepare(root: &Path) {
     for (link, target) in [("loop", "loop"), ("dangling", "nothing"), ("innocent", "full/.git")] {
         std::os::unix::fs::symlink(target, root.join(link)).unwrap();
     }
-    let fifo = std::process::Command::new("mkfifo").arg(root.join("fifo")).status();
-    assert!(fifo.unwrap().success());
+    make_fifo(root);
+}
+
+/// Makes a pipe of the name `fifo`.
+pub(crate) fn make_fifo(root: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(root.join("fifo")).status();
+    assert!(made.unwrap().success());
+}
+
+/// Each call gets its code, and changes nothing.
+fn check(server: &ToolServer, cases: &[(&str, Value, ErrorCode)]) {
+    let before = everything_below(&server.root());
+    for (tool, arguments, code) in cases {
+        println!("{tool} {arguments}: {code}");
+        assert_error(&server.send(Request::call(tool, arguments)), *code);
+        assert_eq!(everything_below(&server.root()), before, "{tool} {arguments}");
+    }
 }
 
 #[test]
 fn each_wrong_use_of_a_tool_that_reads_gets_its_code() {
     let server = server();
     prepare(&server.root());
-    let before = everything_below(&server.root());
     let cases = [
         ("read", json!({"path": "program"}), ErrorCode::BinaryFile),
         ("read", json!({"path": "full"}), ErrorCode::IsDirectory),
@@ -94,11 +106,7 @@ fn each_wrong_use_of_a_tool_that_reads_gets_its_code() {
         ("grep", json!({"pattern": "(x"}), ErrorCode::InvalidArgument),
         ("grep", json!({"path": "."}), ErrorCode::InvalidArgument),
     ];
-    for (tool, arguments, code) in cases {
-        println!("{tool} {arguments}: {code}");
-        assert_error(&server.send(Request::call(tool, &arguments)), code);
-    }
-    assert_eq!(everything_below(&server.root()), before);
+    check(&server, &cases);
 }
 
 #[test]
@@ -117,7 +125,6 @@ fn each_wrong_change_gets_its_code_and_changes_nothing() {
         {"find": "old\n", "replace": "y"},
         {"find": "d old", "replace": "z"},
     ]);
-    let before = everything_below(&server.root());
     let cases = [
         ("edit", edit("f", "absent", "x"), ErrorCode::NoMatch),
         ("edit", edit("f", "old", "x"), ErrorCode::NotUnique),
@@ -144,11 +151,7 @@ fn each_wrong_change_gets_its_code_and_changes_nothing() {
         ("delete", json!({"path": "fifo"}), ErrorCode::NotARegularFile),
         ("delete", json!({"path": "nothing"}), ErrorCode::NotFound),
     ];
-    for (tool, arguments, code) in cases {
-        println!("{tool} {arguments}: {code}");
-        assert_error(&server.send(Request::call(tool, &arguments)), code);
-        assert_eq!(everything_below(&server.root()), before, "{tool} {arguments}");
-    }
+    check(&server, &cases);
 }
 
 #[test]

@@ -2,14 +2,15 @@
 //! upload.
 
 use std::fs;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 
 use harness::{Answer, Random, Request, ToolServer, leftovers, program, wait};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
-use crate::assert_says;
+use crate::file_errors::make_fifo;
+use crate::{assert_says, records};
 
 const MEGABYTE: usize = 1 << 20;
 
@@ -159,8 +160,7 @@ fn fill(server: &ToolServer) {
     fs::write(root.join("key.pem"), "secret").unwrap();
     fs::write(root.join("f"), "old").unwrap();
     std::os::unix::fs::symlink(server.dir().outside(), root.join("out")).unwrap();
-    let fifo = std::process::Command::new("mkfifo").arg(root.join("fifo")).status();
-    assert!(fifo.unwrap().success());
+    make_fifo(&root);
 }
 
 #[test]
@@ -198,12 +198,9 @@ fn whoever_has_no_token_gets_nothing_and_the_operator_can_switch_it_off() {
     assert_eq!((refused.status, refused.text().contains("old")), (401, false));
     let refused = put("g", "x").header("Authorization", "Bearer wrong").send(server.address());
     assert_eq!((refused.status, server.root().join("g").exists()), (401, false));
-    let on = server.send(Request::get("/capabilities")).json();
-    assert_eq!(
-        (&on["raw_files"]["enabled"], &on["raw_files"]["max_upload_bytes"]),
-        (&json!(true), &json!(64 << 20))
-    );
-    assert_says(on["raw_files"]["meaning"].as_str().unwrap(), &["not redacted"]);
+    let on = server.send(Request::get("/capabilities")).json()["raw_files"].take();
+    assert_eq!((&on["enabled"], &on["max_upload_bytes"]), (&json!(true), &json!(64 << 20)));
+    assert_says(on["meaning"].as_str().unwrap(), &["not redacted"]);
 
     let off = ToolServer::builder().variable("AUTONOUS_TOOL_RAW_FILES", "false").start();
     fs::write(off.root().join("f"), "old").unwrap();
@@ -220,21 +217,18 @@ fn both_ways_are_in_the_journal_under_their_names() {
     server.send(put("f", "content").header("X-Task-Id", task).header("X-Session-Id", "telegram:4711"));
     server.send(get("f").header("Range", "bytes=0-1"));
     server.send(get(".env"));
-    let journal = fs::read_to_string(server.dir().journal()).unwrap();
-    let records: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let named = |record: &Value| (record["type"].to_string(), record["tool_name"].to_string());
-    let names: Vec<_> = records.iter().map(named).map(|(kind, name)| format!("{kind} {name}")).collect();
-    assert_eq!(
-        names,
-        [
-            r#""tool_call.started" "file_upload""#,
-            r#""tool_call.completed" "file_upload""#,
-            r#""tool_call.started" "file_download""#,
-            r#""tool_call.completed" "file_download""#,
-            r#""tool_call.started" "file_download""#,
-            r#""tool_call.failed" "file_download""#,
-        ]
-    );
+    let records: Vec<Value> = records(server.dir());
+    let named =
+        |record: &Value| ["type", "tool_name"].map(|field| record[field].as_str().unwrap().to_owned());
+    let expected = [
+        ["tool_call.started", "file_upload"],
+        ["tool_call.completed", "file_upload"],
+        ["tool_call.started", "file_download"],
+        ["tool_call.completed", "file_download"],
+        ["tool_call.started", "file_download"],
+        ["tool_call.failed", "file_download"],
+    ];
+    assert_eq!(records.iter().map(named).collect::<Vec<_>>(), expected);
     assert_eq!((&records[0]["task_id"], &records[0]["session_id"]), (&json!(task), &json!("telegram:4711")));
     assert_eq!(records[1]["operation"], "create");
     assert_eq!(format!("\"{}\"", records[1]["sha256_after"].as_str().unwrap()), tag(b"content"));
@@ -274,29 +268,25 @@ fn temporary_bytes(root: &Path) -> u64 {
     entries.sum()
 }
 
-/// Sends all but the end of an upload, and waits until the server has begun to write it.
-fn begin_upload(address: SocketAddr, root: &Path) -> std::net::TcpStream {
+/// A server with a file, the file's root, and an upload that would replace the file: all but its end was
+/// sent, and the server has begun to write it.
+fn uploading() -> (ToolServer, PathBuf, TcpStream) {
+    let server = ToolServer::start();
+    let root = server.root();
+    fs::write(root.join("f"), "old").unwrap();
     let upload = put("f", vec![b'n'; 2 * MEGABYTE]).header("If-Match", &tag(b"old"));
-    let connection = upload.send_without_the_last(1000, address);
-    wait::until_true("half of the upload is on the disk", || {
-        temporary_bytes(root) > u64::try_from(MEGABYTE).unwrap()
-    });
-    connection
+    let connection = upload.send_without_the_last(1000, server.address());
+    let half = u64::try_from(MEGABYTE).unwrap();
+    wait::until_true("half of the upload is on the disk", || temporary_bytes(&root) > half);
+    (server, root, connection)
 }
 
 #[test]
 fn a_kill_during_an_upload_leaves_the_old_file_and_nothing_else() {
-    let mut server = ToolServer::start();
-    let root = server.root();
-    fs::write(root.join("f"), "old").unwrap();
-    let connection = begin_upload(server.address(), &root);
+    let (mut server, root, connection) = uploading();
     assert_eq!(fs::read(root.join("f")).unwrap(), b"old");
-    server.crash(|_| {
-        assert!(
-            temporary_bytes(&root) > 0,
-            "the kill left a temporary file, so its removal proves something"
-        );
-    });
+    // Else its removal would prove nothing.
+    server.crash(|_| assert!(temporary_bytes(&root) > 0, "the kill left a temporary file"));
     drop(connection);
     leftovers::assert_no_temporary_file(&root);
     assert_eq!(fs::read(root.join("f")).unwrap(), b"old");
@@ -307,10 +297,7 @@ fn a_kill_during_an_upload_leaves_the_old_file_and_nothing_else() {
 
 #[test]
 fn a_client_that_goes_away_leaves_the_old_file_and_keeps_nobody_waiting() {
-    let server = ToolServer::start();
-    let root = server.root();
-    fs::write(root.join("f"), "old").unwrap();
-    let connection = begin_upload(server.address(), &root);
+    let (server, root, connection) = uploading();
     // While one client sends, others change files, this one among them.
     assert!(server.call("write", &json!({"path": "g", "content": "x"})).ok);
     assert!(server.call("read", &json!({"path": "f"})).ok);
@@ -326,10 +313,7 @@ fn a_client_that_goes_away_leaves_the_old_file_and_keeps_nobody_waiting() {
 
 #[test]
 fn a_file_that_was_changed_during_an_upload_is_not_overwritten() {
-    let server = ToolServer::start();
-    let root = server.root();
-    fs::write(root.join("f"), "old").unwrap();
-    let mut connection = begin_upload(server.address(), &root);
+    let (_server, root, mut connection) = uploading();
     fs::write(root.join("f"), "another's").unwrap();
     std::io::Write::write_all(&mut connection, &[b'n'; 1000]).unwrap();
     let mut answer = String::new();

@@ -5,15 +5,13 @@ use std::path::Path;
 
 use harness::http::Request;
 use harness::tool_server::ToolServer;
-use protocol::{Envelope, ErrorCode};
+use protocol::ErrorCode;
 use serde_json::{Value, json};
+
+use crate::commands::bash;
 
 fn start() -> ToolServer {
     ToolServer::builder().variable("AUTONOUS_TOOL_SANDBOX", "full").start()
-}
-
-fn bash(server: &ToolServer, cmd: &str) -> Envelope {
-    server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 120}))
 }
 
 /// What `/readyz` says of commands.
@@ -74,16 +72,11 @@ for n in range(4200):
         let left = bash(&server, &make(top));
         assert!(left.ok, "{left:?}");
         let taken = left.meta.data["created_control_files"].to_string();
-        assert!(
-            taken.contains("one of 4200 new git directories, more than commands may leave"),
-            "{taken:.300}"
-        );
+        let too_many = "one of 4200 new git directories, more than commands may leave";
+        assert!(taken.contains(too_many), "{taken:.300}");
         let next = bash(&server, "ls bare trees/7 2>/dev/null; cat own/.git/HEAD");
-        assert_eq!(
-            next.stdout.lines().last(),
-            Some("ref: refs/heads/main"),
-            "what was there stays: {next:?}"
-        );
+        let head = next.stdout.lines().last();
+        assert_eq!(head, Some("ref: refs/heads/main"), "what was there stays: {next:?}");
         assert!(!server.root().join("bare/7").exists() && !server.root().join("trees/7/.git").exists());
     }
 }
@@ -94,8 +87,8 @@ fn a_directory_with_too_much_to_hide_is_hidden_whole() {
     plant(&server.root().join("a/flood"), 5000);
     fs::create_dir(server.root().join("a/web")).unwrap();
     fs::write(server.root().join("a/web/.env"), "KEY").unwrap();
-    let ran =
-        bash(&server, "cat a/web/.env a/flood/7/.env; ls a/flood; echo x > a/web/new; ls a/web 2>&1; true");
+    let look = "cat a/web/.env a/flood/7/.env; ls a/flood; echo x > a/web/new; ls a/web 2>&1; true";
+    let ran = bash(&server, look);
     assert_eq!(ran.stdout, "new\n", "{ran:?}");
     // The rest of it goes in one call, unread.
     assert_eq!(readiness(&server)["ok"], true);

@@ -2,18 +2,16 @@
 
 use harness::fake_telegram::update::ADA;
 use harness::small_disk::{SmallDisk, in_own_namespace};
-use harness::{Answer, FakeTelegram, Request, System, http, program, wait};
+use harness::{FakeTelegram, Request, System, program, wait};
 use serde_json::json;
+
+use crate::{assert_says, readyz};
 
 /// Room for the database, its log, the journal, and some messages.
 const DISK_BYTES: u64 = 6 * 1024 * 1024;
 
 /// At most this many messages wait at Telegram at a time.
 const WAITING: usize = 20;
-
-fn readyz(system: &System) -> Answer {
-    Request::get("/readyz").send(http::address_of(&system.tokens().control_url))
-}
 
 /// Sends a message that asks for a missing directory; the reply names it.
 fn write(telegram: &FakeTelegram, written: &mut Vec<String>) {
@@ -55,7 +53,7 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
         let not_ready = readyz(&system);
         assert_eq!(not_ready.status, 503, "{}", not_ready.text());
         let database = system.part("database");
-        assert!(database["detail"].as_str().is_some_and(|detail| detail.contains("full")), "{database}");
+        assert_says(&database["detail"].to_string(), &["full"]);
         let refused = system.control(Request::post_json("/messages", &json!({"text": "ls path=."})));
         assert_eq!(refused.status, 503, "a message that cannot be stored is not accepted");
         wait::until_true("a call that cannot be recorded is not made", || {
@@ -67,7 +65,7 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
         let replies = replies(&telegram);
         assert_eq!(replies.len(), written.len(), "{replies:?}");
         for (reply, name) in replies.iter().zip(&written) {
-            assert!(reply.contains(name.as_str()), "{name}: {reply}");
+            assert_says(reply, &[name]);
         }
         assert_eq!(telegram.sent().iter().filter(|message| is_note(&message.text)).count(), 1);
         wait::until_true("it is ready again", || readyz(&system).status == 200);

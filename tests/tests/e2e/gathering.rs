@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use harness::fake_telegram::texts;
 use harness::fake_telegram::update::{ADA, Chat, now_seconds};
-use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
+use harness::{FakeModel, FakeTelegram, ModelReply, System, SystemBuilder, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
@@ -19,18 +19,18 @@ fn model() -> FakeModel {
     FakeModel::start(|_| ModelReply::Text("I see.".to_owned()))
 }
 
-fn started(telegram: &FakeTelegram, model: &FakeModel, quiet_ms: &str) -> System {
+fn builder(telegram: &FakeTelegram, model: &FakeModel, quiet_ms: &str) -> SystemBuilder {
     telegram.administer(GROUP.id, &[1, 2]);
-    System::builder()
-        .telegram(telegram, "4711,-77")
-        .model(model)
-        .variable("AUTONOUS_TELEGRAM_GATHER_MS", quiet_ms)
-        .variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all")
-        .start()
+    let builder = System::builder().telegram(telegram, "4711,-77").model(model);
+    builder.variable("AUTONOUS_TELEGRAM_GATHER_MS", quiet_ms)
+}
+
+fn started(telegram: &FakeTelegram, model: &FakeModel, quiet_ms: &str) -> System {
+    builder(telegram, model, quiet_ms).variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all").start()
 }
 
 /// The same with another ID of the message.
-fn numbered(mut update: Value, number: i64) -> Value {
+pub(crate) fn numbered(mut update: Value, number: i64) -> Value {
     let kind = if update["message"].is_object() { "message" } else { "edited_message" };
     update[kind]["message_id"] = number.into();
     update
@@ -41,10 +41,10 @@ fn asked(model: &FakeModel, count: usize) -> Vec<String> {
     wait::until_true("the model is asked", || model.requests().len() >= count);
     let last = |request: &Value| {
         let messages = request["messages"].as_array().unwrap();
-        messages.iter().rfind(|message| message["role"] == "user").unwrap()["content"].clone()
+        let last = messages.iter().rfind(|message| message["role"] == "user").unwrap();
+        last["content"].as_str().unwrap().to_owned()
     };
-    let said: Vec<String> =
-        model.requests().iter().map(|request| last(request).as_str().unwrap().to_owned()).collect();
+    let said: Vec<String> = model.requests().iter().map(last).collect();
     assert_eq!(said.len(), count, "{said:?}");
     said
 }
@@ -212,17 +212,10 @@ fn in_group(person: i64, number: i64, fields: &Value) -> Value {
     numbered(GROUP.with(&fields), number)
 }
 
-/// A system that its groups have to mention.
-fn mentioned(telegram: &FakeTelegram, model: &FakeModel) -> System {
-    telegram.administer(GROUP.id, &[1, 2]);
-    let builder = System::builder().telegram(telegram, "4711,-77").model(model);
-    builder.variable("AUTONOUS_TELEGRAM_GATHER_MS", LONG).start()
-}
-
 #[test]
 fn the_pieces_of_a_long_text_belong_to_the_first_that_mentions_the_bot() {
     let (telegram, model) = (FakeTelegram::start(), model());
-    let mut system = mentioned(&telegram, &model);
+    let mut system = builder(&telegram, &model, LONG).start();
     let piece = |word: &str| [word; 525].join(" ");
     let says = |person, number, text: &str| {
         telegram.push(in_group(person, number, &json!({"text": text})));
@@ -234,13 +227,11 @@ fn the_pieces_of_a_long_text_belong_to_the_first_that_mentions_the_bot() {
     system.kill();
     system.restart();
     says(1, 4, &piece("two"));
-    telegram.push(in_group(
-        1,
-        5,
-        &json!({"text": "as you said", "reply_to_message": {
+    let answered = json!({
         "message_id": 3, "date": 1, "chat": {"id": -77, "type": "group", "title": "A group"},
-        "from": {"id": 2, "is_bot": false, "first_name": "Bob"}, "text": "they write a lot"}}),
-    ));
+        "from": {"id": 2, "is_bot": false, "first_name": "Bob"}, "text": "they write a lot",
+    });
+    telegram.push(in_group(1, 5, &json!({"text": "as you said", "reply_to_message": answered})));
     says(1, 6, "three");
     // The one before it was not full.
     says(1, 7, "lunch now?");
@@ -258,7 +249,7 @@ fn the_pieces_of_a_long_text_belong_to_the_first_that_mentions_the_bot() {
 #[test]
 fn the_pictures_of_an_album_belong_to_the_one_that_mentions_the_bot() {
     let (telegram, model) = (FakeTelegram::start(), model());
-    let _system = mentioned(&telegram, &model);
+    let _system = builder(&telegram, &model, LONG).start();
     for (number, album, caption) in [(1, "g", "@fake_bot what is this?"), (2, "g", ""), (3, "h", "")] {
         let id = format!("photo-{number}");
         telegram.add_file(&id, "a picture");

@@ -3,14 +3,25 @@
 
 use std::fs;
 
-use harness::http::Request;
 use harness::tool_server::ToolServer;
 use harness::wait::until_true;
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
+use crate::background::session;
+
 fn bash(server: &ToolServer, arguments: &Value) -> Envelope {
-    server.send(Request::call("bash", arguments).header("X-Session-Id", "one")).envelope()
+    session(server, "one").call("bash", arguments)
+}
+
+/// Neither the answer to a call nor the journal has the value of its password.
+pub(crate) fn assert_kept_out(secret: &str, server: &ToolServer, ran: &Envelope) {
+    assert!(ran.ok, "{ran:?}");
+    let answer = serde_json::to_string(&ran).unwrap();
+    let journal = fs::read_to_string(server.dir().journal()).unwrap();
+    for text in [answer, journal] {
+        assert!(text.contains("DB_PASSWORD") && !text.contains(secret), "{text}");
+    }
 }
 
 #[test]
@@ -21,10 +32,8 @@ fn a_command_has_the_variables_and_the_input_of_its_call() {
         assert_eq!((ran.ok, ran.stdout.as_str()), (true, stdout), "{arguments}: {ran:?}");
     };
     let env = json!({"NAME": "it's $HOME; exit 1", "PAGER": "less", "EMPTY": ""});
-    check(
-        json!({"cmd": "echo \"$NAME,$PAGER,${EMPTY-unset}\"; cat", "env": env, "stdin": "in"}),
-        "it's $HOME; exit 1,less,\nin",
-    );
+    let whole = json!({"cmd": "echo \"$NAME,$PAGER,${EMPTY-unset}\"; cat", "env": env, "stdin": "in"});
+    check(whole, "it's $HOME; exit 1,less,\nin");
     check(json!({"cmd": "cat", "stdin": ""}), "");
     check(json!({"cmd": "cat; read x || echo end", "stdin": "a\n"}), "a\nend\n");
     check(json!({"cmd": "sh", "stdin": "echo $((6*7))\n"}), "42\n");
@@ -37,8 +46,7 @@ fn a_command_has_the_variables_and_the_input_of_its_call() {
     let id = &started.meta.data["process_id"];
     until_true("the process reads its whole input and ends", || {
         let arguments = json!({"process_id": id, "wait_seconds": 1, "after_seq": 0});
-        let read = Request::call("process_read", &arguments).header("X-Session-Id", "one");
-        let read = server.send(read).envelope();
+        let read = session(&server, "one").read(&arguments);
         read.meta.data["exit_code"] == 0 && read.stdout == "x\nb\n"
     });
 }
@@ -105,10 +113,5 @@ fn a_secret_in_a_variable_stays_out_of_journal_and_answer() {
     const SECRET: &str = "FAKE-tr0ub4dor-and-3";
     let server = ToolServer::start();
     let ran = bash(&server, &json!({"cmd": "test ${#DB_PASSWORD} = 20", "env": {"DB_PASSWORD": SECRET}}));
-    assert!(ran.ok, "{ran:?}");
-    let answer = serde_json::to_string(&ran).unwrap();
-    let journal = fs::read_to_string(server.dir().data().join("journal/tool-calls.jsonl")).unwrap();
-    for text in [answer, journal] {
-        assert!(text.contains("DB_PASSWORD") && !text.contains(SECRET), "{text}");
-    }
+    assert_kept_out(SECRET, &server, &ran);
 }

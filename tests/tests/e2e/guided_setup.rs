@@ -4,11 +4,13 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use harness::fake_telegram::TOKEN;
 use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::{Sent, TOKEN};
 use harness::{FakeModel, FakeTelegram, ModelReply, System, TestDir, binaries, fake_model, program};
+
+use crate::{assert_says, printed, until_sent};
 
 /// A file beside the data directory.
 fn file(dir: &TestDir, name: &str, text: &str) -> String {
@@ -17,23 +19,27 @@ fn file(dir: &TestDir, name: &str, text: &str) -> String {
     path.display().to_string()
 }
 
-fn setup(dir: &TestDir, telegram: &FakeTelegram, arguments: &[&str]) -> Command {
+fn supervisor(dir: &TestDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(binaries::path_of("supervisor"));
-    command.arg("setup").args(arguments).env_clear().envs(dir.variables()).current_dir(dir.path());
+    command.args(arguments).env_clear().envs(dir.variables()).current_dir(dir.path());
+    command
+}
+
+fn setup(dir: &TestDir, telegram: &FakeTelegram, arguments: &[&str]) -> Command {
+    let mut command = supervisor(dir, &[&["setup"], arguments].concat());
     command.env("AUTONOUS_TELEGRAM_API_URL", telegram.url());
     command
 }
 
+/// What a set-up says that succeeds.
+fn set_up(dir: &TestDir, telegram: &FakeTelegram, arguments: &[&str]) -> String {
+    let output = setup(dir, telegram, arguments).output().unwrap();
+    assert!(output.status.success(), "{}", printed(&output));
+    printed(&output)
+}
+
 fn written(dir: &TestDir) -> PathBuf {
     dir.data().join("autonous.toml")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-fn address(model: &FakeModel) -> String {
-    model.variables().into_iter().find(|(name, _)| *name == "AUTONOUS_MODEL_BASE_URL").unwrap().1
 }
 
 fn mode(path: &Path) -> u32 {
@@ -49,26 +55,21 @@ fn unattended_it_writes_what_works_and_the_system_starts_with_it() {
     let root = dir.outside().join("project");
     fs::create_dir(&root).unwrap();
     let (token, key) = (file(dir, "token", TOKEN), file(dir, "key", fake_model::KEY));
-    let url = address(&model);
+    let (url, root) = (model.base_url(), root.display().to_string());
     let telegram_arguments = ["--yes", "--telegram-token-file", &token, "--owner", "7"];
     let model_arguments =
-        ["--model", "openai/the-model", "--model-url", &url, "--model-key-file", &key, "--root"];
-    let mut command = setup(dir, &telegram, &telegram_arguments);
-    let output = command.args(model_arguments).arg(&root).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
-    for tried in [
+        ["--model", "openai/the-model", "--model-url", &url, "--model-key-file", &key, "--root", &root];
+    let said = set_up(dir, &telegram, &[&telegram_arguments[..], &model_arguments].concat());
+    let tried = [
         "model: openai the-model: answers (",
         "Telegram: reachable as @fake_bot",
         "sandbox: commands run in tier",
-    ] {
-        assert!(said(&output).contains(tried), "{tried}: {}", said(&output));
-    }
+    ];
+    assert_says(&said, &tried);
     let text = fs::read_to_string(written(dir)).unwrap();
-    for line in ["allowed_users = [7]", "provider = \"openai\"", "name = \"the-model\""] {
-        assert!(text.contains(line), "{line}: {text}");
-    }
+    assert_says(&text, &["allowed_users = [7]", "provider = \"openai\"", "name = \"the-model\""]);
     assert!(!text.contains(TOKEN) && !text.contains(fake_model::KEY), "{text}");
-    assert!(!said(&output).contains(TOKEN) && !said(&output).contains(fake_model::KEY));
+    assert!(!said.contains(TOKEN) && !said.contains(fake_model::KEY));
     for name in ["autonous.toml", "secrets/telegram_token", "secrets/model_api_key"] {
         assert_eq!(mode(&dir.data().join(name)), 0o600, "{name}");
     }
@@ -77,10 +78,9 @@ fn unattended_it_writes_what_works_and_the_system_starts_with_it() {
     fs::remove_file(&key).unwrap();
     let system = builder.start();
     telegram.push(Chat { id: 7 }.text("hi"));
-    harness::wait::until_true("the model answers the owner", || {
-        telegram.sent().iter().any(|sent| sent.chat_id == 7 && sent.text.contains("from the model"))
-    });
-    assert!(system.shown(&["config", "--set"]).contains(&root.display().to_string()));
+    let answers = |sent: &Sent| sent.chat_id == 7 && sent.text.contains("from the model");
+    until_sent(&telegram, "the model answers the owner", answers);
+    assert_says(&system.shown(&["config", "--set"]), &[&root]);
 }
 
 #[test]
@@ -90,21 +90,15 @@ fn again_it_changes_one_thing_and_keeps_the_rest() {
     fs::write(written(&dir), "# mine\n[limits]\nworkers = 2 # few\n\n[telegram]\nallowed_users = [5]\n")
         .unwrap();
     let token = file(&dir, "token", TOKEN);
-    let output = setup(&dir, &telegram, &["--yes", "--telegram-token-file", &token]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    set_up(&dir, &telegram, &["--yes", "--telegram-token-file", &token]);
     let first = fs::read_to_string(written(&dir)).unwrap();
     assert!(first.starts_with("# mine\n[limits]\nworkers = 2 # few\n"), "{first}");
     assert!(first.contains("allowed_users = [5]\ntoken_file = "), "{first}");
-    let output = setup(&dir, &telegram, &["--yes", "--owner", "6", "--model", "none"]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    set_up(&dir, &telegram, &["--yes", "--owner", "6", "--model", "none"]);
     let second = fs::read_to_string(written(&dir)).unwrap();
-    assert!(
-        second.contains("allowed_users = [6, 5]") && second.contains("provider = \"direct\""),
-        "{second}"
-    );
-    assert!(second.contains("token_file = ") && second.contains("workers = 2 # few"), "{second}");
-    let output = setup(&dir, &telegram, &["--yes"]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert_says(&second, &["allowed_users = [6, 5]", "provider = \"direct\""]);
+    assert_says(&second, &["token_file = ", "workers = 2 # few"]);
+    set_up(&dir, &telegram, &["--yes"]);
     assert_eq!(fs::read_to_string(written(&dir)).unwrap(), second, "nothing was named");
 }
 
@@ -117,7 +111,7 @@ fn what_fails_its_test_is_not_written() {
     let unknown = serde_json::json!({"message": "no such model", "type": "invalid_request_error"});
     let model = FakeModel::answering(vec![ModelReply::Refused(404, unknown)]);
     let key = file(&dir, "key", fake_model::KEY);
-    let refusing = address(&model);
+    let refusing = model.base_url();
     let (empty, odd) = (file(&dir, "empty", "\n"), file(&dir, "odd", "no token"));
     for (arguments, says) in [
         (vec!["--model", "m", "--model-url", closed], "nothing was written"),
@@ -136,23 +130,14 @@ fn what_fails_its_test_is_not_written() {
         (vec!["--root", &wrong], "is no directory"),
     ] {
         let output = setup(&dir, &telegram, &[&["--yes"], &arguments[..]].concat()).output().unwrap();
-        assert!(!output.status.success(), "{arguments:?}: {}", said(&output));
-        assert!(said(&output).contains(says), "{arguments:?}: {}", said(&output));
+        assert!(!output.status.success(), "{arguments:?}: {}", printed(&output));
+        assert_says(&printed(&output), &[says]);
         assert!(!written(&dir).exists() && !dir.data().join("secrets").exists(), "{arguments:?}");
     }
-    let arguments = ["--yes", "--untested", "--model", "m", "--model-url", closed];
-    let output = setup(&dir, &telegram, &arguments).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    set_up(&dir, &telegram, &["--yes", "--untested", "--model", "m", "--model-url", closed]);
     assert!(fs::read_to_string(written(&dir)).unwrap().contains(closed));
-    let by_hand = Command::new(binaries::path_of("supervisor"))
-        .args(["setup"])
-        .env_clear()
-        .envs(dir.variables())
-        .current_dir(dir.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(said(&by_hand).contains("stdin has ended before all was answered"), "{}", said(&by_hand));
+    let by_hand = supervisor(&dir, &["setup"]).stdin(Stdio::null()).output().unwrap();
+    assert_says(&printed(&by_hand), &["stdin has ended before all was answered"]);
 }
 
 /// A set-up that is asked and answered line by line.
@@ -222,14 +207,6 @@ fn asked_it_tries_each_answer_and_pairs_the_owner_by_a_number() {
     let text = fs::read_to_string(written(&dir)).unwrap();
     assert!(text.contains("allowed_users = [8]") && text.contains(root.to_str().unwrap()), "{text}");
     assert_eq!(telegram.unconfirmed(), 0, "the number becomes no task");
-    let config = program::stdout_of(
-        &Command::new(binaries::path_of("supervisor"))
-            .args(["config", "--set"])
-            .env_clear()
-            .envs(dir.variables())
-            .current_dir(dir.path())
-            .output()
-            .unwrap(),
-    );
-    assert!(config.contains("token = ***"), "{config}");
+    let config = supervisor(&dir, &["config", "--set"]).output().unwrap();
+    assert_says(&program::stdout_of(&config), &["token = ***"]);
 }

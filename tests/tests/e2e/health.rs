@@ -8,9 +8,7 @@ use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, http, progra
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-fn readiness(system: &System) -> u16 {
-    Request::get("/readyz").send(http::address_of(&system.tokens().control_url)).status
-}
+use crate::{assert_says, readyz, with_telegram};
 
 fn wait_for_state(system: &System, name: &str, state: &str) -> Value {
     wait::until(&format!("{name} is {state}"), || {
@@ -18,23 +16,23 @@ fn wait_for_state(system: &System, name: &str, state: &str) -> Value {
     })
 }
 
-fn wait_for_detail(system: &System, name: &str, words: &str) {
-    let says = |part: Value| part["detail"].as_str().is_some_and(|detail| detail.contains(words));
-    wait::until_true(&format!("{name} says {words}"), || says(system.part(name)));
+pub(crate) fn wait_for_detail(system: &System, name: &str, words: &str) {
+    let detail = || system.part(name)["detail"].to_string();
+    wait::until_true(&format!("{name} says {words}"), || detail().contains(words));
 }
 
 /// A part that failed says since when and what to do, and the system is not ready.
 fn assert_failed(system: &System, name: &str, words: &str) {
     let part = wait_for_state(system, name, "failed");
-    assert!(part["detail"].as_str().is_some_and(|detail| detail.contains(words)), "{part}");
+    assert_says(&part["detail"].to_string(), &[words]);
     assert!(part["since_ms"].as_i64().is_some_and(|since| since > 0), "{part}");
     assert!(part["remedy"].is_string(), "{part}");
-    assert_eq!(readiness(system), 503, "{part}");
+    assert_eq!(readyz(system).status, 503, "{part}");
 }
 
 #[test]
 fn every_part_of_a_healthy_system_is_told() {
-    let (_telegram, system) = crate::with_telegram();
+    let (_telegram, system) = with_telegram();
     system.run_task(&direct_ls("."));
     wait_for_detail(&system, "telegram", "answers as");
     for (name, words) in [
@@ -47,10 +45,9 @@ fn every_part_of_a_healthy_system_is_told() {
         ("model", "answered"),
         ("disk", "MiB free"),
     ] {
-        let part = system.part(name);
-        assert!(part["detail"].as_str().is_some_and(|detail| detail.contains(words)), "{part}");
+        assert_says(&system.part(name)["detail"].to_string(), &[words]);
     }
-    assert_eq!(readiness(&system), 200);
+    assert_eq!(readyz(&system).status, 200);
 }
 
 #[test]
@@ -101,12 +98,12 @@ fn a_model_that_fails_makes_it_unready_until_it_answers() {
     let model = FakeModel::answering(vec![ModelReply::Broken, ModelReply::Text("Hello.".to_owned())]);
     let builder = System::builder().model(&model).variable("AUTONOUS_CONTROL_MAX_RETRIES", "0");
     let system = builder.variable("AUTONOUS_TASK_MAX_ATTEMPTS", "1").start();
-    assert!(system.part("model")["detail"].as_str().is_some_and(|detail| detail.contains("not asked yet")));
+    assert_says(&system.part("model")["detail"].to_string(), &["not asked yet"]);
     system.run_task("hello");
     assert_failed(&system, "model", "the last request failed");
     system.run_task("hello");
     wait_for_state(&system, "model", "ok");
-    assert_eq!(readiness(&system), 200);
+    assert_eq!(readyz(&system).status, 200);
 }
 
 #[test]

@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use harness::Request;
 use harness::swapping::while_swapping;
 use harness::tool_server::ToolServer;
-use protocol::{Envelope, ErrorCode};
+use protocol::ErrorCode;
 use serde_json::json;
 
-const SECRET: &str = "KEEP-THIS-HIDDEN";
+use crate::commands::bash;
+
+pub(crate) const SECRET: &str = "KEEP-THIS-HIDDEN";
 
 /// A server whose root has these files, each with the secret.
 fn server_with(secrets: &[&str]) -> ToolServer {
@@ -26,10 +28,6 @@ fn write_secrets(root: &Path, secrets: &[&str]) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, SECRET).unwrap();
     }
-}
-
-fn bash(server: &ToolServer, cmd: &str) -> Envelope {
-    server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 20}))
 }
 
 /// A command that must see nothing of the secret.

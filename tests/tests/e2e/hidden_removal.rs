@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use harness::tool_server::ToolServer;
-use protocol::{Envelope, ErrorCode};
+use protocol::ErrorCode;
 use serde_json::json;
 
-const SECRET: &str = "KEEP-THIS-HIDDEN";
+use crate::commands::bash;
+use crate::hidden::SECRET;
 
 const CERTIFICATE: &str =
     "# Issuer: CN=Root\n-----BEGIN CERTIFICATE-----\nMIIBvjCCAWWgAwIBAgIUQ\n-----END CERTIFICATE-----\n";
@@ -17,10 +18,6 @@ const KEY: &str =
 
 fn start() -> ToolServer {
     ToolServer::builder().variable("AUTONOUS_TOOL_SANDBOX", "full").allowing_all().start()
-}
-
-fn bash(server: &ToolServer, cmd: &str) -> Envelope {
-    server.call("bash", &json!({"cmd": cmd, "timeout_seconds": 60}))
 }
 
 #[test]

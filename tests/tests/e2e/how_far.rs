@@ -67,7 +67,7 @@ fn the_check_of_a_journal_shows_how_much_is_read() {
     let server = ToolServer::builder().variable("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096").start();
     (0..24).for_each(|number| _ = server.call("ls", &serde_json::json!({"path": format!("no-{number}")})));
     // The server writes nothing more.
-    let journal = server.dir().data().join("journal/tool-calls.jsonl");
+    let journal = server.dir().journal();
     let content = fs::read(&journal).unwrap();
     fs::remove_file(&journal).unwrap();
     mknodat(CWD, &journal, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -116,16 +116,10 @@ fn a_program_that_reads_the_output_sees_nothing_of_it() {
     let system = System::start();
     let program = binaries::path_of("supervisor").display().to_string();
     let line = "\"$0\" check > found; echo ended";
-    let mut terminal = Terminal::start(
-        Path::new("/bin/sh"),
-        &["-c", line, &program],
-        &system.dir().variables(),
-        system.dir(),
-        100,
-    );
+    let (shell, dir) = (Path::new("/bin/sh"), system.dir());
+    let mut terminal = Terminal::start(shell, &["-c", line, &program], &dir.variables(), dir, 100);
     assert!(terminal.end().success());
-    let shown = terminal.wait_for("ended", 0);
-    assert_eq!(shown.trim(), "ended");
+    assert_eq!(terminal.wait_for("ended", 0).trim(), "ended");
     let found = fs::read_to_string(system.dir().path().join("found")).unwrap();
     assert!(found.contains("data directory") && !found.contains('\u{1b}'), "{found}");
 }

@@ -8,6 +8,8 @@ use harness::{Request, ToolServer};
 use protocol::ErrorCode;
 use serde_json::json;
 
+use crate::assert_says;
+
 fn ls(path: &str) -> Request {
     Request::call("ls", &json!({"path": path}))
 }
@@ -66,16 +68,13 @@ fn each_wrong_request_gets_its_code() {
 #[test]
 fn a_typo_in_a_field_or_a_tool_is_answered_with_the_nearest_right_name() {
     let server = ToolServer::start();
-    let field = assert_error(
-        &server.send(Request::post("/tools/ls", r#"{"recursiv":true}"#)),
-        ErrorCode::InvalidArgument,
-    );
-    let error = field.meta.error.unwrap();
-    let said = format!("{} {}", error.message, error.hint);
-    assert!(said.contains("recursiv") && said.contains("recursive"), "{said}");
-    let tool = assert_error(&server.send(Request::post("/tools/lls", "{}")), ErrorCode::UnknownTool);
-    let error = tool.meta.error.unwrap();
-    assert!(format!("{} {}", error.message, error.hint).contains("ls"), "{error:?}");
+    for (tool, arguments, code, nearest) in [
+        ("ls", json!({"recursiv": true}), ErrorCode::InvalidArgument, "recursive"),
+        ("lls", json!({}), ErrorCode::UnknownTool, "ls"),
+    ] {
+        let error = assert_error(&server.send(Request::call(tool, &arguments)), code).meta.error.unwrap();
+        assert_says(&format!("{} {}", error.message, error.hint), &[nearest]);
+    }
 }
 
 #[test]

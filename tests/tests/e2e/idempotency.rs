@@ -11,6 +11,8 @@ use protocol::journal::RecordBody;
 use protocol::{Envelope, ErrorCode, JournalRecord};
 use serde_json::{Value, json};
 
+use crate::records;
+
 fn keyed(key: &str, tool: &str, arguments: &Value) -> Request {
     Request::call(tool, arguments).header("Idempotency-Key", key)
 }
@@ -73,19 +75,13 @@ fn a_key_is_forgotten_after_a_day() {
     assert_eq!(log(&server), "one\ntwo\n");
 }
 
-/// The records of the journal, newest last.
-fn records(server: &ToolServer) -> Vec<JournalRecord> {
-    let text = fs::read_to_string(server.dir().journal()).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn every_repeat_leaves_a_record_and_changes_no_answer() {
     let server = ToolServer::start();
     let repeat = append("k", "one\n").header("X-Task-Id", "task-1").header("X-Request-Id", "again");
     let first = assert_whole(&server.send(append("k", "one\n")));
     assert_eq!(assert_whole(&server.send(repeat)), first);
-    let records = records(&server);
+    let records: Vec<JournalRecord> = records(server.dir());
     let [_, _, replayed] = &records[..] else { panic!("three records: {records:?}") };
     let RecordBody::Replayed(call) = &replayed.body else { panic!("{replayed:?}") };
     assert_eq!((&call.replayed_call_id, call.tool_name.as_str()), (&first.meta.call_id, "write"));
@@ -148,9 +144,7 @@ fn many_repeats_at_once_take_effect_once() {
     let done: Vec<&Envelope> = answers.iter().filter(|envelope| envelope.ok).collect();
     assert!(!done.is_empty());
     assert!(done.iter().all(|envelope| *envelope == done[0]), "{done:?}");
-    let in_progress = |envelope: &&Envelope| {
-        envelope.meta.error.as_ref().is_some_and(|error| error.code == ErrorCode::InProgress)
-    };
+    let in_progress = |envelope: &&Envelope| envelope.error_code() == Some(ErrorCode::InProgress);
     assert_eq!(done.len() + answers.iter().filter(in_progress).count(), answers.len(), "{answers:?}");
     assert_eq!(log(&server), "one\n");
 }

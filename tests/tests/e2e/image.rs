@@ -24,22 +24,17 @@ const ALONE: &str = "#!/bin/sh\ncase $1 in info) ;; *) exit 1 ;; esac\n";
 
 /// Runs a script of `image/` where only these engines exist; returns its output and the engines' calls.
 fn run(script: &str, arguments: &[&str], engines: &[(&str, &str)]) -> (Output, String) {
-    run_with_groups(script, arguments, engines, "cgroup.procs")
-}
-
-/// The same where this name is in the directory of control groups.
-fn run_with_groups(
-    script: &str,
-    arguments: &[&str],
-    engines: &[(&str, &str)],
-    groups: &str,
-) -> (Output, String) {
-    let (mut command, directory) = prepared(script, arguments, engines, groups);
+    let (mut command, directory) = prepared(script, arguments, engines, "cgroup.procs");
     let output = command.output().unwrap();
     (output, fs::read_to_string(directory.path().join("calls")).unwrap_or_default())
 }
 
-/// A script that is ready to run, and the directory of its machine.
+/// What `engine.sh` says where the control groups are hybrid.
+fn run_with_hybrid_groups(what: &str, engines: &[(&str, &str)]) -> Output {
+    prepared("engine.sh", &[what], engines, "unified").0.output().unwrap()
+}
+
+/// A script that is ready to run, and the directory of its machine, whose control groups have this name.
 fn prepared(script: &str, arguments: &[&str], engines: &[(&str, &str)], groups: &str) -> (Command, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("cgroup").join(groups)).unwrap();
@@ -90,10 +85,10 @@ fn an_engine_whose_runtime_refuses_hybrid_control_groups_gets_another_or_says_wh
         ("run", &[podman, runc], "podman --runtime runc"),
         ("build", &[buildah, runc], "buildah"),
     ] {
-        let (output, _) = run_with_groups("engine.sh", &[what], engines, "unified");
+        let output = run_with_hybrid_groups(what, engines);
         assert_eq!(said(&output.stdout).trim(), expected, "{output:?}");
     }
-    let (output, _) = run_with_groups("engine.sh", &["run"], &[podman], "unified");
+    let output = run_with_hybrid_groups("run", &[podman]);
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output.stderr).contains("apt-get install runc"), "{output:?}");
 }

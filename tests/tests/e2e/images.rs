@@ -8,9 +8,13 @@ use harness::fake_model::KEY;
 use harness::{FakeModel, ModelReply, System, SystemBuilder};
 use serde_json::{Value, json};
 
+use crate::assert_says;
+
 /// A PNG of one pixel.
-const PIXEL: &str =
+pub(crate) const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+const VISION: (&str, &str) = ("AUTONOUS_MODEL_VISION", "true");
 
 /// A model that reads this file and then says what it saw.
 fn reads(path: &'static str) -> FakeModel {
@@ -26,13 +30,8 @@ fn run(builder: SystemBuilder, path: &str, bytes: &[u8]) -> System {
     system
 }
 
-fn pixel() -> Vec<u8> {
+pub(crate) fn pixel() -> Vec<u8> {
     STANDARD.decode(PIXEL).unwrap()
-}
-
-/// The parts of the second request that are no text, with the words of the rest.
-fn second_request(model: &FakeModel) -> String {
-    model.requests()[1]["messages"].to_string()
 }
 
 /// A PNG whose header names this size; what follows is not read.
@@ -70,10 +69,8 @@ fn a_model_that_sees_is_shown_the_image_in_its_providers_form_and_nothing_stores
         ("gemini", "contents", "parts", json!({"inlineData": {"mimeType": "image/png", "data": PIXEL}})),
     ] {
         let model = reads("pixel.png");
-        let builder = System::builder()
-            .model(&model)
-            .variable("AUTONOUS_MODEL_PROVIDER", provider)
-            .variable("AUTONOUS_MODEL_VISION", "true");
+        let builder = System::builder().model(&model);
+        let builder = builder.variables(&[VISION, ("AUTONOUS_MODEL_PROVIDER", provider)]);
         let system = run(builder, "pixel.png", &pixel());
         let conversation = model.requests()[1][conversation].take();
         let last = conversation.as_array().unwrap().last().unwrap();
@@ -83,40 +80,36 @@ fn a_model_that_sees_is_shown_the_image_in_its_providers_form_and_nothing_stores
         }
         assert_eq!((&last["role"], shown.last()), (&json!("user"), Some(&expected)), "{conversation}");
         assert!(conversation.to_string().contains("1 × 1 pixels"), "{conversation}");
-        let stored = system
-            .database()
-            .count(&format!("select count(*) from events where payload like '%{}%'", &PIXEL[..40]));
+        let with_it = format!("select count(*) from events where payload like '%{}%'", &PIXEL[..40]);
+        let stored = system.database().count(&with_it);
         let journal = fs::read_to_string(system.dir().journal()).unwrap();
         assert_eq!((stored, journal.contains(&PIXEL[..40])), (0, false), "{provider}");
     }
 }
 
+/// An image that is not shown does not end the task: the model reads why.
+fn check_not_shown(more: &[(&str, &str)], bytes: &[u8], why: &str) {
+    let model = reads("image.png");
+    run(System::builder().model(&model).variables(more), "image.png", bytes);
+    let told = model.requests()[1]["messages"].to_string();
+    assert_says(&told, &[why]);
+    assert!(!told.contains("image_url"), "{told}");
+}
+
 #[test]
 fn a_model_that_sees_nothing_is_told_so() {
-    let model = reads("pixel.png");
-    run(System::builder().model(&model), "pixel.png", &pixel());
-    let told = second_request(&model);
-    assert!(told.contains("[The image is not shown: the model sees no images.]"), "{told}");
-    assert!(!told.contains("image_url"), "{told}");
+    check_not_shown(&[], &pixel(), "[The image is not shown: the model sees no images.]");
 }
 
 #[test]
 fn an_image_that_would_fill_the_memory_is_refused_in_words() {
-    let model = reads("huge.png");
-    let builder = System::builder().model(&model).variable("AUTONOUS_MODEL_VISION", "true");
-    run(builder, "huge.png", &png_of(60_000, 60_000));
-    let told = second_request(&model);
-    assert!(told.contains("it has 60000 × 60000 pixels, and at most 50 million can be decoded"), "{told}");
-    assert!(!told.contains("image_url"), "{told}");
+    let why = "it has 60000 × 60000 pixels, and at most 50 million can be decoded";
+    check_not_shown(&[VISION], &png_of(60_000, 60_000), why);
 }
 
 #[test]
 fn an_image_that_is_damaged_does_not_end_the_task() {
-    let model = reads("damaged.png");
-    let builder = System::builder().model(&model).variable("AUTONOUS_MODEL_VISION", "true");
-    run(builder, "damaged.png", &png_of(100, 100));
-    let told = second_request(&model);
-    assert!(told.contains("[The image is not shown: it is damaged: "), "{told}");
+    check_not_shown(&[VISION], &png_of(100, 100), "[The image is not shown: it is damaged: ");
 }
 
 #[test]
@@ -133,10 +126,8 @@ fn a_model_behind_one_that_sees_is_told_what_it_cannot_see() {
         )
     };
     let models = entry("sees", &sees, true) + &entry("blind", &blind, false);
-    let builder = System::builder()
-        .config("models.toml", &models)
-        .variable("AUTONOUS_MODEL_FALLBACK", "blind")
-        .variable("SOME_KEY", KEY);
+    let builder = System::builder().config("models.toml", &models);
+    let builder = builder.variables(&[("AUTONOUS_MODEL_FALLBACK", "blind"), ("SOME_KEY", KEY)]);
     run(builder, "pixel.png", &pixel());
     assert!(sees.requests()[1]["messages"].to_string().contains(PIXEL));
     let told: Value = blind.requests()[0]["messages"].take();

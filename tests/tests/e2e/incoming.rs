@@ -1,10 +1,8 @@
 //! Telegram's messages besides text: files that are fetched and stored, and voice that becomes text.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use harness::fake_telegram::texts;
 use harness::fake_telegram::update::ADA;
 use harness::{
@@ -13,10 +11,8 @@ use harness::{
 use serde_json::{Value, json};
 
 use crate::assert_says;
-
-/// A PNG of one pixel.
-const PIXEL: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+use crate::gathering::numbered;
+use crate::images::{PIXEL, pixel};
 
 const MEGABYTE: usize = 1 << 20;
 
@@ -25,80 +21,65 @@ fn says(text: &str) -> ModelReply {
 }
 
 fn started(telegram: &FakeTelegram, model: &FakeModel) -> System {
-    System::builder()
-        .telegram(telegram, "4711")
-        .model(model)
-        .variable("AUTONOUS_MODEL_VISION", "true")
-        .start()
+    let builder = System::builder().telegram(telegram, "4711").model(model);
+    builder.variable("AUTONOUS_MODEL_VISION", "true").start()
 }
 
-/// The directory of what came in with Ada's chat.
-fn inbox(system: &System) -> PathBuf {
-    system.dir().data().join("state/inbox/telegram-4711")
-}
-
-fn stored(system: &System) -> Vec<(String, Vec<u8>)> {
-    let Ok(entries) = fs::read_dir(inbox(system)) else { return Vec::new() };
-    let file = |entry: std::io::Result<fs::DirEntry>| {
-        let path = entry.unwrap().path();
-        (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap())
+/// The files that came in with Ada's chat.
+fn stored(system: &System) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(system.dir().data().join("state/inbox/telegram-4711"));
+    let file = |entry: fs::DirEntry| {
+        (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).unwrap())
     };
-    let mut files: Vec<_> = entries.map(file).collect();
-    files.sort();
-    files
+    entries.into_iter().flatten().map(|entry| file(entry.unwrap())).collect()
 }
 
-/// The last message of the user in a request.
-fn asked(request: &Value) -> String {
-    let messages = request["messages"].as_array().unwrap();
-    messages
-        .iter()
-        .filter(|message| message["role"] == "user")
-        .map(|message| message["content"].to_string())
-        .collect()
+/// The only one.
+fn the_stored(system: &System) -> (String, Vec<u8>) {
+    let files = stored(system);
+    assert_eq!(files.len(), 1, "{:?}", files.keys());
+    files.into_iter().next().unwrap()
+}
+
+/// What the user says in a request.
+pub(crate) fn asked(request: &Value) -> String {
+    let messages = request["messages"].as_array().unwrap().iter();
+    let asked = messages.filter(|message| message["role"] == "user");
+    asked.map(|message| message["content"].to_string()).collect()
 }
 
 #[test]
 fn a_model_that_sees_is_shown_the_photo_that_it_is_asked_about() {
     let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("A single dot.")]));
-    telegram.add_file("large", STANDARD.decode(PIXEL).unwrap());
+    telegram.add_file("large", pixel());
     let system = started(&telegram, &model);
     telegram.push(ADA.photo_of("large", "what is on it?"));
     assert_eq!(texts(&telegram.wait_for_sent(1)), ["A single dot."]);
-    let request = &model.requests()[0];
-    let said = asked(request);
-    assert_says(
-        &said,
-        &["what is on it?", "- photo: ", "/state/inbox/telegram-4711/", "image/jpeg", "70 bytes"],
-    );
+    let said = asked(&model.requests()[0]);
+    let parts = ["what is on it?", "- photo: ", "/state/inbox/telegram-4711/", "image/jpeg", "70 bytes"];
+    assert_says(&said, &parts);
     assert_says(&said, &["image_url", &format!("base64,{PIXEL}")]);
-    let [(name, content)] = stored(&system).try_into().unwrap();
+    let (name, content) = the_stored(&system);
     assert!(name.ends_with(".jpg") && said.contains(&name), "{name}: {said}");
-    assert_eq!(content, STANDARD.decode(PIXEL).unwrap());
+    assert_eq!(content, pixel());
 }
 
 #[test]
 fn a_document_is_stored_under_a_name_of_ours_and_read_by_a_command() {
     let telegram = FakeTelegram::start();
-    let read = ModelReply::call(
-        "bash",
-        &json!({"cmd": "head -c 8 ../state/inbox/telegram-4711/*.pdf | tr -d '\\n'"}),
-    );
-    let model = FakeModel::answering(vec![read, says("It is a PDF.")]);
+    let read = json!({"cmd": "head -c 8 ../state/inbox/telegram-4711/*.pdf | tr -d '\\n'"});
+    let model = FakeModel::answering(vec![ModelReply::call("bash", &read), says("It is a PDF.")]);
     telegram.add_file("pdf", [b"%PDF-1.7\n".as_slice(), &[0; 5000]].concat());
     let system = started(&telegram, &model);
     telegram.push(ADA.document("pdf", "../../.git/hooks/evil\n.pdf", "application/pdf", 5009));
     assert_eq!(texts(&telegram.wait_for_sent(1)), ["It is a PDF."]);
-    assert_says(
-        &asked(&model.requests()[0]),
-        &["- document: ", "application/pdf, 5009 bytes", "its sender calls"],
-    );
+    let parts = ["- document: ", "application/pdf, 5009 bytes", "its sender calls"];
+    assert_says(&asked(&model.requests()[0]), &parts);
     assert_says(&model.requests()[1]["messages"].to_string(), &["%PDF-1.7"]);
-    let [(name, _)] = stored(&system).try_into().unwrap();
+    let (name, _) = the_stored(&system);
     assert!(name.ends_with(".pdf") && !name.contains("evil"), "{name}");
-    let calls = system
-        .database()
-        .texts("select payload ->> 'tool_name' from events where type = 'tool_call.completed'");
+    let calls = "select payload ->> 'tool_name' from events where type = 'tool_call.completed'";
+    let calls = system.database().texts(calls);
     assert!(calls.contains(&"file_upload".to_owned()), "{calls:?}");
 }
 
@@ -114,7 +95,7 @@ fn a_file_that_telegram_does_not_give_out_is_refused_with_words() {
     telegram.push(ADA.document("wrong", "a.bin", "application/octet-stream", 10));
     assert_says(&telegram.wait_for_sent(3)[1].text, &["could not store the document", "file is too big"]);
     assert_says(&asked(&model.requests()[0]), &["document", "not stored", "file is too big"]);
-    assert_eq!((stored(&system), telegram.downloads()), (Vec::new(), 0));
+    assert_eq!((stored(&system).len(), telegram.downloads()), (0, 0));
 }
 
 #[test]
@@ -123,10 +104,9 @@ fn an_album_is_one_task_with_all_of_its_photos() {
     let system = started(&telegram, &model);
     for (number, caption) in [(1, "count them"), (2, ""), (3, "")] {
         let id = format!("photo-{number}");
-        telegram.add_file(&id, STANDARD.decode(PIXEL).unwrap());
-        let mut update = ADA.photo_of(&id, caption);
+        telegram.add_file(&id, pixel());
+        let mut update = numbered(ADA.photo_of(&id, caption), number);
         update["message"]["media_group_id"] = "album".into();
-        update["message"]["message_id"] = number.into();
         telegram.push(update);
     }
     assert_eq!(texts(&telegram.wait_for_sent(1)), ["Three dots."]);
@@ -210,7 +190,7 @@ fn what_is_no_file_is_put_into_words_and_a_reply_brings_what_it_answers() {
 /// A photo whose download has stopped in the middle.
 fn held() -> (FakeTelegram, FakeModel, System) {
     let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("I see it.")]));
-    telegram.add_file("large", STANDARD.decode(PIXEL).unwrap().repeat(20_000));
+    telegram.add_file("large", pixel().repeat(20_000));
     telegram.hold_downloads(true);
     let system = started(&telegram, &model);
     telegram.push(ADA.document("large", "a.bin", "application/octet-stream", 9));
@@ -220,8 +200,7 @@ fn held() -> (FakeTelegram, FakeModel, System) {
 
 fn assert_stored_once(telegram: &FakeTelegram, model: &FakeModel, system: &System) {
     assert_eq!(texts(&telegram.wait_for_sent(1)), ["I see it."]);
-    let [(_, content)] = stored(system).try_into().unwrap();
-    assert_eq!(content, STANDARD.decode(PIXEL).unwrap().repeat(20_000));
+    assert_eq!(the_stored(system).1, pixel().repeat(20_000));
     leftovers::assert_no_temporary_file(&system.dir().data().join("state"));
     assert_eq!((model.requests().len(), system.database().task_states()), (1, vec!["done".to_owned()]));
 }
@@ -234,15 +213,12 @@ fn a_kill_of_any_process_during_a_download_leaves_nothing_half_and_nothing_twice
     system.restart();
     assert_stored_once(&telegram, &model, &system);
 
-    let (telegram, model, system) = held();
-    system.kill_child("tool-server");
-    telegram.hold_downloads(false);
-    assert_stored_once(&telegram, &model, &system);
-
-    let (telegram, model, system) = held();
-    system.kill_child("agent-worker");
-    telegram.hold_downloads(false);
-    assert_stored_once(&telegram, &model, &system);
+    for child in ["tool-server", "agent-worker"] {
+        let (telegram, model, system) = held();
+        system.kill_child(child);
+        telegram.hold_downloads(false);
+        assert_stored_once(&telegram, &model, &system);
+    }
 }
 
 #[test]
@@ -253,8 +229,7 @@ fn a_download_that_fails_is_tried_again_while_others_go_on() {
     let system = started(&telegram, &model);
     telegram.push(ADA.document("f", "a.txt", "text/plain", 7));
     assert_eq!(texts(&telegram.wait_for_sent(1)), ["one"]);
-    let [(_, content)] = stored(&system).try_into().unwrap();
-    assert_eq!((content, telegram.calls("getFile").len()), (b"content".to_vec(), 2));
+    assert_eq!((the_stored(&system).1, telegram.calls("getFile").len()), (b"content".to_vec(), 2));
 }
 
 #[test]
@@ -316,27 +291,18 @@ fn an_edit_replaces_what_has_not_begun_and_corrects_what_has() {
         says("ok")
     });
     let system = started(&telegram, &model);
-    let numbered = |mut update: Value, kind: &str, number: i64| {
-        update[kind]["message_id"] = number.into();
-        update
-    };
-    telegram.push(numbered(ADA.text("first"), "message", 1));
+    telegram.push(numbered(ADA.text("first"), 1));
     wait::until_true("the model works on it", || !model.requests().is_empty());
-    telegram.push(numbered(ADA.text("secnod"), "message", 2));
-    telegram.push(numbered(ADA.edited("second"), "edited_message", 2));
-    telegram.push(numbered(ADA.edited("the first, corrected"), "edited_message", 1));
-    telegram.push(numbered(ADA.edited("of an unknown message"), "edited_message", 3));
+    telegram.push(numbered(ADA.text("secnod"), 2));
+    telegram.push(numbered(ADA.edited("second"), 2));
+    telegram.push(numbered(ADA.edited("the first, corrected"), 1));
+    telegram.push(numbered(ADA.edited("of an unknown message"), 3));
     wait::until_true("the edits are stored", || telegram.unconfirmed() == 0);
     let _ = release.send(());
     telegram.wait_for_sent(3);
-    let said: Vec<String> = model
-        .requests()
-        .iter()
-        .map(|request| {
-            let messages = request["messages"].as_array().unwrap();
-            messages.last().unwrap()["content"].to_string()
-        })
-        .collect();
+    let last =
+        |request: &Value| request["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    let said: Vec<String> = model.requests().iter().map(last).collect();
     assert_eq!(said.len(), 3, "{said:?}");
     assert_says(&said[1], &["second"]);
     assert_says(&said[2], &["A correction of an earlier message", "the first, corrected"]);
@@ -352,11 +318,6 @@ fn an_edit_that_changes_nothing_and_a_live_location_that_moves_are_no_tasks() {
     let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says("ok")]));
     telegram.add_file("plan", "the plan");
     let system = started(&telegram, &model);
-    let numbered = |number: i64, fields: Value| {
-        let mut fields = fields;
-        fields["message_id"] = number.into();
-        ADA.saying(&fields)
-    };
     let place = |meters: u32| {
         let latitude = 52.5 + f64::from(meters) / 100_000.0;
         json!({"location": {"latitude": latitude, "longitude": 13.25, "live_period": 900}})
@@ -366,12 +327,11 @@ fn an_edit_that_changes_nothing_and_a_live_location_that_moves_are_no_tasks() {
         "caption": "read it",
     });
     for (count, said) in [(1, json!({"text": "hello"})), (2, document.clone()), (3, place(0))] {
-        telegram.push(numbered(count, said));
+        telegram.push(numbered(ADA.saying(&said), count));
         telegram.wait_for_sent(usize::try_from(count).unwrap());
     }
     let edited = |number: i64, fields: Value| {
-        let message = numbered(number, fields)["message"].clone();
-        telegram.push(json!({"edited_message": message}));
+        telegram.push(json!({"edited_message": numbered(ADA.saying(&fields), number)["message"]}));
     };
     edited(1, json!({"text": "hello"}));
     edited(2, document);
@@ -380,7 +340,7 @@ fn an_edit_that_changes_nothing_and_a_live_location_that_moves_are_no_tasks() {
     edited(1, json!({"text": "hello, corrected"}));
     telegram.wait_for_sent(4);
     wait::until_true("the edits are stored", || telegram.unconfirmed() == 0);
-    telegram.push(numbered(4, json!({"text": "last"})));
+    telegram.push(numbered(ADA.text("last"), 4));
     telegram.wait_for_sent(5);
     let asked = system.database().texts("select text from inbox where state = 'done' order by seq");
     assert_eq!(asked.len(), 5, "{asked:?}");

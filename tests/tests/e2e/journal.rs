@@ -1,6 +1,6 @@
 //! The journal of a tool server alone: every call is in it, the chain holds, and a crash does not break it.
 
-use std::fs::{self};
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use harness::{Request, TestDir, ToolServer, program};
@@ -10,7 +10,7 @@ use protocol::journal::{CallStarted, FIRST_PREV, RecordBody};
 use serde_json::{Value, json};
 
 /// All records, with their chain checked independently of the server's own command.
-fn records(dir: &TestDir) -> Vec<JournalRecord> {
+fn chained(dir: &TestDir) -> Vec<JournalRecord> {
     let text = fs::read_to_string(dir.journal()).expect("a server that was called has a journal");
     let mut previous = FIRST_PREV.to_owned();
     text.lines()
@@ -37,7 +37,7 @@ fn every_call_is_recorded_with_whom_it_was_made_for() {
             .header("X-Session-Id", "chat:7")
             .header("X-Request-Id", "request-1");
         let envelope = server.send(call).envelope();
-        let records = records(server.dir());
+        let records = chained(server.dir());
         let [.., started, ended] = &records[..] else { panic!("two records: {records:?}") };
         assert_eq!(started.id, envelope.meta.call_id);
         assert_eq!(started.parent_id.as_ref().map(|id| id.as_str()), Some("turn-1"));
@@ -57,7 +57,7 @@ fn every_call_is_recorded_with_whom_it_was_made_for() {
 
 /// What the journal says that was called last.
 fn last_start(server: &ToolServer) -> CallStarted {
-    let mut starts = records(server.dir()).into_iter().filter_map(|record| match record.body {
+    let mut starts = chained(server.dir()).into_iter().filter_map(|record| match record.body {
         RecordBody::Started(call) => Some(call),
         _ => None,
     });

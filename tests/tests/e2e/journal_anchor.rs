@@ -3,14 +3,14 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 
-use harness::{Answer, Request, System, TestDir, http, wait};
+use harness::{Request, System, TestDir, http, wait};
 use protocol::JournalRecord;
 use protocol::event::{JournalAccepted, JournalTampered};
 use protocol::journal::{FIRST_PREV, archive_name};
-use serde_json::Value;
 
-/// As small as it can be: a few calls fill a file.
-const SMALL: (&str, &str) = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096");
+use crate::check::finding;
+use crate::journal_rotation::SMALL;
+use crate::readyz;
 
 fn lines(dir: &TestDir) -> Vec<String> {
     let text = fs::read_to_string(dir.journal()).unwrap();
@@ -58,12 +58,8 @@ fn hash_anew(dir: &TestDir) {
     write(dir, &forged);
 }
 
-fn readyz(system: &System) -> Answer {
-    Request::get("/readyz").send(http::address_of(&system.tokens().control_url))
-}
-
 fn start() -> System {
-    let system = System::builder().variable(SMALL.0, SMALL.1).start();
+    let system = System::builder().variables(&[SMALL]).start();
     for number in 0..2 {
         system.run_task(&format!("ls path=secret-plan-{number}"));
     }
@@ -76,11 +72,7 @@ fn tampered(system: &System) -> Vec<JournalTampered> {
 
 /// What `check` says of the journal: the verdict and the reason.
 fn checked(system: &System) -> (String, String) {
-    let output = system.run_command(&["check", "--json"]).stdout;
-    let findings: Vec<Value> = serde_json::from_slice(&output).expect("--json prints an array");
-    let finding = findings.iter().find(|finding| finding["name"] == "journal").expect("it is checked");
-    let text = |field: &str| finding[field].as_str().unwrap().to_owned();
-    (text("verdict"), text("what"))
+    finding(&system.run_command(&["check", "--json"]), "journal")
 }
 
 /// An attack is found, reported everywhere, survives a restart, stops no work, and ends with an acceptance

@@ -1,46 +1,29 @@
 //! The journal over HTTP: every record, byte by byte and once, for a reader that keeps one number.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use harness::ToolServer;
 use harness::http::{Answer, Request};
 use harness::tool_server::APPROVER;
-use harness::{TestDir, ToolServer};
 use protocol::hash::sha256;
-use protocol::journal::{FIRST_PREV, archive_number};
+use protocol::journal::FIRST_PREV;
 use protocol::{ErrorCode, JournalRecord};
 use serde_json::{Value, json};
+
+use crate::journal_rotation::{SMALL, files, on_disk};
+use crate::lines_of;
 
 const CALLER: &str = "FAKE-caller-token";
 
 fn started() -> ToolServer {
-    let small = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096");
-    ToolServer::builder().token(CALLER).approver().variable(small.0, small.1).start()
+    ToolServer::builder().token(CALLER).approver().variables(&[SMALL]).start()
 }
 
 fn call(server: &ToolServer, times: usize) {
     for number in 0..times {
         server.call("ls", &json!({"path": format!("missing-{number}")}));
     }
-}
-
-/// The full files in their order, then the journal itself.
-fn files(dir: &TestDir) -> Vec<PathBuf> {
-    let journal = dir.journal();
-    let entries = fs::read_dir(journal.parent().unwrap()).unwrap().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut full: Vec<_> = names.filter(|name| archive_number("tool-calls.jsonl", name).is_some()).collect();
-    full.sort();
-    full.iter().map(|name| journal.with_file_name(name)).chain([journal.clone()]).collect()
-}
-
-/// The lines of all files.
-fn on_disk(dir: &TestDir) -> Vec<String> {
-    let texts = files(dir).into_iter().map(|file| fs::read_to_string(file).unwrap());
-    texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 fn ask(server: &ToolServer, query: &str) -> Answer {
@@ -108,17 +91,9 @@ fn a_number_stays_true_when_its_file_is_archived_and_over_a_kill() {
 fn a_reader_that_waits_gets_each_record_when_it_is_written_and_keeps_no_server_from_ending() {
     let server = started();
     call(&server, 1);
-    let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    let head = format!(
-        "GET /journal?after=0 HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {APPROVER}\r\n\r\n",
-        server.address()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut data = BufReader::new(stream).lines().map_while(Result::ok).filter_map(|line| {
-        let data = line.strip_prefix("data: ")?;
-        serde_json::from_str::<Value>(data).ok()
-    });
+    let request = Request::get("/journal?after=0").header("Authorization", &format!("Bearer {APPROVER}"));
+    let lines = lines_of(&request, server.address());
+    let mut data = lines.filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
     let mut next = |kind: &str| {
         let record = data.next().expect("there is another record");
         assert_eq!(record["type"], kind, "{record}");

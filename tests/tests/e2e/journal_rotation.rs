@@ -9,29 +9,32 @@ use protocol::JournalRecord;
 use protocol::journal::{RecordBody, archive_number};
 use serde_json::{Value, json};
 
+use crate::count_events;
+
 /// As small as it can be: a few calls fill a file.
-const SMALL: (&str, &str) = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096");
+pub(crate) const SMALL: (&str, &str) = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096");
 
 /// The full files in their order, then the journal itself.
-fn files(dir: &TestDir) -> Vec<PathBuf> {
-    let directory = dir.data().join("journal");
-    let entries = fs::read_dir(&directory).expect("a server has a journal").flatten();
+pub(crate) fn files(dir: &TestDir) -> Vec<PathBuf> {
+    let journal = dir.journal();
+    let entries = fs::read_dir(journal.parent().unwrap()).expect("a server has a journal").flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut full: Vec<String> =
-        names.filter(|name| archive_number("tool-calls.jsonl", name).is_some()).collect();
+    let mut full: Vec<_> = names.filter(|name| archive_number("tool-calls.jsonl", name).is_some()).collect();
     full.sort();
-    full.into_iter().chain(["tool-calls.jsonl".to_owned()]).map(|name| directory.join(name)).collect()
+    full.iter().map(|name| journal.with_file_name(name)).chain([journal.clone()]).collect()
 }
 
-/// The calls that began, by the journal's own files.
-fn recorded_calls(dir: &TestDir) -> Vec<String> {
+/// The lines of all files.
+pub(crate) fn on_disk(dir: &TestDir) -> Vec<String> {
     let texts = files(dir).into_iter().map(|file| fs::read_to_string(file).expect("a journal is text"));
-    let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
-    let records = lines.map(|line| serde_json::from_str::<JournalRecord>(&line).expect("a line is a record"));
-    records
-        .filter(|record| matches!(record.body, RecordBody::Started(_)))
-        .map(|record| record.id.to_string())
-        .collect()
+    texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// How many calls began, by the journal's own files.
+fn recorded_calls(dir: &TestDir) -> usize {
+    let record = |line: &String| serde_json::from_str::<JournalRecord>(line).expect("a line is a record");
+    let bodies = on_disk(dir).iter().map(|line| record(line).body).collect::<Vec<_>>();
+    bodies.iter().filter(|body| matches!(body, RecordBody::Started(_))).count()
 }
 
 fn verified(server: &ToolServer) -> Result<Value, String> {
@@ -43,7 +46,7 @@ fn verified(server: &ToolServer) -> Result<Value, String> {
 }
 
 fn server_with_full_files() -> ToolServer {
-    let server = ToolServer::builder().variable(SMALL.0, SMALL.1).start();
+    let server = ToolServer::builder().variables(&[SMALL]).start();
     for number in 0..24 {
         server.call("ls", &json!({"path": format!("missing-{number}")}));
     }
@@ -95,27 +98,22 @@ fn what_was_done_to_a_full_file_is_found() {
 
 #[test]
 fn a_supervisor_that_was_away_takes_in_each_record_once() {
-    let mut system = System::builder().variable(SMALL.0, SMALL.1).start();
+    let mut system = System::builder().variables(&[SMALL]).start();
     for number in 0..12 {
-        let task = system.say(&format!("ls path=missing-{number}"));
-        system.reply(&task);
+        system.run_task(&format!("ls path=missing-{number}"));
     }
     assert!(files(system.dir()).len() > 1, "the running system has full files: {:?}", files(system.dir()));
     system.stop();
     // A tool server alone continues the same journal, and puts several files aside.
     let journal = system.dir().journal().display().to_string();
-    let alone =
-        ToolServer::builder().variable("AUTONOUS_TOOL_JOURNAL", &journal).variable(SMALL.0, SMALL.1).start();
+    let alone = ToolServer::builder().variables(&[SMALL, ("AUTONOUS_TOOL_JOURNAL", &journal)]).start();
     for number in 0..24 {
         alone.call("ls", &json!({"path": format!("alone-{number}")}));
     }
     alone.stop();
     system.restart();
-    let recorded = recorded_calls(system.dir());
-    wait::until_true("all calls are events", || {
-        let sql = "select count(*) from events where type = 'tool_call.started'";
-        system.database().count(sql) == i64::try_from(recorded.len()).unwrap()
-    });
+    let recorded = i64::try_from(recorded_calls(system.dir())).unwrap();
+    wait::until_true("all calls are events", || count_events(&system, "tool_call.started") == recorded);
     system.run_task("ls path=.");
     let ids = system.database().texts("select id from events where type like 'tool_call.%' order by seq");
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "no record is an event twice");

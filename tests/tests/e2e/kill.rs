@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::mpsc;
 
+use harness::fake_model::results;
 use harness::fake_telegram::update::ADA;
 use harness::program;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
@@ -17,15 +18,20 @@ fn thinking_model() -> (FakeModel, mpsc::Sender<()>) {
         if !std::mem::replace(&mut has_thought, true) {
             let _ = held.recv_timeout(wait::SOON);
         }
-        let has_listed =
-            request["messages"].as_array().is_some_and(|all| all.iter().any(|m| m["role"] == "tool"));
-        if has_listed {
-            ModelReply::Text("It is done.".to_owned())
-        } else {
-            ModelReply::call("ls", &json!({"path": "."}))
+        match results(request).is_empty() {
+            true => ModelReply::call("ls", &json!({"path": "."})),
+            false => ModelReply::Text("It is done.".to_owned()),
         }
     });
     (model, release)
+}
+
+/// A system with such a model.
+fn thinking_system() -> (FakeTelegram, FakeModel, mpsc::Sender<()>, System) {
+    let telegram = FakeTelegram::start();
+    let (model, release) = thinking_model();
+    let system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    (telegram, model, release, system)
 }
 
 /// Sends another message and waits for its reply. A duplicate of an earlier reply would have arrived by then,
@@ -69,9 +75,7 @@ fn a_process_is_killed_or_stopped_while_the_model_thinks() {
 
 /// Three messages, a kill before any reply is sent, and three replies.
 fn killed_before_a_reply(moment: &str, mut is_reached: impl FnMut(&System, &FakeTelegram) -> bool) {
-    let telegram = FakeTelegram::start();
-    let (model, release) = thinking_model();
-    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    let (telegram, _model, release, mut system) = thinking_system();
     (0..3).for_each(|_| {
         // Each is a task of its own, whatever runs when it comes.
         telegram.push(ADA.text("/queue what is here?"));
@@ -93,10 +97,8 @@ fn the_supervisor_is_killed_at_each_moment_before_a_reply() {
 
 #[test]
 fn the_supervisor_is_killed_while_the_reply_waits_to_be_sent() {
-    let telegram = FakeTelegram::start();
-    let (model, release) = thinking_model();
+    let (telegram, _model, release, mut system) = thinking_system();
     let _ = release.send(());
-    let mut system = System::builder().telegram(&telegram, "4711").model(&model).start();
     telegram.fail("sendMessage", Fault::RetryAfter(1));
     telegram.push(ADA.text("what is here?"));
     wait::until_true("the reply was refused once", || telegram.faults_left() == 0);
@@ -108,10 +110,8 @@ fn the_supervisor_is_killed_while_the_reply_waits_to_be_sent() {
 /// Telegram sent the message but its response was lost, so the bot cannot know and may send it again.
 #[test]
 fn a_lost_answer_of_telegram_repeats_a_reply_at_most_once() {
-    let telegram = FakeTelegram::start();
-    let (model, release) = thinking_model();
+    let (telegram, _model, release, _system) = thinking_system();
     let _ = release.send(());
-    let _system = System::builder().telegram(&telegram, "4711").model(&model).start();
     telegram.fail("sendMessage", Fault::Dropped);
     telegram.push(ADA.text("what is here?"));
     assert_answered_once(&telegram, 2);
@@ -119,9 +119,7 @@ fn a_lost_answer_of_telegram_repeats_a_reply_at_most_once() {
 
 #[test]
 fn the_tool_server_is_killed_in_the_middle_of_a_call() {
-    let telegram = FakeTelegram::start();
-    let (model, release) = thinking_model();
-    let system = System::builder().telegram(&telegram, "4711").model(&model).start();
+    let (telegram, model, release, system) = thinking_system();
     telegram.push(ADA.text("what is here?"));
     wait::until_true("the model thinks", || !model.requests().is_empty());
     let server = system.child("tool-server");

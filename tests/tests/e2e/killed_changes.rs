@@ -186,8 +186,7 @@ fn five_hundred_changes_with_kills_leave_each_file_old_or_new_and_nothing_else()
             client.assert_whole_files(cut_off);
             undone += usize::from(client.undo_and_redo(cut_off, &server));
             let envelope = client.repeat(cut_off, server.address());
-            let code = envelope.meta.error.map(|error| error.code);
-            interrupted += usize::from(code == Some(ErrorCode::Interrupted));
+            interrupted += usize::from(envelope.error_code() == Some(ErrorCode::Interrupted));
         }
     }
     program::stdout_of(&server.run_command(&["journal", "verify"]));

@@ -10,6 +10,8 @@ use std::time::Duration;
 use harness::{FakeModel, ModelReply, System, binaries, wait};
 use serde_json::json;
 
+use crate::printed;
+
 /// Runs a command of the supervisor and kills it once `is_reached`, unless it has ended by then. Returns
 /// whether it was killed.
 fn killed_when(system: &System, arguments: &[&str], mut is_reached: impl FnMut() -> bool) -> bool {
@@ -58,54 +60,48 @@ fn with_much(text: &str) -> System {
     system
 }
 
-#[test]
-fn a_backup_that_is_killed_at_any_step_leaves_nothing_or_a_whole_copy() {
-    let system = with_much("backup");
+/// Kills a backup whenever what is beside its copy has come as far as each of these. Returns what is left
+/// there, and what the next backup says.
+fn killed_backup(
+    kind: &[&str],
+    steps: &[u64],
+    is_reached: impl Fn(&fs::DirEntry, u64) -> bool,
+) -> (Vec<String>, String) {
+    let system = with_much("backup of everything");
     let directory = system.dir().path().join("kept");
     fs::create_dir(&directory).unwrap();
-    let file = directory.join("a.db");
-    let backup = ["backup", &file.display().to_string()].map(str::to_owned);
-    let backup = [backup[0].as_str(), backup[1].as_str()];
-    let sizes = [0, 1, 1 << 20, 4 << 20];
+    let copy = directory.join("copy.db");
+    let copy_name = copy.display().to_string();
+    let backup = [&["backup"], kind, &[copy_name.as_str()]].concat();
     let mut kills = 0;
-    for size in sizes {
-        let copying = || {
-            let found = fs::read_dir(&directory).unwrap().flatten();
-            found.filter_map(|entry| entry.metadata().ok()).any(|found| found.len() >= size)
-        };
+    for step in steps {
+        let copying = || fs::read_dir(&directory).unwrap().flatten().any(|entry| is_reached(&entry, *step));
         kills += usize::from(killed_when(&system, &backup, copying));
-        assert!(!file.exists(), "a copy that was not checked has no name");
+        assert!(!copy.exists(), "a copy that is not whole and checked has no name");
     }
     assert!(kills >= 2, "{kills} kills");
-    assert!(system.shown(&backup).contains("checked"));
-    assert_eq!(names(&directory), ["a.db"], "what was cut off is tidied away by the next backup");
+    let left = names(&directory);
+    let said = system.shown(&backup);
+    assert_eq!(names(&directory), ["copy.db"], "what was cut off is tidied away by the next backup");
+    (left, said)
+}
+
+#[test]
+fn a_backup_that_is_killed_at_any_step_leaves_nothing_or_a_whole_copy() {
+    let is_as_large = |entry: &fs::DirEntry, size| entry.metadata().is_ok_and(|found| found.len() >= size);
+    let (_, said) = killed_backup(&[], &[0, 1, 1 << 20, 4 << 20], is_as_large);
+    assert!(said.contains("checked"), "{said}");
 }
 
 #[test]
 fn a_backup_of_everything_that_is_killed_leaves_nothing_after_the_next_one() {
-    let system = with_much("backup of everything");
-    let directory = system.dir().path().join("kept");
-    fs::create_dir(&directory).unwrap();
-    let copy = directory.join("all");
-    let backup = ["backup", "--all", &copy.display().to_string()].map(str::to_owned);
-    let backup: Vec<&str> = backup.iter().map(String::as_str).collect();
-    let mut kills = 0;
-    for files in [0, 1, 2] {
-        let copying = || {
-            let partial = fs::read_dir(&directory).unwrap().flatten().map(|entry| entry.path());
-            partial.filter(|path| path.is_dir()).any(|path| {
-                let database = fs::read_dir(path.join("db")).into_iter().flatten();
-                database.count() >= files
-            })
-        };
-        kills += usize::from(killed_when(&system, &backup, copying));
-        assert!(!copy.exists(), "a copy that is not whole has no name");
-    }
-    assert!(kills >= 2, "{kills} kills");
-    assert!(names(&directory).iter().all(|name| name.ends_with(".autonous-partial")));
-    assert!(!names(&directory).is_empty());
-    system.shown(&backup);
-    assert_eq!(names(&directory), ["all"]);
+    let has_files = |entry: &fs::DirEntry, files| {
+        let database = fs::read_dir(entry.path().join("db")).into_iter().flatten();
+        entry.path().is_dir() && u64::try_from(database.count()).is_ok_and(|count| count >= files)
+    };
+    let (left, _) = killed_backup(&["--all"], &[0, 1, 2], has_files);
+    assert!(left.iter().all(|name| name.ends_with(".autonous-partial")), "{left:?}");
+    assert!(!left.is_empty());
 }
 
 #[test]
@@ -170,9 +166,7 @@ fn an_undo_whose_tool_server_is_killed_at_any_file_can_be_asked_for_again() {
         let mut told = Vec::new();
         let all_undone = wait::within(wait::SOON, || {
             let again = system.run_command(&["undo", &task]);
-            told.push(
-                String::from_utf8_lossy(&again.stdout).into_owned() + &String::from_utf8_lossy(&again.stderr),
-            );
+            told.push(printed(&again));
             (there() == 0).then_some(())
         });
         assert!(all_undone.is_some(), "round {round}: {} are left\n{}", there(), told.join("\n"));

@@ -2,13 +2,14 @@
 
 use std::thread::{self, JoinHandle};
 
+use harness::fake_model::results;
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::Chat;
-use harness::http::{Answer, Request};
+use harness::http::{Answer, Request, address_of};
 use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use serde_json::{Value, json};
 
-use crate::assert_says;
+use crate::{ASKS_ABOUT_WRITE, assert_says};
 
 const GROUP: Chat = Chat { id: -77 };
 
@@ -41,6 +42,11 @@ fn ask(telegram: &FakeTelegram, person: (Chat, &str), text: &str) -> String {
     let before = sent_to(telegram, person.0).len();
     write(telegram, person, text);
     next_to(telegram, person.0, before).text
+}
+
+/// What the buttons of a question say.
+fn labels(asked: &Sent) -> String {
+    asked.buttons().into_iter().map(|(label, _)| label).collect::<Vec<_>>().join(", ")
 }
 
 fn next_to(telegram: &FakeTelegram, chat: Chat, before: usize) -> Sent {
@@ -88,8 +94,7 @@ fn strangers_and_the_owner_each_read_their_own_language() {
         assert_says(&ask(&telegram, stranger, "hello"), &[refused]);
         let (asked, buttons) = telegram.question(owner.0, number);
         assert_says(&asked.text, &["möchte diesen Bot nutzen"]);
-        let labels: Vec<String> = asked.buttons().into_iter().map(|(label, _)| label).collect();
-        assert_eq!(labels, ["Zulassen", "Ignorieren"]);
+        assert_eq!(labels(&asked), "Zulassen, Ignorieren");
         let answer = telegram.press_answered(owner.0, owner.0.id, asked.number, &buttons[0]);
         assert_eq!(answer, "Erlaubt.");
         assert_says(&next_to(&telegram, stranger.0, 1).text, &[welcome]);
@@ -151,13 +156,9 @@ fn a_group_has_the_language_of_the_setting_until_an_administrator_chooses_one() 
 #[test]
 fn progress_is_told_in_the_language_of_the_chat() {
     let telegram = FakeTelegram::start();
-    let model = FakeModel::start(|request| {
-        let has_run =
-            request["messages"].as_array().is_some_and(|all| all.iter().any(|m| m["role"] == "tool"));
-        match has_run {
-            true => ModelReply::Text("It is done.".to_owned()),
-            false => ModelReply::call("bash", &json!({"cmd": "sleep 5"})),
-        }
+    let model = FakeModel::start(|request| match results(request).is_empty() {
+        true => ModelReply::call("bash", &json!({"cmd": "sleep 5"})),
+        false => ModelReply::Text("It is done.".to_owned()),
     });
     let _system = System::builder().telegram(&telegram, ALLOWED).model(&model).workers(5).start();
     for person in PEOPLE {
@@ -181,9 +182,8 @@ fn progress_is_told_in_the_language_of_the_chat() {
 
 #[test]
 fn a_call_is_asked_about_decided_and_closed_in_the_language_of_the_chat() {
-    const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
     let telegram = FakeTelegram::start();
-    let builder = System::builder().telegram(&telegram, ALLOWED).policy(RULES);
+    let builder = System::builder().telegram(&telegram, ALLOWED).policy(ASKS_ABOUT_WRITE);
     let system = builder.variable("AUTONOUS_APPROVERS", "11,12,13,14,15").start();
     for (person, [question, buttons, pressed, outcome]) in PEOPLE.into_iter().zip([
         ["May I call write (risk", "Once, This chat, Deny", "Allowed.", "Allowed once by Ada"],
@@ -212,8 +212,7 @@ fn a_call_is_asked_about_decided_and_closed_in_the_language_of_the_chat() {
         let call = call(&system, chat);
         let (asked, data) = telegram.question(chat, 0);
         assert_says(&asked.text, &[question, "It writes.", "a.txt"]);
-        let labels: Vec<String> = asked.buttons().into_iter().map(|(label, _)| label).collect();
-        assert_eq!(labels.join(", "), buttons);
+        assert_eq!(labels(&asked), buttons);
         assert_eq!(telegram.press_answered(chat, chat.id, asked.number, &data[0]), pressed);
         assert_eq!(call.join().unwrap().status, 200);
         wait::until_true("the question says what was decided", || {
@@ -226,9 +225,9 @@ fn a_call_is_asked_about_decided_and_closed_in_the_language_of_the_chat() {
 /// Writes a file as a chat's session, and waits for a decision meanwhile.
 fn call(system: &System, chat: Chat) -> JoinHandle<Answer> {
     let tokens = system.tokens();
-    let address = tokens.tool_url.strip_prefix("http://").unwrap().parse().unwrap();
+    let address = address_of(&tokens.tool_url);
     let arguments = json!({"path": format!("{}/a.txt", chat.id), "content": "hello"});
-    let request = Request::post_json("/tools/write", &arguments)
+    let request = Request::call("write", &arguments)
         .header("Authorization", &format!("Bearer {}", tokens.tool_token))
         .header("X-Session-Id", &format!("telegram:{}", chat.id))
         .header("Prefer", "wait=120");

@@ -11,6 +11,8 @@ use harness::{Request, ToolServer};
 use protocol::{Envelope, ErrorClass, ErrorCode};
 use serde_json::json;
 
+use crate::file_errors::make_fifo;
+
 /// A name that only a listing of the outside shows.
 const OUTSIDE_NAME: &str = "secret.txt";
 
@@ -155,8 +157,7 @@ fn odd_paths_are_refused_or_stay_inside() {
 fn special_files_are_listed_with_their_type_and_never_opened() {
     let server = ToolServer::start();
     let root = server.root();
-    let fifo = root.join("fifo");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    make_fifo(&root);
     let _socket = UnixListener::bind(root.join("socket")).unwrap();
     symlink("/dev/zero", root.join("zero")).unwrap();
     symlink("/dev/tty", root.join("tty")).unwrap();

@@ -6,6 +6,8 @@ use harness::system::{direct_ls, without_status_line};
 use harness::{Answer, Request, System};
 use serde_json::json;
 
+use crate::{assert_says, printed};
+
 #[test]
 fn a_message_is_answered_with_a_real_listing() {
     let system = System::start();
@@ -20,10 +22,9 @@ fn chat_without_a_running_supervisor_says_how_to_start_one() {
     let mut system = System::start();
     system.stop();
     let output = system.run_command(&["chat", "ls path=."]);
-    let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
-    assert!(said.contains("supervisor run"), "{said}");
-    assert!(!said.contains("panicked"), "{said}");
+    assert!(!printed(&output).contains("panicked"), "{output:?}");
+    assert_says(&String::from_utf8_lossy(&output.stderr), &["supervisor run"]);
 }
 
 #[test]
@@ -33,9 +34,8 @@ fn messages_of_one_chat_are_answered_in_their_order() {
     for (number, task) in tasks.iter().enumerate() {
         assert!(system.reply(task).contains(&format!("none-{number}")), "task {number}");
     }
-    let database = system.database();
     let done = "select task_id from events where type = 'task.done' order by seq";
-    assert_eq!(database.texts(done), tasks);
+    assert_eq!(system.database().texts(done), tasks);
 }
 
 #[test]

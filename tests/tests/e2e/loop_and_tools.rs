@@ -77,9 +77,7 @@ fn the_next_message_of_a_chat_is_told_what_the_last_tasks_did_to_which_files() {
     assert_eq!(messages[2]["content"], "Written.");
     let record = messages[3]["content"].as_str().unwrap();
     let line = "- \"write the plan\": changed \"notes/plan.txt\"; ran \"false\" (failed)]";
-    assert!(
-        record.starts_with("[What your last tasks in this chat did") && record.ends_with(line),
-        "{record}"
-    );
+    let begins = record.starts_with("[What your last tasks in this chat did");
+    assert!(begins && record.ends_with(line), "{record}");
     assert_eq!(messages[4]["content"], "which file was it?");
 }

@@ -156,7 +156,16 @@ mod setup;
 mod shipped_skills;
 mod trust;
 
-use harness::{FakeModel, FakeTelegram, ModelReply, System};
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::Output;
+
+use harness::fake_telegram::Sent;
+use harness::{Answer, FakeModel, FakeTelegram, ModelReply, Request, System, TestDir, http, wait};
+use serde::de::DeserializeOwned;
+
+/// A policy that asks a person about each call of `write`.
+const ASKS_ABOUT_WRITE: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
 
 /// A fake Telegram, and a system that answers in chat 4711.
 fn with_telegram() -> (FakeTelegram, System) {
@@ -181,4 +190,38 @@ fn assert_says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in: {text}");
     }
+}
+
+/// What a program has printed, on both of its streams.
+fn printed(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+/// The first wanted message of the bot, once it is sent.
+fn until_sent(telegram: &FakeTelegram, what: &str, is_wanted: impl Fn(&Sent) -> bool) -> Sent {
+    wait::until(what, || telegram.sent().into_iter().find(&is_wanted))
+}
+
+fn count_events(system: &System, kind: &str) -> i64 {
+    system.database().count(&format!("select count(*) from events where type = '{kind}'"))
+}
+
+fn readyz(system: &System) -> Answer {
+    Request::get("/readyz").send(http::address_of(&system.tokens().control_url))
+}
+
+/// Calls a tool at the control port, as a person does for a session.
+fn call_for(system: &System, session: &str, tool: &str, arguments: &serde_json::Value) -> Answer {
+    system.control(Request::call(tool, arguments).header("X-Session-Id", session))
+}
+
+/// The records of a journal that has one file.
+fn records<R: DeserializeOwned>(dir: &TestDir) -> Vec<R> {
+    let journal = std::fs::read_to_string(dir.journal()).expect("a server that was called has a journal");
+    journal.lines().map(|line| serde_json::from_str(line).expect("each line is a record")).collect()
+}
+
+/// The lines of an answer, as they come.
+fn lines_of(request: &Request, address: SocketAddr) -> impl Iterator<Item = String> {
+    BufReader::new(request.send_without_the_last(0, address)).lines().map_while(Result::ok)
 }

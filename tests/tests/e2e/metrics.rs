@@ -10,6 +10,9 @@ use harness::{Answer, FakeModel, ModelReply, Request, System, ToolServer, http, 
 use protocol::hash::sha256;
 use serde_json::{Value, json};
 
+use crate::ASKS_ABOUT_WRITE;
+use crate::docs::assert_generated;
+
 /// Where docs/metrics.md has the generated tables.
 const DOCUMENT: &str = "docs/metrics.md";
 const END: &str = "<!-- end -->";
@@ -38,6 +41,12 @@ impl Metrics {
             }
         }
         Self { series, about }
+    }
+
+    fn assert_has(&self, expected: &[(&str, f64)]) {
+        for (series, value) in expected {
+            assert_eq!(self.series.get(*series), Some(value), "{series}: {:?}", self.series);
+        }
     }
 
     fn value(&self, series: &str) -> f64 {
@@ -94,7 +103,7 @@ fn the_tool_server_counts_its_calls_by_tool_outcome_and_code() {
     }
     let is_alone = |metrics: &Metrics| metrics.value("autonous_open_connections") == 1.0;
     let metrics = wait::until("the other connections end", || Some(of_tool_server(&server)).filter(is_alone));
-    for (series, value) in [
+    metrics.assert_has(&[
         ("autonous_tool_calls_total{code=\"\",outcome=\"success\",tool=\"ls\"}", 1.0),
         ("autonous_tool_calls_total{code=\"\",outcome=\"partial\",tool=\"bash\"}", 1.0),
         ("autonous_tool_calls_total{code=\"NOT_FOUND\",outcome=\"error\",tool=\"read\"}", 1.0),
@@ -109,9 +118,7 @@ fn the_tool_server_counts_its_calls_by_tool_outcome_and_code() {
         ("autonous_health{part=\"journal\"}", 1.0),
         ("autonous_open_connections", 1.0),
         ("autonous_background_processes", 0.0),
-    ] {
-        assert_eq!(metrics.series.get(series), Some(&value), "{series}");
-    }
+    ]);
     assert!(metrics.value("autonous_tool_answer_bytes_total{tool=\"bash\"}") > 1000.0);
     let journal = fs::metadata(server.dir().journal()).unwrap().len();
     assert_eq!(metrics.value("autonous_journal_bytes"), journal as f64);
@@ -119,8 +126,7 @@ fn the_tool_server_counts_its_calls_by_tool_outcome_and_code() {
 
 #[test]
 fn what_is_in_use_shows_while_it_is() {
-    let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\n";
-    let server = ToolServer::builder().policy(rules).approver().start();
+    let server = ToolServer::builder().policy(ASKS_ABOUT_WRITE).approver().start();
     let started = server.call("bash", &json!({"cmd": "sleep 60", "background": true}));
     assert!(started.ok, "{started:?}");
     assert!(!server.call("write", &json!({"path": "a", "content": "x"})).ok);
@@ -163,8 +169,7 @@ fn no_label_grows_with_what_callers_write() {
 fn the_metrics_need_the_token_of_their_port_unless_a_setting_opens_them() {
     let tokens = format!("[[token]]\nname = \"ci\"\nsha256 = \"{}\"\n", sha256(b"test"));
     let server = ToolServer::builder().token("FAKE-token");
-    let file = server.dir().write_config("tokens.toml", &tokens);
-    let file = format!("{file}/tokens.toml");
+    let file = format!("{}/tokens.toml", server.dir().write_config("tokens.toml", &tokens));
     let server = server.variable("AUTONOUS_TOOL_TOKENS_FILE", &file).approver().start();
     let asked = |token: &str| {
         let request = Request::get("/metrics").header("Authorization", &format!("Bearer {token}"));
@@ -210,7 +215,7 @@ fn busy_system() -> System {
 fn the_supervisor_counts_tasks_models_and_what_is_in_the_database() {
     let system = busy_system();
     let metrics = of_system(&system);
-    for (series, value) in [
+    metrics.assert_has(&[
         ("autonous_model_requests_total{outcome=\"success\",provider=\"openai\"}", 3.0),
         ("autonous_model_requests_total{outcome=\"retried\",provider=\"openai\"}", 1.0),
         ("autonous_model_requests_total{outcome=\"failed\",provider=\"openai\"}", 1.0),
@@ -225,9 +230,7 @@ fn the_supervisor_counts_tasks_models_and_what_is_in_the_database() {
         ("autonous_child_restarts_total{child=\"tool-server\"}", 0.0),
         ("autonous_ready", 1.0),
         ("autonous_health{part=\"database\"}", 1.0),
-    ] {
-        assert_eq!(metrics.series.get(series), Some(&value), "{series}: {:?}", metrics.series);
-    }
+    ]);
     assert!(metrics.value("autonous_model_tokens_total{kind=\"output\"}") > 0.0);
     assert!(metrics.value("autonous_database_bytes") > 10_000.0);
     assert!(metrics.value("autonous_journal_bytes") > 100.0);
@@ -236,10 +239,8 @@ fn the_supervisor_counts_tasks_models_and_what_is_in_the_database() {
 
 #[test]
 fn a_task_that_waits_shows_where_and_for_how_long() {
-    let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\n";
-    let system = System::builder().policy(rules).workers(1).start();
-    let call = "/write {\"path\": \"a\", \"content\": \"x\"}";
-    let task = system.say(call);
+    let system = System::builder().policy(ASKS_ABOUT_WRITE).workers(1).start();
+    let task = system.say("/write {\"path\": \"a\", \"content\": \"x\"}");
     let waiting = "autonous_tasks{state=\"waiting\"}";
     wait::until_true("it waits for a person", || of_system(&system).value(waiting) == 1.0);
     let metrics = of_system(&system);
@@ -265,20 +266,20 @@ fn without_the_database_nothing_old_is_told_of_tasks() {
     let file = system.dir().data().join("db/autonous.db");
     let kept = system.dir().data().join("db/kept.db");
     fs::rename(&file, &kept).unwrap();
-    wait::until_true("it has failed", || {
-        of_system(&system).value("autonous_health{part=\"database\"}") == 0.0
-    });
+    let health = "autonous_health{part=\"database\"}";
+    wait::until_true("it has failed", || of_system(&system).value(health) == 0.0);
     let metrics = of_system(&system);
     assert!(!metrics.series.contains_key("autonous_tasks{state=\"queued\"}"), "{:?}", metrics.series);
     assert_eq!(metrics.value("autonous_ready"), 0.0);
     fs::rename(&kept, &file).unwrap();
 }
 
-/// The text between the marks of a table.
-fn generated<'a>(document: &'a str, of: &str) -> &'a str {
+/// The document with this text between the marks of a table.
+fn with_table(document: &str, of: &str, table: &str) -> String {
     let mark = format!("<!-- metrics of the {of} -->\n");
-    let (_, rest) = document.split_once(&mark).expect("the document has the table's mark");
-    rest.split_once(END).expect("the table has an end").0
+    let (before, rest) = document.split_once(&mark).expect("the document has the table's mark");
+    let (_, after) = rest.split_once(END).expect("the table has an end");
+    format!("{before}{mark}{table}{END}{after}")
 }
 
 /// With `UPDATE_DOCS=1`, writes the tables.
@@ -286,20 +287,11 @@ fn generated<'a>(document: &'a str, of: &str) -> &'a str {
 fn the_document_has_each_metric_and_alerts_and_dashboard_have_no_other() {
     let (server, system) = (busy_tool_server(), busy_system());
     let telling = [("supervisor", of_system(&system)), ("tool server", of_tool_server(&server))];
-    let path = workspace().join(DOCUMENT);
-    let mut document = fs::read_to_string(&path).unwrap();
+    let mut document = fs::read_to_string(workspace().join(DOCUMENT)).unwrap();
     for (of, metrics) in &telling {
-        let shown = generated(&document, of).to_owned();
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            let mark = format!("<!-- metrics of the {of} -->\n");
-            document = document.replace(&format!("{mark}{shown}"), &format!("{mark}{}", metrics.table()));
-        } else {
-            assert_eq!(shown, metrics.table(), "the table of the {of}; run `make docs`");
-        }
+        document = with_table(&document, of, &metrics.table());
     }
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &document).unwrap();
-    }
+    assert_generated(DOCUMENT, &document);
 
     let known: BTreeSet<&str> =
         telling.iter().flat_map(|(_, metrics)| metrics.about.keys().map(String::as_str)).collect();

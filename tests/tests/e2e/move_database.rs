@@ -22,10 +22,13 @@ fn database_of(dir: &TestDir) -> PathBuf {
     dir.data().join("db/autonous.db")
 }
 
+fn location(server: &Postgres) -> Location {
+    Location::Server(Arc::new(ServerAddress::parse(&server.url("")).unwrap()))
+}
+
 /// The tables of a server, which are made if they are not there yet.
 fn tables_at(server: &Postgres) -> Connection {
-    let address = ServerAddress::parse(&server.url("")).unwrap();
-    open::for_writing(Location::Server(Arc::new(address))).unwrap()
+    open::for_writing(location(server)).unwrap()
 }
 
 fn count(connection: &Connection, sql: &str) -> i64 {
@@ -33,8 +36,7 @@ fn count(connection: &Connection, sql: &str) -> i64 {
 }
 
 fn assert_no_tables(server: &Postgres) {
-    let address = ServerAddress::parse(&server.url("")).unwrap();
-    let error = store::queries::open(Location::Server(Arc::new(address))).unwrap_err().to_string();
+    let error = store::queries::open(location(server)).unwrap_err().to_string();
     assert!(error.contains("has no tables"), "{error}");
 }
 
@@ -257,10 +259,8 @@ fn a_file_that_cannot_be_written_to_its_end_does_not_come_about() {
     let big = "insert into kv values ('big', repeat('x', 4000000))";
     tables_at(&server).execute_batch(big).unwrap();
     // No file may become larger than one or two megabytes.
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 2048; exec {} move-database --to sqlite",
-        path_of("supervisor").display()
-    );
+    let supervisor = path_of("supervisor").display().to_string();
+    let script = format!("trap '' XFSZ; ulimit -f 2048; exec {supervisor} move-database --to sqlite");
     let mut command = Command::new("sh");
     command.args(["-c", &script]).env_clear().envs(system.dir().variables());
     let failed = command.env("AUTONOUS_DATABASE_URL", server.url("")).output().unwrap();

@@ -3,8 +3,6 @@
 mod document;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
@@ -16,15 +14,15 @@ use harness::{ToolServer, ToolServerBuilder, wait};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
+use crate::{ASKS_ABOUT_WRITE, assert_says, lines_of, records};
+
 const CALLER: &str = "FAKE-caller-token";
 
 /// A server that asks about `write`, `delete` and `git push`.
 fn builder() -> ToolServerBuilder {
-    let builder = ToolServer::builder().token(CALLER).approver();
-    let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n\
-                 [[rule]]\ntools = [\"delete\"]\ndecision = \"ask\"\nreason = \"it deletes\"\n\
-                 [[rule]]\ncommands = [\"sort\"]\ndecision = \"ask\"\nreason = \"it reads\"\n";
-    builder.policy(rules)
+    let more = "[[rule]]\ntools = [\"delete\"]\ndecision = \"ask\"\nreason = \"it deletes\"\n\
+                [[rule]]\ncommands = [\"sort\"]\ndecision = \"ask\"\nreason = \"it reads\"\n";
+    ToolServer::builder().token(CALLER).approver().policy(&format!("{ASKS_ABOUT_WRITE}{more}"))
 }
 
 const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
@@ -37,8 +35,12 @@ fn pending(server: &ToolServer) -> Vec<Value> {
 
 /// The only request that waits, once there is one.
 fn the_pending(server: &ToolServer) -> Value {
-    let found = wait::within(wait::SOON, || pending(server).first().cloned());
-    found.expect("a request waits")
+    wait::until("a request waits", || pending(server).first().cloned())
+}
+
+/// Its ID.
+fn pending_id(server: &ToolServer) -> String {
+    the_pending(server)["id"].as_str().unwrap().to_owned()
 }
 
 fn grant(server: &ToolServer, id: &str) {
@@ -73,8 +75,7 @@ fn write(path: &str, content: &str) -> Value {
 
 /// Event types of the journal that are about approvals.
 fn recorded(server: &ToolServer) -> Vec<String> {
-    let text = fs::read_to_string(server.dir().journal()).unwrap();
-    let types = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone());
+    let types = records::<Value>(server.dir()).into_iter().map(|record| record["type"].clone());
     types.filter_map(|name| name.as_str()?.strip_prefix("approval.").map(str::to_owned)).collect()
 }
 
@@ -128,20 +129,18 @@ fn the_story_by_http_alone_ask_show_decide_run_once() {
 fn a_call_waits_for_its_decision_and_gets_it_at_once() {
     let server = builder().start();
     let call = waiting(&server, Request::call("write", &write("a", "x")), 60);
-    let shown = the_pending(&server);
+    let id = pending_id(&server);
     let decided = Instant::now();
-    grant(&server, shown["id"].as_str().unwrap());
+    grant(&server, &id);
     let done = call.join().unwrap();
     assert!(done.ok, "{done:?}");
     assert!(decided.elapsed() < Duration::from_secs(5), "{:?}", decided.elapsed());
     let call = waiting(&server, Request::call("write", &write("b", "x")), 60);
-    let id = the_pending(&server)["id"].as_str().unwrap().to_owned();
     let denial = json!({"decision": "deny", "reason": "not on Fridays", "by": "Ada"});
-    assert_eq!(server.decide(&id, &denial).status, 200);
+    assert_eq!(server.decide(&pending_id(&server), &denial).status, 200);
     let denied = call.join().unwrap();
     assert_eq!(denied.error_code(), DENIED);
-    let message = denied.meta.error.unwrap().message;
-    assert!(message.contains("not on Fridays") && message.contains("Ada"), "{message}");
+    assert_says(&denied.meta.error.unwrap().message, &["not on Fridays", "Ada"]);
     assert!(!server.root().join("b").exists());
     // The same call again gets the same answer, and asks no person.
     assert_eq!(server.call("write", &write("b", "x")).error_code(), DENIED);
@@ -149,7 +148,7 @@ fn a_call_waits_for_its_decision_and_gets_it_at_once() {
     // A wait that ends names the request that still waits.
     let call = waiting(&server, Request::call("write", &write("c", "x")), 1).join().unwrap();
     assert_eq!(call.error_code(), REQUIRED);
-    assert_eq!(the_pending(&server)["id"], id_of(&call));
+    assert_eq!(pending_id(&server), id_of(&call));
     let bad = Request::call("write", &write("c", "x")).header("Prefer", "wait=soon");
     assert_eq!(server.send(bad).envelope().error_code(), Some(ErrorCode::InvalidArgument));
 }
@@ -159,7 +158,7 @@ fn two_waiting_calls_that_are_the_same_are_one_request_and_one_yes_runs_one_of_t
     let server = builder().start();
     let append = json!({"path": "log", "content": "x\n", "mode": "append"});
     let calls: Vec<_> = (0..2).map(|_| waiting(&server, Request::call("write", &append), 5)).collect();
-    let id = the_pending(&server)["id"].as_str().unwrap().to_owned();
+    let id = pending_id(&server);
     // Both wait for the same approval: there is one question while it is undecided.
     thread::sleep(Duration::from_millis(300));
     assert_eq!(pending(&server).len(), 1);
@@ -244,10 +243,8 @@ fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() 
     let id = id_of(&server.send(in_task("write", &write("a", "1"), TASK)).envelope());
     assert_eq!(server.decide(&id, &json!({"decision": "grant", "scope": "task"})).status, 200);
     for content in ["1", "2", "3"] {
-        assert_eq!(
-            call("write", json!({"path": "n", "content": content, "mode": "append"}), "telegram:1", TASK),
-            None
-        );
+        let append = json!({"path": "n", "content": content, "mode": "append"});
+        assert_eq!(call("write", append, "telegram:1", TASK), None);
     }
     assert_eq!(call("write", write("a", "1"), "telegram:1", OTHER_TASK), REQUIRED);
     assert_eq!(call("bash", json!({"cmd": "sort n"}), "telegram:1", TASK), REQUIRED);
@@ -259,10 +256,9 @@ fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() 
     assert_eq!(call("bash", json!({"cmd": "sort n"}), "telegram:1", OTHER_TASK), None);
     assert_eq!(call("bash", json!({"cmd": "sort n"}), "telegram:2", TASK), REQUIRED);
     assert_eq!(call("write", write("z", "1"), "telegram:1", OTHER_TASK), REQUIRED);
-    let ended = wait::within(wait::SOON, || {
-        (call("bash", json!({"cmd": "sort n"}), "telegram:1", OTHER_TASK) == REQUIRED).then_some(())
-    });
-    assert!(ended.is_some() && protocol::now_ms() >= until);
+    let sort = || call("bash", json!({"cmd": "sort n"}), "telegram:1", OTHER_TASK);
+    wait::until_true("the yes has ended", || sort() == REQUIRED);
+    assert!(protocol::now_ms() >= until);
     // What makes no sense is refused.
     let id = id_of(&server.call("write", &write("b", "1")));
     for (bad, says) in [
@@ -276,7 +272,7 @@ fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() 
     ] {
         let answer = server.decide(&id, &bad);
         assert_eq!(answer.status, 400, "{bad}");
-        assert!(answer.text().contains(says), "{bad}: {}", answer.text());
+        assert_says(&answer.text(), &[says]);
     }
     assert_eq!(pending(&server).iter().filter(|one| one["id"] == id).count(), 1);
 }
@@ -286,16 +282,14 @@ fn nobody_decides_in_time() {
     let server = builder().variable("AUTONOUS_APPROVAL_TIMEOUT_SECONDS", "1").start();
     let expired = waiting(&server, Request::call("write", &write("a", "x")), 3600).join().unwrap();
     assert_eq!(expired.error_code(), REQUIRED);
-    assert!(expired.meta.error.as_ref().unwrap().message.contains("nobody decided in time"), "{expired:?}");
-    let id = id_of(&expired);
-    let late = server.decide(&id, &json!({"decision": "grant"}));
+    assert_says(&expired.meta.error.as_ref().unwrap().message, &["nobody decided in time"]);
+    let late = server.decide(&id_of(&expired), &json!({"decision": "grant"}));
     assert_eq!(late.status, 409, "{}", late.text());
-    assert!(late.text().contains("expired"), "{}", late.text());
+    assert_says(&late.text(), &["expired"]);
     // A yes that no call used in time ends as well.
     let id = id_of(&server.call("write", &write("a", "x")));
     grant(&server, &id);
-    let state = || server.approval(&id)["state"].clone();
-    assert!(wait::within(wait::SOON, || (state() == "expired").then_some(())).is_some(), "{}", state());
+    wait::until_true("it has ended", || server.approval(&id)["state"] == "expired");
     assert_eq!(server.call("write", &write("a", "x")).error_code(), REQUIRED);
     assert!(!server.root().join("a").exists());
     assert_eq!(recorded(&server)[..2], ["requested", "expired"]);
@@ -337,35 +331,31 @@ fn a_server_that_is_killed_while_a_call_waits_goes_on_with_the_same_request() {
     let key = "0198c0de-0000-7000-8000-0000000000ff";
     let request = || Request::call("write", &write("a", "x")).header("Idempotency-Key", key);
     let call = waiting(&server, request(), 60);
-    let id = the_pending(&server)["id"].as_str().unwrap().to_owned();
+    let id = pending_id(&server);
     let granted = id_of(&server.call("write", &write("granted", "x")));
     grant(&server, &granted);
     server.crash(|_| {});
     assert!(call.join().is_err(), "its connection is gone");
-    assert_eq!(the_pending(&server)["id"], id);
+    assert_eq!(pending_id(&server), id);
     // The next attempt finds it, with the key of the call that never ran.
     let call = waiting(&server, request(), 60);
     grant(&server, &id);
     assert!(call.join().unwrap().ok);
     assert!(server.call("write", &write("granted", "x")).ok, "a yes survives");
     server.crash(|_| {});
-    let state = server.approval(&id)["state"].clone();
-    assert_eq!(state, "used");
+    assert_eq!(server.approval(&id)["state"], "used");
     let replayed = server.send(request()).envelope();
     assert!(replayed.ok, "the key has its answer: {replayed:?}");
-    assert_eq!(
-        server.call("write", &json!({"path": "a", "content": "x", "mode": "append"})).error_code(),
-        REQUIRED
-    );
+    let append = json!({"path": "a", "content": "x", "mode": "append"});
+    assert_eq!(server.call("write", &append).error_code(), REQUIRED);
 }
 
 #[test]
 fn a_flood_of_requests_is_bounded_and_told() {
     let server = builder().start();
     let call = |session: &str, name: usize| {
-        let request =
-            Request::call("write", &write(&format!("f{name}"), "x")).header("X-Session-Id", session);
-        server.send(request)
+        let arguments = write(&format!("f{name}"), "x");
+        server.send(Request::call("write", &arguments).header("X-Session-Id", session))
     };
     for name in 0..20 {
         assert_eq!(call("a", name).envelope().error_code(), REQUIRED);
@@ -400,25 +390,18 @@ fn secrets_are_not_shown_and_the_commands_of_a_line_are() {
     let shown = the_pending(&server);
     assert!(!shown.to_string().contains(CALLER), "{shown}");
     let preview = shown["preview"].as_str().unwrap();
-    assert!(preview.contains("runs `cd` `.`") && preview.contains("runs `sort` `x`"), "{preview}");
+    assert_says(preview, &["runs `cd` `.`", "runs `sort` `x`"]);
     assert!(!preview.contains("redirections"), "{preview}");
     server.decide(shown["id"].as_str().unwrap(), &json!({"decision": "deny"}));
     server.call("bash", &json!({"cmd": "sort x > y"}));
-    let preview = the_pending(&server)["preview"].as_str().unwrap().to_owned();
-    assert!(preview.contains("with redirections into files"), "{preview}");
+    assert_says(the_pending(&server)["preview"].as_str().unwrap(), &["with redirections into files"]);
 }
 
 #[test]
 fn an_event_stream_tells_what_happens() {
     let server = builder().start();
-    let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    let head = format!(
-        "GET /approvals/stream HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {APPROVER}\r\n\r\n",
-        server.address()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut lines = BufReader::new(stream).lines().map(|line| line.unwrap());
+    let request = Request::get("/approvals/stream").header("Authorization", &format!("Bearer {APPROVER}"));
+    let mut lines = lines_of(&request, server.address());
     let mut next = |prefix: &str| {
         let line = lines.find(|line| line.starts_with(prefix)).unwrap();
         line[prefix.len()..].trim().to_owned()
@@ -449,9 +432,8 @@ fn the_approver_sees_what_is_hidden_and_no_file_has_it() {
     let mut server = builder.policy(rules).start();
     let fetch = json!({"url": format!("https://a.example/x?q=1&token={SECRET}")});
     let command = json!({"cmd": format!("API_KEY={SECRET} true")});
-    let at = |server: &ToolServer, id: &str| {
-        server.as_approver(Request::get(&format!("/approvals/{id}?reveal=true")))
-    };
+    let revealing = |id: &str| Request::get(&format!("/approvals/{id}?reveal=true"));
+    let at = |server: &ToolServer, id: &str| server.as_approver(revealing(id));
     let mut ids = Vec::new();
     for (tool, arguments, note) in
         [("url_fetch", &fetch, "query parameter `token`]"), ("bash", &command, "value of `API_KEY`]")]
@@ -462,7 +444,7 @@ fn the_approver_sees_what_is_hidden_and_no_file_has_it() {
         assert!(shown.contains(&format!("[hidden: 20 characters, {note}")), "{note}: {shown}");
         let revealed = at(&server, &id).json();
         assert_eq!(revealed["arguments"], *arguments, "{revealed}");
-        let as_caller = server.send(Request::get(&format!("/approvals/{id}?reveal=true")));
+        let as_caller = server.send(revealing(&id));
         assert!(as_caller.status >= 400 && !as_caller.text().contains(SECRET), "{}", as_caller.text());
         ids.push(id);
     }

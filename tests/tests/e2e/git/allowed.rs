@@ -9,6 +9,7 @@ use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
 use super::operator::Operator;
+use crate::assert_says;
 
 const HOOK: &str = "printf '#!/bin/sh\\ntouch ../hooked\\n' > r/.git/hooks/pre-commit && \
                     chmod +x r/.git/hooks/pre-commit";
@@ -30,10 +31,9 @@ fn approved(operator: &Operator, line: &str) -> Envelope {
     let id = asked.meta.data["approval_id"].as_str().unwrap();
     let shown = operator.server.approval(id);
     assert_eq!(shown["reason"], "it may leave files that other programs execute");
-    let preview = shown["preview"].as_str().unwrap().to_owned();
-    assert!(preview.contains("may leave or change what other programs execute"), "{preview}");
-    let first = line.split(' ').next().unwrap();
-    assert!(preview.contains(&format!("runs `{first}`")), "{preview}");
+    let first = format!("runs `{}`", line.split(' ').next().unwrap());
+    let parts = ["may leave or change what other programs execute", &first];
+    assert_says(shown["preview"].as_str().unwrap(), &parts);
     let yes = operator.server.decide(id, &json!({"decision": "grant"}));
     assert_eq!(yes.status, 200, "{}", yes.text());
     operator.server.call("bash", &arguments(line))
@@ -109,10 +109,8 @@ fn without_a_yes_nothing_runs_and_rules_can_say_yes_or_no() {
         let operator = operator(Mode::TierA, more);
         let refused = operator.server.call("bash", &arguments(HOOK));
         assert_eq!(refused.error_code(), expected, "{rules}");
-        assert_eq!(
-            refused.meta.data["approval_id"].is_string(),
-            approver && refused.meta.data["replay"].is_object()
-        );
+        let data = &refused.meta.data;
+        assert_eq!(data["approval_id"].is_string(), approver && data["replay"].is_object());
         assert!(!operator.server.root().join("r/.git/hooks/pre-commit").exists());
     }
     let operator = operator(Mode::TierA, |builder| builder.policy(&rule("allow")));
@@ -130,11 +128,10 @@ fn it_runs_alone_so_that_nothing_of_another_command_stays() {
     let address = operator.server.address();
     let line = "touch begun; git -C r config core.pager evil; until test -e go; do sleep 0.05; done; \
                 sleep 0.5; test ! -e alone";
-    let other = json!({"cmd": line});
-    let other = thread::spawn(move || Request::call("bash", &other).send(address).envelope());
+    let begin = |body: Value| thread::spawn(move || Request::call("bash", &body).send(address).envelope());
+    let other = begin(json!({"cmd": line}));
     wait::until_true("the other command runs", || root.join("begun").exists());
-    let body = arguments("touch alone; git -C r config core.editor mine");
-    let allowed = thread::spawn(move || Request::call("bash", &body).send(address).envelope());
+    let allowed = begin(arguments("touch alone; git -C r config core.editor mine"));
     let journal = operator.server.dir().journal();
     wait::until_true("the call is there", || fs::read_to_string(&journal).unwrap().contains("touch alone"));
     // It waits: the other one does not see it while it runs.
@@ -147,8 +144,7 @@ fn it_runs_alone_so_that_nothing_of_another_command_stays() {
     // One that cannot be alone within its time is not run.
     fs::remove_file(root.join("go")).unwrap();
     fs::remove_file(root.join("begun")).unwrap();
-    let other = json!({"cmd": "touch begun; until test -e go; do sleep 0.05; done"});
-    let other = thread::spawn(move || Request::call("bash", &other).send(address).envelope());
+    let other = begin(json!({"cmd": "touch begun; until test -e go; do sleep 0.05; done"}));
     wait::until_true("the other command runs", || root.join("begun").exists());
     let body = json!({"cmd": "touch late", "allow_control_files": true, "timeout_seconds": 1});
     let busy = operator.server.call("bash", &body);

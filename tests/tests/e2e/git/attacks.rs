@@ -3,9 +3,9 @@
 
 use harness::corpus::Mode;
 
-use super::operator::Operator;
+use super::operator::assert_safe;
 
-const STATUS: &str = "cd repo && git status; git log -1; git diff HEAD; git commit --dry-run";
+pub(super) const STATUS: &str = "cd repo && git status; git log -1; git diff HEAD; git commit --dry-run";
 const COMMIT: &str = "cd repo && git add -A; git commit --allow-empty -m host; git checkout -q -b host";
 
 /// Steps of one or several commands, and what the operator then does.
@@ -195,14 +195,10 @@ const ATTACKS: &[(&[&str], &str)] = &[
 ];
 
 fn check(mode: Mode) {
-    let operator = Operator::start(mode);
-    let mut through = Vec::new();
-    for (number, (steps, work)) in ATTACKS.iter().enumerate() {
-        if let Err(why) = operator.is_safe_from(&format!("attack-{number}"), steps, work) {
-            through.push(format!("{steps:?} {why}"));
-        }
-    }
-    assert!(through.is_empty(), "{} of {}:\n{}", through.len(), ATTACKS.len(), through.join("\n\n"));
+    assert_safe(
+        mode,
+        ATTACKS.iter().map(|(steps, work)| (String::new(), steps.to_vec(), (*work).to_owned())),
+    );
 }
 
 #[test]

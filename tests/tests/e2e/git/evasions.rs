@@ -4,178 +4,113 @@
 use harness::corpus::Mode;
 use serde_json::json;
 
-use super::operator::Operator;
-
-const STATUS: &str = "cd repo && git status; git log -1; git diff HEAD; git commit --dry-run";
-
-/// Writes `.git` for `+git` into an index, which git itself refuses; the names sort as they did.
-const FORGE: &str = "perl -pi -e 's/\\+git/.git/g; s/\\+\\+\\//..\\//g'";
+use super::attacks::STATUS;
+use super::operator::{Operator, assert_safe};
 
 /// Makes 15 directories of 240 characters, and goes there.
 const DEEP: &str =
     "n=$(printf 'd%.0s' {1..240}); top=$PWD; p=; for i in {1..15}; do mkdir -p $n; cd $n; p=$p$n/; done; ";
 
-/// Makes a repository that runs the evil script, in a directory `d`.
-const MADE: &str = "git init -q d/r; git -C d/r config core.fsmonitor $EVIL; ";
+/// What the names in braces stand for.
+const NAMES: [(&str, &str); 5] = [
+    // Puts a hook into the index, below a name that `FORGE` changes.
+    (
+        "{ADD}",
+        "cd repo; mkdir -p +git/hooks; cp ../evil.sh +git/hooks/post-checkout; git add +git; rm -r +git",
+    ),
+    ("{DEEP}", DEEP),
+    // Prints a setting that runs the evil script.
+    ("{EVIL_CONFIG}", "printf '[core]\\nfsmonitor = %s\\n' $EVIL"),
+    // Writes `.git` for `+git` into an index, which git itself refuses; the names sort as they did.
+    ("{FORGE}", "perl -pi -e 's/\\+git/.git/g; s/\\+\\+\\//..\\//g'"),
+    // Makes a repository that runs the evil script, in a directory `d`.
+    ("{MADE}", "git init -q d/r; git -C d/r config core.fsmonitor $EVIL;"),
+];
 
-/// Prints a setting that runs the evil script.
-const EVIL_CONFIG: &str = "printf '[core]\\nfsmonitor = %s\\n' $EVIL";
+const WORK_IN_MADE: &str = "cd d/r && git status";
+const CHECKOUT: &str = "cd repo && git checkout -- .; git checkout -q -b host; git status";
 
 /// What the agent does, step by step, and then the operator's work.
-type Attack = (Vec<String>, &'static str);
-
-fn one(line: String) -> Vec<String> {
-    vec![line]
-}
-
-/// In their order, which numbers them.
-fn attacks() -> Vec<Attack> {
-    [closed_at_once(), closed_step_by_step(), behind_many_bytes(), deep(), forged_indexes(), remotes()]
-        .concat()
-}
-
-/// Directories that one command fills and closes.
-fn closed_at_once() -> Vec<Attack> {
-    let status = "cd d/r && git status";
-    vec![
-        (one(format!("mkdir d; {MADE} chmod 0311 d")), status),
-        (one(format!("mkdir d; {MADE} chmod 0311 d/r d")), status),
-        (one(format!("mkdir d; {MADE} chmod 0111 d/r/.git d/r d")), status),
-        (one(format!("mkdir d; {MADE} chmod 0 d/r d")), "chmod 755 d d/r; cd d/r && git status"),
-        (
-            one(format!(
-                "mkdir -p a/b/c; cd a/b/c; mkdir d; {MADE} cd ../../..; chmod 0311 a/b/c/d a/b/c a/b a"
-            )),
-            "cd a/b/c/d/r && git status",
-        ),
-    ]
-}
-
-/// Directories that one command makes or closes, and another fills; and those of hooks.
-fn closed_step_by_step() -> Vec<Attack> {
-    let status = "cd d/r && git status";
-    vec![
-        (
-            vec![
-                "git init -q d/r".to_owned(),
-                format!("{EVIL_CONFIG} >> d/r/.git/config; chmod 0311 d/r/.git d/r d"),
-            ],
-            status,
-        ),
-        (
-            vec!["git init -q d/r".to_owned(), format!("{EVIL_CONFIG} >> d/r/.git/config; chmod 0 d")],
-            "chmod 755 d; cd d/r && git status",
-        ),
-        (vec!["mkdir d; chmod 0311 d".to_owned(), MADE.to_owned()], status),
-        (
-            vec!["git init -q d/r; chmod 0311 d".to_owned(), format!("{EVIL_CONFIG} >> d/r/.git/config")],
-            status,
-        ),
-        (
-            one("cp evil.sh repo/.git/hooks/pre-commit; chmod 0311 repo/.git/hooks repo/.git".to_owned()),
-            "cd repo && git commit --allow-empty -m host",
-        ),
-    ]
-}
-
-/// More bytes than are read at once, and the evil ones after them.
-fn behind_many_bytes() -> Vec<Attack> {
-    vec![
-        (
-            one(format!(
-                "head -c 17000000 /dev/zero | tr '\\0' '\\n' >> repo/.git/config; \
-                 {EVIL_CONFIG} >> repo/.git/config"
-            )),
-            STATUS,
-        ),
-        (
-            one(format!(
-                "head -c 17000000 /dev/zero | tr '\\0' '#' > more; echo >> more; {EVIL_CONFIG} >> more; \
-                 cp more repo/.git/config.worktree; git -C repo config extensions.worktreeConfig true"
-            )),
-            STATUS,
-        ),
-        (
-            one("cd repo; git commit -q --allow-empty -m 2; \
-                 GIT_SEQUENCE_EDITOR=: git rebase -q -x false HEAD~1; \
-                 (head -c 17000000 /dev/zero | tr '\\0' '#'; echo; echo \"exec $EVIL\") > \
-                 .git/rebase-merge/git-rebase-todo"
-                .to_owned()),
-            "cd repo && git rebase --continue",
-        ),
-    ]
-}
-
-/// Repositories below a path that no call takes, which a link makes short.
-fn deep() -> Vec<Attack> {
-    vec![
-        (
-            one(format!(
-                "{DEEP} git init -q r; git -C r config core.fsmonitor $EVIL; cd $top; ln -s ${{p}}r short"
-            )),
-            "cd short && git status",
-        ),
-        (
-            one(format!(
-                "{DEEP} cp -r $top/repo r; cp $EVIL r/.git/hooks/pre-commit; cd $top; ln -s ${{p}}r short"
-            )),
-            "cd short && git commit --allow-empty -m x",
-        ),
-    ]
-}
-
-/// Indexes that make git write into its own directory.
-fn forged_indexes() -> Vec<Attack> {
-    let forged =
-        "cd repo; mkdir -p +git/hooks; cp ../evil.sh +git/hooks/post-checkout; git add +git; rm -r +git";
-    let checkout = "cd repo && git checkout -- .; git checkout -q -b host; git status";
-    vec![
-        (one(format!("{forged}; {FORGE} .git/index")), checkout),
-        (
-            one(format!("cd repo; git update-index --index-version 4; cd ..; {forged}; {FORGE} .git/index")),
-            checkout,
-        ),
-        (
-            one(format!("{forged}; git update-index --split-index; {FORGE} .git/index .git/sharedindex.*")),
-            checkout,
-        ),
-        (
-            one(format!(
-                "cd repo; git worktree add -q ../wt; cd ../wt; mkdir -p ++/repo/+git/hooks; \
-                 cp ../evil.sh ++/repo/+git/hooks/post-checkout; git add ++; rm -r ++; \
-                 {FORGE} ../repo/.git/worktrees/wt/index"
-            )),
-            "cd wt && git checkout -- .; cd ../repo; git checkout -q -b host",
-        ),
-        (
-            one(format!(
-                "git init -q --object-format=sha256 n; cd n; mkdir -p +git/hooks; \
-                 cp ../evil.sh +git/hooks/post-checkout; git add +git; git commit -qm m; rm -r +git; \
-                 {FORGE} .git/index"
-            )),
-            "cd n && git checkout -- .; git checkout -q -b host",
-        ),
-    ]
-}
-
-/// A remote in a file of its own.
-fn remotes() -> Vec<Attack> {
-    let made = "git init -q d; mkdir -p d/.git/remotes; \
-                printf 'URL: ext::sh -c %s\\nPull: a:b\\n' $EVIL > d/.git/remotes/o";
-    vec![(one(made.to_owned()), "cd d && git -c protocol.ext.allow=always fetch o")]
-}
+const EVASIONS: &[(&[&str], &str)] = &[
+    // Directories that one command fills and closes.
+    (&["mkdir d; {MADE} chmod 0311 d"], WORK_IN_MADE),
+    (&["mkdir d; {MADE} chmod 0311 d/r d"], WORK_IN_MADE),
+    (&["mkdir d; {MADE} chmod 0111 d/r/.git d/r d"], WORK_IN_MADE),
+    (&["mkdir d; {MADE} chmod 0 d/r d"], "chmod 755 d d/r; cd d/r && git status"),
+    (
+        &["mkdir -p a/b/c; cd a/b/c; mkdir d; {MADE} cd ../../..; chmod 0311 a/b/c/d a/b/c a/b a"],
+        "cd a/b/c/d/r && git status",
+    ),
+    // Directories that one command makes or closes, and another fills; and those of hooks.
+    (&["git init -q d/r", "{EVIL_CONFIG} >> d/r/.git/config; chmod 0311 d/r/.git d/r d"], WORK_IN_MADE),
+    (
+        &["git init -q d/r", "{EVIL_CONFIG} >> d/r/.git/config; chmod 0 d"],
+        "chmod 755 d; cd d/r && git status",
+    ),
+    (&["mkdir d; chmod 0311 d", "{MADE}"], WORK_IN_MADE),
+    (&["git init -q d/r; chmod 0311 d", "{EVIL_CONFIG} >> d/r/.git/config"], WORK_IN_MADE),
+    (
+        &["cp evil.sh repo/.git/hooks/pre-commit; chmod 0311 repo/.git/hooks repo/.git"],
+        "cd repo && git commit --allow-empty -m host",
+    ),
+    // More bytes than are read at once, and the evil ones after them.
+    (
+        &["head -c 17000000 /dev/zero | tr '\\0' '\\n' >> repo/.git/config; \
+         {EVIL_CONFIG} >> repo/.git/config"],
+        STATUS,
+    ),
+    (
+        &["head -c 17000000 /dev/zero | tr '\\0' '#' > more; echo >> more; {EVIL_CONFIG} >> more; \
+         cp more repo/.git/config.worktree; git -C repo config extensions.worktreeConfig true"],
+        STATUS,
+    ),
+    (
+        &["cd repo; git commit -q --allow-empty -m 2; \
+         GIT_SEQUENCE_EDITOR=: git rebase -q -x false HEAD~1; \
+         (head -c 17000000 /dev/zero | tr '\\0' '#'; echo; echo \"exec $EVIL\") > \
+         .git/rebase-merge/git-rebase-todo"],
+        "cd repo && git rebase --continue",
+    ),
+    // Repositories below a path that no call takes, which a link makes short.
+    (
+        &["{DEEP} git init -q r; git -C r config core.fsmonitor $EVIL; cd $top; ln -s ${p}r short"],
+        "cd short && git status",
+    ),
+    (
+        &["{DEEP} cp -r $top/repo r; cp $EVIL r/.git/hooks/pre-commit; cd $top; ln -s ${p}r short"],
+        "cd short && git commit --allow-empty -m x",
+    ),
+    // Indexes that make git write into its own directory.
+    (&["{ADD}; {FORGE} .git/index"], CHECKOUT),
+    (&["cd repo; git update-index --index-version 4; cd ..; {ADD}; {FORGE} .git/index"], CHECKOUT),
+    (&["{ADD}; git update-index --split-index; {FORGE} .git/index .git/sharedindex.*"], CHECKOUT),
+    (
+        &["cd repo; git worktree add -q ../wt; cd ../wt; mkdir -p ++/repo/+git/hooks; \
+         cp ../evil.sh ++/repo/+git/hooks/post-checkout; git add ++; rm -r ++; \
+         {FORGE} ../repo/.git/worktrees/wt/index"],
+        "cd wt && git checkout -- .; cd ../repo; git checkout -q -b host",
+    ),
+    (
+        &["git init -q --object-format=sha256 n; cd n; mkdir -p +git/hooks; \
+         cp ../evil.sh +git/hooks/post-checkout; git add +git; git commit -qm m; rm -r +git; \
+         {FORGE} .git/index"],
+        "cd n && git checkout -- .; git checkout -q -b host",
+    ),
+    // A remote in a file of its own.
+    (
+        &["git init -q d; mkdir -p d/.git/remotes; \
+         printf 'URL: ext::sh -c %s\\nPull: a:b\\n' $EVIL > d/.git/remotes/o"],
+        "cd d && git -c protocol.ext.allow=always fetch o",
+    ),
+];
 
 fn check(mode: Mode) {
-    let operator = Operator::start(mode);
-    let mut through = Vec::new();
-    let attacks = attacks();
-    for (number, (steps, work)) in attacks.iter().enumerate() {
-        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
-        if let Err(why) = operator.is_safe_from(&format!("evasion-{number}"), &steps, work) {
-            through.push(format!("{steps:?} {why}"));
-        }
-    }
-    assert!(through.is_empty(), "{} of {}:\n{}", through.len(), attacks.len(), through.join("\n\n"));
+    let filled =
+        |step: &&str| NAMES.iter().fold((*step).to_owned(), |step, (name, it)| step.replace(name, it));
+    let attacks = EVASIONS.iter().map(|(steps, work)| {
+        (String::new(), steps.iter().map(filled).collect::<Vec<_>>(), (*work).to_owned())
+    });
+    assert_safe(mode, attacks);
 }
 
 #[test]

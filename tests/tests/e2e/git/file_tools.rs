@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
@@ -10,13 +11,20 @@ use harness::{Request, ToolServer};
 use protocol::ErrorCode;
 use serde_json::json;
 
+use crate::assert_says;
+
+/// Runs a script as the operator.
+fn shell(root: &Path, script: &str) {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", script]).current_dir(root).envs(super::OWN_SETTINGS).env("HOME", "/nonexistent");
+    assert!(shell.status().unwrap().success(), "{script}");
+}
+
 /// Writes files one after the other; the last one must be refused, the others must not.
 fn check(prepare: &str, paths: &[&str]) {
     let server = ToolServer::start();
     let root = server.root();
-    let mut shell = std::process::Command::new("bash");
-    shell.args(["-c", prepare]).current_dir(&root).envs(super::OWN_SETTINGS).env("HOME", "/nonexistent");
-    assert!(shell.status().unwrap().success(), "{prepare}");
+    shell(&root, prepare);
     symlink("bare", root.join("link")).unwrap();
     let (last, first) = paths.split_last().unwrap();
     let write = |path: &str| server.call("write", &json!({"path": path, "content": "x\n"}));
@@ -25,8 +33,7 @@ fn check(prepare: &str, paths: &[&str]) {
         assert!(written.ok, "{prepare} {path}: {:?}", written.meta.error);
     }
     let refused = write(last);
-    let code = refused.meta.error.as_ref().map(|error| error.code);
-    assert_eq!(code, Some(ErrorCode::ProtectedPath), "{prepare} {paths:?}: {refused:?}");
+    assert_eq!(refused.error_code(), Some(ErrorCode::ProtectedPath), "{prepare} {paths:?}: {refused:?}");
 }
 
 #[test]
@@ -58,10 +65,8 @@ fn what_git_takes_settings_and_programs_from_is_not_written() {
     check("git init -q r", &["r/.git/rebase-merge/git-rebase-todo"]);
     check("git init -q r", &["r/.git/index"]);
     check("mkdir r", &["r/.git"]);
-    check(
-        "git init -q r; git -C r commit -q --allow-empty -m x; git -C r worktree add -q ../w",
-        &["r/.git/worktrees/w/config.worktree"],
-    );
+    let linked = "git init -q r; git -C r commit -q --allow-empty -m x; git -C r worktree add -q ../w";
+    check(linked, &["r/.git/worktrees/w/config.worktree"]);
 }
 
 #[test]
@@ -78,13 +83,11 @@ fn what_settings_name_is_not_written() {
     let root = server.root();
     let prepare = "git init -q r; cd r; mkdir .husky; git config core.hooksPath .husky; \
                    git config include.path ../../more; touch ../more";
-    let shell = std::process::Command::new("bash").args(["-c", prepare]).current_dir(&root).status().unwrap();
-    assert!(shell.success());
+    shell(&root, prepare);
     assert!(server.call("bash", &json!({"cmd": "true"})).ok, "the index has seen it");
     for path in ["r/.husky/pre-commit", "more"] {
         let refused = server.call("write", &json!({"path": path, "content": "x\n"}));
-        let code = refused.meta.error.map(|error| error.code);
-        assert_eq!(code, Some(ErrorCode::ProtectedPath), "{path}");
+        assert_eq!(refused.error_code(), Some(ErrorCode::ProtectedPath), "{path}");
     }
 }
 
@@ -132,13 +135,9 @@ fn what_a_caller_planted_is_not_the_operators_afterwards() {
         assert!(server.call("write", &json!({"path": path, "content": evil})).ok);
     }
     // The operator makes a repository of it; git keeps the settings that it finds.
-    let shell = |line: &str| {
-        std::process::Command::new("bash").args(["-c", line]).current_dir(&root).output().unwrap()
-    };
-    assert!(shell("git init -q --bare x; git -C x config core.pager mine").status.success());
+    shell(&root, "git init -q --bare x; git -C x config core.pager mine");
     let ran = server.call("bash", &json!({"cmd": "true"}));
-    let left = ran.meta.data["created_control_files"].to_string();
-    assert!(left.contains("core.fsmonitor") && left.contains("core.editor"), "{left}");
+    assert_says(&ran.meta.data["created_control_files"].to_string(), &["core.fsmonitor", "core.editor"]);
     let config = fs::read_to_string(root.join("x/config")).unwrap();
     assert!(!config.contains("fsmonitor") && config.contains("bare = true"), "{config}");
     let ran = server.call("bash", &json!({"cmd": "true"}));

@@ -4,7 +4,7 @@
 use harness::corpus::Mode;
 use serde_json::json;
 
-use super::operator::Operator;
+use super::operator::{Operator, assert_safe};
 
 /// Each with something that only it would be taken back for.
 const PLANTED: &[&str] = &[
@@ -49,13 +49,12 @@ fn what_a_command_plants_is_taken_back() {
         let root = operator.server.root();
         operator.shell(&root, "git init -q repo; mkdir plain");
         for (top, path) in PLANTED.iter().flat_map(|path| [("repo", path), ("plain", path), (".", path)]) {
-            let left =
-                planted(&operator, &format!("mkdir -p {top}/$(dirname {path}); echo x > {top}/{path}"));
-            assert!(left.contains("\"taken_back\":true"), "{top}/{path}: {left}");
-            assert!(!root.join(top).join(path).exists(), "{top}/{path}");
-            let written =
-                operator.server.call("write", &json!({"path": format!("{top}/{path}"), "content": "x"}));
-            assert!(!written.ok, "{top}/{path}");
+            let path = format!("{top}/{path}");
+            let left = planted(&operator, &format!("mkdir -p $(dirname {path}); echo x > {path}"));
+            assert!(left.contains("\"taken_back\":true"), "{path}: {left}");
+            assert!(!root.join(&path).exists(), "{path}");
+            let written = operator.server.call("write", &json!({"path": path, "content": "x"}));
+            assert!(!written.ok, "{path}");
         }
     }
 }
@@ -66,42 +65,29 @@ fn what_a_clone_brings_for_itself_stays_and_can_be_changed_and_removed() {
         let operator = Operator::start(mode);
         let root = operator.server.root();
         let project = ".cargo/config.toml .yarnrc.yml .yarn/releases/yarn.cjs .pnpmfile.cjs \
-            .devcontainer/devcontainer.json \
-                       .husky/pre-commit package.json Cargo.toml .mise.toml";
-        operator.shell(
-            &root,
-            &format!(
-                "git init -q -b main src; cd src; for f in {project} .vscode/settings.json; do mkdir \
-                -p $(dirname $f); echo $f > $f; done; \
-                      git add -A; git commit -qm m; mkdir .idea; echo x > .idea/x; git add -A; git commit \
-                      -qm idea; \
-                      cd ..; git clone -q --bare src bare.git; git -C src reset -q --hard HEAD~1"
-            ),
+                       .devcontainer/devcontainer.json .husky/pre-commit package.json Cargo.toml .mise.toml";
+        let setup = format!(
+            "git init -q -b main src; cd src; for f in {project} .vscode/settings.json; do \
+             mkdir -p $(dirname $f); echo $f > $f; done; git add -A; git commit -qm m; \
+             mkdir .idea; echo x > .idea/x; git add -A; git commit -qm idea; \
+             cd ..; git clone -q --bare src bare.git; git -C src reset -q --hard HEAD~1"
         );
+        operator.shell(&root, &setup);
         // From a repository beside it, all of it is a copy; from a bare one, only a project's own settings
         // may stay.
         let left = planted(&operator, "git clone -q src copy; git clone -q bare.git other");
         assert!(left.contains("other/.idea"), "{left}");
         assert!(["copy", "yarn", "vscode"].iter().all(|name| !left.contains(name)), "{left}");
-        let there = operator.shell(
-            &root,
-            &format!(
-                "cd copy && cat .vscode/settings.json && git status --short && cd ../other && cat {project}"
-            ),
-        );
+        let look = "cd copy && cat .vscode/settings.json && git status --short && cd ../other";
+        let there = operator.shell(&root, &format!("{look} && cat {project}"));
         assert!(!there.contains("No such file") && !there.contains(" D "), "{there}");
-        let left = planted(
-            &operator,
-            "cd other; echo more >> .yarnrc.yml; echo x > .yarn/releases/new.cjs; echo > .husky/pre-push",
-        );
-        assert_eq!(left, "[]");
+        let change =
+            "cd other; echo more >> .yarnrc.yml; echo x > .yarn/releases/new.cjs; echo > .husky/pre-push";
+        assert_eq!(planted(&operator, change), "[]");
         // Also when the first repository is a new one, and in a linked working tree.
-        let left = planted(
-            &operator,
-            "git init -q made; cd made; mkdir .cargo; echo x > .cargo/config.toml; git add .; git commit \
-                -qm m; git worktree add -q ../tree",
-        );
-        assert_eq!(left, "[]");
+        let make = "git init -q made; cd made; mkdir .cargo; echo x > .cargo/config.toml; git add .; \
+                    git commit -qm m; git worktree add -q ../tree";
+        assert_eq!(planted(&operator, make), "[]");
         assert_eq!(planted(&operator, "rm -rf copy other made tree"), "[]");
         assert!(!root.join("copy").exists() && !root.join("other").exists());
     }
@@ -113,34 +99,28 @@ fn a_new_repository_around_an_old_project_brings_nothing() {
     let root = operator.server.root();
     operator.shell(&root, "mkdir project; echo x > project/Cargo.toml");
     // The file system's clock must have gone on.
+    let older = "touch now; find project -maxdepth 0 ! -newermt '-1 second'";
     harness::wait::until_true("the directory is older than the command", || {
-        operator
-            .shell(&root, "touch now; find project -maxdepth 0 ! -newermt '-1 second'")
-            .contains("project")
+        operator.shell(&root, older).contains("project")
     });
-    let left = planted(
-        &operator,
-        "cd project; git init -q; mkdir .cargo; echo x > .cargo/config.toml; git add -A; git commit -qm m",
-    );
+    let make =
+        "cd project; git init -q; mkdir .cargo; echo x > .cargo/config.toml; git add -A; git commit -qm m";
+    let left = planted(&operator, make);
     assert!(left.contains(".cargo/config.toml"), "{left}");
 }
 
 #[test]
 fn scripts_of_husky_are_hooks_where_the_operator_uses_it() {
-    let operator = Operator::start(Mode::TierA);
-    let setup = "cd repo; mkdir -p .husky/_; printf '#!/bin/sh\nsh -e .husky/pre-commit\n' > \
-        .husky/_/pre-commit; \
-                 chmod +x .husky/_/pre-commit; echo true > .husky/pre-commit; git config core.hooksPath \
-                 .husky/_";
+    let setup = "cd repo; mkdir -p .husky/_; \
+                 printf '#!/bin/sh\nsh -e .husky/pre-commit\n' > .husky/_/pre-commit; \
+                 chmod +x .husky/_/pre-commit; echo true > .husky/pre-commit; \
+                 git config core.hooksPath .husky/_";
     let commit = "cd repo; git commit --allow-empty -m x";
-    for (number, step) in [
+    let steps = [
         "cat evil.sh > repo/.husky/pre-commit",
         "cd repo; rm -rf .husky/pre-commit; cp ../evil.sh .husky/pre-commit",
         "cd repo; mv .husky x; cp -r x .husky; cp ../evil.sh .husky/pre-commit",
-    ]
-    .iter()
-    .enumerate()
-    {
-        operator.is_safe_with(&format!("husky-{number}"), setup, &[step], commit).unwrap();
-    }
+    ];
+    let attacks = steps.map(|step| (setup.to_owned(), vec![step], commit.to_owned()));
+    assert_safe(Mode::TierA, attacks);
 }

@@ -1,5 +1,6 @@
 //! The operator beside the agent: the same machine and user, a shell of its own, and git.
 
+use std::fmt::Debug;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -14,6 +15,22 @@ use serde_json::json;
 
 /// Git as people use it all the time.
 pub(super) const STATUS: &str = "git status; git log -1; git diff HEAD; git commit --dry-run";
+
+/// None of these attacks gets through. Each has what the operator has set up before, the steps of the agent,
+/// and the operator's work.
+pub(super) fn assert_safe<S: AsRef<str> + Debug>(
+    mode: Mode,
+    attacks: impl IntoIterator<Item = (String, Vec<S>, String)>,
+) {
+    let operator = Operator::start(mode);
+    let mut through = Vec::new();
+    for (number, (setup, steps, work)) in attacks.into_iter().enumerate() {
+        if let Err(why) = operator.is_safe_from(&format!("attack-{number}"), (&setup, &steps, &work)) {
+            through.push(format!("{setup:?} {steps:?} {why}"));
+        }
+    }
+    assert!(through.is_empty(), "{} attacks:\n{}", through.len(), through.join("\n\n"));
+}
 
 pub(super) struct Operator {
     pub(super) server: ToolServer,
@@ -97,22 +114,15 @@ impl Operator {
     }
 
     /// Tries an attack, first without the server and then through it.
-    pub(super) fn is_safe_from(&self, name: &str, steps: &[&str], work: &str) -> Result<(), String> {
-        self.is_safe_with(name, "", steps, work)
-    }
-
-    /// The same with something that the operator has set up before.
-    pub(super) fn is_safe_with(
+    fn is_safe_from<S: AsRef<str>>(
         &self,
         name: &str,
-        setup: &str,
-        steps: &[&str],
-        work: &str,
+        (setup, steps, work): (&str, &[S], &str),
     ) -> Result<(), String> {
         let free = self.server.dir().outside().join(name);
         self.prepare(&free);
         self.shell(&free, setup);
-        let said: String = steps.iter().map(|step| self.shell(&free, step)).collect();
+        let said: String = steps.iter().map(|step| self.shell(&free, step.as_ref())).collect();
         let did = self.shell(&free, work);
         if !self.was_attacked() {
             return Err(format!("does not even work without the guard: {said}\n{did}"));
@@ -122,7 +132,7 @@ impl Operator {
         self.shell(&place, setup);
         let mut taken = Vec::new();
         for step in steps {
-            let ran = self.command(&place, step);
+            let ran = self.command(&place, step.as_ref());
             if ran.meta.error.as_ref().is_some_and(|error| error.class != ErrorClass::ToolExec) {
                 return Err(format!("was not run: {:?}", ran.meta.error));
             }

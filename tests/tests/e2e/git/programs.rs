@@ -5,7 +5,7 @@ use harness::corpus::Mode;
 use protocol::ErrorCode;
 use serde_json::json;
 
-use super::operator::Operator;
+use super::operator::{Operator, assert_safe};
 
 const SCRIPT: &str = "cd repo; mkdir tools; printf '#!/bin/sh\\nexit 0\\n' | tee run.sh > tools/run.sh; \
                       chmod +x run.sh tools/run.sh; echo y > f; ";
@@ -76,17 +76,10 @@ const CASES: &[(&str, &str, &str)] = &[
 ];
 
 fn check(mode: Mode) {
-    let operator = Operator::start(mode);
-    let mut through = Vec::new();
-    for (number, (setup, step, work)) in CASES.iter().enumerate() {
-        let setup = format!("{SCRIPT}{setup}");
-        let safe =
-            operator.is_safe_with(&format!("program-{number}"), &setup, &[step], &format!("cd repo; {work}"));
-        if let Err(why) = safe {
-            through.push(format!("{setup:?} {step:?} {why}"));
-        }
-    }
-    assert!(through.is_empty(), "{} of {}:\n{}", through.len(), CASES.len(), through.join("\n\n"));
+    let attacks = CASES
+        .iter()
+        .map(|(setup, step, work)| (format!("{SCRIPT}{setup}"), vec![*step], format!("cd repo; {work}")));
+    assert_safe(mode, attacks);
 }
 
 #[test]
@@ -108,19 +101,15 @@ fn what_the_operators_settings_name_is_taken_back_in_tier_b() {
 fn commands_cannot_change_it_in_tier_a_and_file_tools_refuse() {
     let operator = Operator::start(Mode::TierA);
     let root = operator.server.root();
-    let setup = format!(
-        "git init -q repo; {SCRIPT} git config core.fsmonitor ./run.sh; git config alias.go '!sh \
-            tools/new.sh'"
-    );
-    operator.shell(&root, &setup);
+    let names = "git config core.fsmonitor ./run.sh; git config alias.go '!sh tools/new.sh'";
+    operator.shell(&root, &format!("git init -q repo; {SCRIPT} {names}"));
     assert!(operator.command(&root, "true").ok, "the index has seen it");
     let ran = operator.command(&root, "echo >> repo/run.sh");
     assert!(!ran.ok && ran.meta.data["created_control_files"] == json!([]), "{ran:?}");
     for path in ["repo/run.sh", "repo/tools/new.sh"] {
         operator.server.call("read", &json!({"path": path}));
         let refused = operator.server.call("write", &json!({"path": path, "content": "x\n"}));
-        let code = refused.meta.error.as_ref().map(|error| error.code);
-        assert_eq!(code, Some(ErrorCode::ProtectedPath), "{path} {refused:?}");
+        assert_eq!(refused.error_code(), Some(ErrorCode::ProtectedPath), "{path} {refused:?}");
     }
     // A file that no setting names is a program of no one.
     assert!(operator.command(&root, "echo >> repo/tools/run.sh; echo x > repo/other.sh").ok);

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use harness::corpus::Mode;
+use harness::{Request, wait};
 use serde_json::json;
 
 use super::operator::{Operator, STATUS};
@@ -164,21 +165,17 @@ fn a_server_that_is_killed_before_the_check_does_it_at_its_next_start() {
     operator.shell(&root, "git init -q r && git -C r config core.editor mine");
     assert!(operator.command(&root, "true").ok);
     let line = "git -C r config core.pager evil && touch done && sleep 60";
-    let address = operator.server.address();
-    let body = json!({"cmd": line});
-    let call = std::thread::spawn(move || {
-        std::panic::catch_unwind(|| harness::Request::call("bash", &body).send(address)).is_ok()
-    });
-    harness::wait::until_true("the command has left it", || root.join("done").exists());
+    let (address, body) = (operator.server.address(), json!({"cmd": line}));
+    let call = std::thread::spawn(move || Request::call("bash", &body).try_send(address).is_ok());
+    wait::until_true("the command has left it", || root.join("done").exists());
     operator.server.crash(|_| ());
     let _ = call.join();
     let config = root.join("r/.git/config");
-    harness::wait::until_true("it is taken back", || {
+    wait::until_true("it is taken back", || {
         !fs::read_to_string(&config).is_ok_and(|config| config.contains("pager"))
     });
     assert!(fs::read_to_string(&config).unwrap().contains("editor = mine"));
-    harness::wait::until_true("it is in the journal", || {
-        let journal = operator.server.dir().journal();
-        fs::read_to_string(journal).unwrap().contains("INTERRUPTED")
-    });
+    let journal = operator.server.dir().journal();
+    let is_recorded = || fs::read_to_string(&journal).unwrap().contains("INTERRUPTED");
+    wait::until_true("it is in the journal", is_recorded);
 }

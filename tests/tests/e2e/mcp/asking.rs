@@ -6,11 +6,10 @@ use serde_json::{Value, json};
 
 use super::sessions::Client;
 use super::{begin, envelope, message, next, posted, result};
-
-const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
+use crate::ASKS_ABOUT_WRITE;
 
 fn builder() -> ToolServerBuilder {
-    ToolServer::builder().token("FAKE-token").policy(RULES)
+    ToolServer::builder().token("FAKE-token").policy(ASKS_ABOUT_WRITE)
 }
 
 fn server() -> ToolServer {
@@ -107,7 +106,8 @@ fn a_yes_is_for_what_was_shown_and_for_the_session_that_was_asked() {
 fn a_user_who_cannot_be_asked_or_may_not_decide_is_not_asked() {
     let server = server();
     let code = |server: &ToolServer, request: Request| {
-        envelope(&result(&server.send(request))).meta.error.map(|error| (error.code, error.hint.is_empty()))
+        let error = envelope(&result(&server.send(request))).meta.error;
+        error.map(|error| (error.code, error.hint.is_empty()))
     };
     let required = Some((ErrorCode::ApprovalRequired, false));
     let params = json!({"name": "write", "arguments": {"path": "a.txt", "content": "x"}});

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use harness::wait::until_true;
-use harness::{FakeTelegram, Request, System, ToolServer};
+use harness::{Request, ToolServer};
 use protocol::{ErrorCode, JournalRecord, Status};
 use serde_json::{Value, json};
 
-use super::{begin, call, called, envelope, forsaken, message, messages, next, posted, result, runs};
+use super::{begin, call, called, envelope, forsaken, list, message, messages, next, posted, result, runs};
+use crate::{ASKS_ABOUT_WRITE, records, with_telegram};
 
 fn listed(server: &ToolServer) -> Vec<Value> {
-    let request = posted(&message(1, "tools/list", json!({}), &json!({})));
-    result(&server.send(request))["tools"].as_array().unwrap().clone()
+    result(&server.send(list()))["tools"].as_array().unwrap().clone()
 }
 
 #[test]
@@ -43,13 +43,8 @@ fn the_tools_are_those_of_the_catalogue_with_schemas_that_every_answer_fits() {
     for (tool, spec) in tools.iter().zip(specs) {
         assert_eq!(tool["description"], spec["description"]);
         assert_eq!(tool["inputSchema"], spec["input_schema"]);
-        for (hint, fact) in [
-            ("readOnlyHint", "readOnly"),
-            ("destructiveHint", "destructive"),
-            ("idempotentHint", "idempotent"),
-            ("openWorldHint", "openWorld"),
-        ] {
-            assert_eq!(tool["annotations"][hint], spec["annotations"][fact], "{tool}");
+        for fact in ["readOnly", "destructive", "idempotent", "openWorld"] {
+            assert_eq!(tool["annotations"][format!("{fact}Hint")], spec["annotations"][fact], "{tool}");
         }
     }
     let tools: BTreeMap<String, Value> =
@@ -74,20 +69,17 @@ fn the_tools_are_those_of_the_catalogue_with_schemas_that_every_answer_fits() {
 
 #[test]
 fn the_list_is_that_of_the_named_session() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (_telegram, system) = with_telegram();
     for (session, has) in [("telegram:4711", true), ("local:me", false)] {
-        let request = posted(&message(1, "tools/list", json!({}), &json!({})));
-        let listed = result(&system.ask_tool_server(request.header("X-Session-Id", session)));
+        let listed = result(&system.ask_tool_server(list().header("X-Session-Id", session)));
         assert_eq!(listed.to_string().contains("telegram_react"), has, "{session}: {listed}");
     }
 }
 
 #[test]
 fn a_call_passes_the_same_gate_as_over_http_and_is_answered_in_the_same_words() {
-    let rules = "[[rule]]\ntools = [\"bash\"]\ndecision = \"deny\"\nreason = \"not today\"\n\
-                 [[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
-    let server = ToolServer::builder().policy(rules).start();
+    let denies = "[[rule]]\ntools = [\"bash\"]\ndecision = \"deny\"\nreason = \"not today\"\n";
+    let server = ToolServer::builder().policy(&format!("{denies}{ASKS_ABOUT_WRITE}")).start();
     fs::write(server.root().join("a.txt"), "one\ntwo\n").unwrap();
     let read = envelope(&called(&server, "read", &json!({"path": "a.txt", "limit": 1})));
     assert_eq!((read.ok, read.meta.status), (true, Status::Partial));
@@ -108,10 +100,9 @@ fn a_call_passes_the_same_gate_as_over_http_and_is_answered_in_the_same_words() 
         assert_eq!((error.code, Some(&error)), (code, over_http.meta.error.as_ref()), "{tool} {arguments}");
         assert!(!error.hint.is_empty());
     }
-    let journal = fs::read_to_string(server.dir().journal()).unwrap();
-    let records = journal.lines().map(|line| serde_json::from_str::<JournalRecord>(line).unwrap());
-    let sessions: Vec<String> = records.map(|record| record.session_id.to_string()).collect();
-    assert!(sessions.iter().filter(|session| *session == "mcp:testclient").count() >= 16, "{sessions:?}");
+    let mut records: Vec<JournalRecord> = records(server.dir());
+    records.retain(|record| record.session_id.as_str() == "mcp:testclient");
+    assert!(records.len() >= 16, "{records:?}");
 }
 
 #[test]

@@ -9,9 +9,12 @@ mod stdin;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 
-use harness::{Answer, Request, ToolServer, leftovers};
+use harness::{Answer, Request, ToolServer};
 use protocol::Envelope;
 use serde_json::{Value, json};
+
+use crate::background::word;
+use crate::commands::runs;
 
 const CURRENT: &str = "2026-07-28";
 
@@ -21,7 +24,35 @@ fn message(id: i64, method: &str, mut params: Value, capabilities: &Value) -> Va
     meta["io.modelcontextprotocol/protocolVersion"] = CURRENT.into();
     meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "test client", "version": "1"});
     meta["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
+    plain(id, method, &params)
+}
+
+/// A message of an older revision.
+fn plain(id: i64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// A call of an older revision.
+fn plain_call(id: i64, tool: &str, arguments: &Value) -> Value {
+    plain(id, "tools/call", &json!({"name": tool, "arguments": arguments}))
+}
+
+/// What begins a session of an older revision.
+fn initialize(revision: &str, capabilities: &Value) -> Value {
+    let params = json!({
+        "protocolVersion": revision, "capabilities": capabilities,
+        "clientInfo": {"name": "old client", "version": "1"},
+    });
+    plain(0, "initialize", &params)
+}
+
+fn cancellation(params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+}
+
+/// Asks for the tools in the current revision.
+fn list() -> Request {
+    posted(&message(1, "tools/list", json!({}), &json!({})))
 }
 
 /// The request that carries it.
@@ -98,11 +129,7 @@ fn next(stream: &mut BufReader<TcpStream>) -> Value {
 
 /// A command that runs until it is killed, under a name of its own.
 fn forsaken(name: &str) -> (String, Value) {
-    let word = format!("{name}-{}", std::process::id());
+    let word = word(name);
     let arguments = json!({"cmd": format!("exec -a {word} sleep 300"), "timeout_seconds": 600});
     (word, arguments)
-}
-
-fn runs(word: &str) -> bool {
-    !leftovers::processes_with(word).is_empty()
 }

@@ -1,28 +1,21 @@
 //! Refusals before a message is read: strangers, other pages, and bodies that are no message.
 
 use harness::envelope_shape::assert_error;
+use harness::tool_server::APPROVER;
 use harness::{Request, ToolServer};
 use protocol::ErrorCode;
 use serde_json::json;
 
-use super::{call, message, posted};
-
-fn list() -> Request {
-    posted(&message(1, "tools/list", json!({}), &json!({})))
-}
+use super::{call, list, message, posted};
 
 #[test]
 fn host_origin_and_token_are_checked_as_for_every_route() {
     let server = ToolServer::builder().token("FAKE-token").approver().start();
-    let bearer = |token: &str| format!("Bearer {token}");
+    let bearing = |token: &str| list().header("Authorization", &format!("Bearer {token}"));
     for (what, request, code) in [
         ("no token", list().header("Authorization", ""), ErrorCode::Unauthorized),
-        ("a wrong token", list().header("Authorization", &bearer("nope")), ErrorCode::Unauthorized),
-        (
-            "the approver's token",
-            list().header("Authorization", &bearer(harness::tool_server::APPROVER)),
-            ErrorCode::Unauthorized,
-        ),
+        ("a wrong token", bearing("nope"), ErrorCode::Unauthorized),
+        ("the approver's token", bearing(APPROVER), ErrorCode::Unauthorized),
         ("a foreign host", list().header("Host", "evil.example"), ErrorCode::OriginRefused),
         ("a foreign page", list().header("Origin", "http://evil.example"), ErrorCode::OriginRefused),
         ("a page without a name", list().header("Origin", "null"), ErrorCode::OriginRefused),

@@ -7,7 +7,7 @@ use harness::{Request, ToolServer, wait};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
-use super::{begin, envelope, forsaken, messages, next, result, runs};
+use super::{begin, cancellation, envelope, forsaken, initialize, messages, next, plain_call, result, runs};
 
 /// A client that has opened a session.
 pub(super) struct Client<'a> {
@@ -22,13 +22,7 @@ impl<'a> Client<'a> {
     }
 
     pub(super) fn open_with(server: &'a ToolServer, revision: &str, capabilities: Value) -> Self {
-        let params = json!({
-            "protocolVersion": revision, "capabilities": capabilities,
-            "clientInfo": {"name": "old client", "version": "1"},
-        });
-        let answer = server.send(plain(&json!({
-            "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params,
-        })));
+        let answer = server.send(sent(&initialize(revision, &capabilities)));
         let session = answer.header("mcp-session-id").expect("a session is opened").to_owned();
         let agreed = result(&answer);
         assert_eq!(agreed["serverInfo"]["name"], "autonous-tool-server", "{agreed}");
@@ -40,13 +34,12 @@ impl<'a> Client<'a> {
     }
 
     pub(super) fn request(&self, message: &Value) -> Request {
-        let request = plain(message).header("Mcp-Session-Id", &self.session);
+        let request = sent(message).header("Mcp-Session-Id", &self.session);
         request.header("MCP-Protocol-Version", &self.revision)
     }
 
     pub(super) fn call(&self, id: i64, tool: &str, arguments: &Value) -> Request {
-        let params = json!({"name": tool, "arguments": arguments});
-        self.request(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
+        self.request(&plain_call(id, tool, arguments))
     }
 
     fn called(&self, tool: &str, arguments: &Value) -> Value {
@@ -59,7 +52,7 @@ impl<'a> Client<'a> {
     }
 }
 
-fn plain(message: &Value) -> Request {
+fn sent(message: &Value) -> Request {
     Request::post_json("/mcp", message).header("Accept", "application/json, text/event-stream")
 }
 
@@ -102,8 +95,8 @@ fn a_session_has_its_own_reads_until_it_is_closed() {
     assert_eq!(server.send(one.bare("DELETE")).status, 204);
     assert_eq!(server.send(one.call(2, "ls", &json!({"path": "."}))).status, 404);
     assert_eq!(server.send(other.call(2, "ls", &json!({"path": "."}))).status, 200);
-    let unknown = plain(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}));
-    assert_eq!(server.send(unknown).status, 400, "without a session");
+    let unknown = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    assert_eq!(server.send(sent(&unknown)).status, 400, "without a session");
 }
 
 #[test]
@@ -113,10 +106,7 @@ fn a_cancelled_call_has_its_command_killed() {
     let (word, arguments) = forsaken("cancelled");
     let _stream = begin(&server, &client.call(77, "bash", &arguments));
     until_true("the command runs", || runs(&word));
-    let cancel = json!({
-        "jsonrpc": "2.0", "method": "notifications/cancelled",
-        "params": {"requestId": 77, "reason": "enough"},
-    });
+    let cancel = cancellation(&json!({"requestId": 77, "reason": "enough"}));
     assert_eq!(server.send(client.request(&cancel)).status, 202);
     until_true("the command is gone", || !runs(&word));
     until_true("its end is recorded", || {
@@ -139,11 +129,8 @@ fn a_session_that_is_closed_takes_its_commands_with_it() {
 fn progress_comes_on_the_stream_of_the_call() {
     let server = ToolServer::start();
     let client = Client::open(&server, "2025-03-26");
-    let params = json!({
-        "name": "bash", "arguments": {"cmd": "until [ -e go ]; do sleep 0.01; done"},
-        "_meta": {"progressToken": 3},
-    });
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let mut call = plain_call(1, "bash", &json!({"cmd": "until [ -e go ]; do sleep 0.01; done"}));
+    call["params"]["_meta"] = json!({"progressToken": 3});
     let mut stream = begin(&server, &client.request(&call));
     let progress = next(&mut stream);
     assert_eq!(progress["params"]["progressToken"], 3, "{progress}");
@@ -172,16 +159,11 @@ fn there_are_at_most_so_many_sessions() {
     for _ in 1..256 {
         Client::open(&server, "2025-06-18");
     }
-    let initialize = json!({
-        "jsonrpc": "2.0", "id": 0, "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"},
-        },
-    });
-    let refused = server.send(plain(&initialize)).envelope();
+    let open = sent(&initialize("2025-06-18", &json!({})));
+    let refused = server.send(open.clone()).envelope();
     assert_eq!(refused.error_code(), Some(ErrorCode::Overloaded));
     assert!(envelope(&first.called("ls", &json!({"path": "."}))).ok);
     assert!(envelope(&super::called(&server, "ls", &json!({"path": "."}))).ok);
     assert_eq!(server.send(first.bare("DELETE")).status, 204);
-    assert_eq!(server.send(plain(&initialize)).status, 200);
+    assert_eq!(server.send(open).status, 200);
 }

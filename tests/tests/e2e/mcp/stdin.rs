@@ -10,7 +10,8 @@ use harness::{TestDir, binaries, leftovers};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
-use super::{call, envelope, forsaken, message, runs};
+use super::{call, cancellation, envelope, forsaken, initialize, message, plain_call, runs};
+use crate::ASKS_ABOUT_WRITE;
 
 struct Server<'a> {
     dir: &'a TestDir,
@@ -20,8 +21,11 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn start(dir: &'a TestDir, arguments: &[&str]) -> Self {
-        let mut command = program(dir, arguments);
+    fn start(dir: &'a TestDir, root: &str) -> Self {
+        Self::of(dir, program(dir, &["--root", root]))
+    }
+
+    fn of(dir: &'a TestDir, mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = dir.spawn(&mut command).expect("the program starts");
         let stdin = child.stdin.take();
@@ -47,11 +51,7 @@ impl<'a> Server<'a> {
     }
 
     fn initialize(&mut self, capabilities: &Value) {
-        let params = json!({
-            "protocolVersion": "2025-06-18", "capabilities": capabilities,
-            "clientInfo": {"name": "old client", "version": "1"},
-        });
-        let agreed = self.ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+        let agreed = self.ask(&initialize("2025-06-18", capabilities));
         assert_eq!(agreed["protocolVersion"], "2025-06-18", "{agreed}");
         self.tell(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
@@ -88,7 +88,7 @@ fn journals(states: &Path) -> Vec<String> {
 fn a_client_of_either_kind_lists_and_calls_within_the_root_that_it_names() {
     let dir = TestDir::new();
     fs::write(dir.root().join("a.txt"), "one\n").unwrap();
-    let mut server = Server::start(&dir, &["--root", &root_of(&dir)]);
+    let mut server = Server::start(&dir, &root_of(&dir));
     let list = message(1, "tools/list", json!({}), &json!({}));
     assert!(server.ask(&list)["tools"].as_array().unwrap().len() > 5);
     assert!(envelope(&server.ask(&call("read", &json!({"path": "a.txt"})))).stdout.contains("one"));
@@ -98,10 +98,9 @@ fn a_client_of_either_kind_lists_and_calls_within_the_root_that_it_names() {
     let outside = envelope(&server.ask(&call("read", &json!({"path": secret}))));
     assert_eq!(outside.error_code(), Some(ErrorCode::PathOutsideRoots));
     server.end();
-    let mut server = Server::start(&dir, &["--root", "root"]);
+    let mut server = Server::start(&dir, "root");
     server.initialize(&json!({}));
-    let params = json!({"name": "bash", "arguments": {"cmd": "tr a-z A-Z < a.txt"}});
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let call = plain_call(1, "bash", &json!({"cmd": "tr a-z A-Z < a.txt"}));
     assert_eq!(envelope(&server.ask(&call)).stdout, "TWO\n");
     server.end();
     assert!(!dir.path().join("root/data").exists() && !dir.data().join("journal").exists());
@@ -112,7 +111,7 @@ fn a_client_of_either_kind_lists_and_calls_within_the_root_that_it_names() {
 #[test]
 fn what_is_no_message_is_passed_over_and_a_message_that_is_wrong_is_answered() {
     let dir = TestDir::new();
-    let mut server = Server::start(&dir, &["--root", &root_of(&dir)]);
+    let mut server = Server::start(&dir, &root_of(&dir));
     server.initialize(&json!({}));
     writeln!(server.stdin.as_mut().unwrap(), "no message\n\n{{").unwrap();
     writeln!(server.stdin.as_mut().unwrap(), "{{\"jsonrpc\": \"2.0\"}}").unwrap();
@@ -126,19 +125,14 @@ fn what_is_no_message_is_passed_over_and_a_message_that_is_wrong_is_answered() {
 #[test]
 fn a_cancelled_call_and_the_end_of_the_client_kill_commands() {
     let dir = TestDir::new();
-    let mut server = Server::start(&dir, &["--root", &root_of(&dir)]);
+    let mut server = Server::start(&dir, &root_of(&dir));
     server.initialize(&json!({}));
-    let bash = |id: i64, arguments: &Value| {
-        let params = json!({"name": "bash", "arguments": arguments});
-        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
-    };
     let (word, arguments) = forsaken("at-stdin");
-    server.tell(&bash(7, &arguments));
+    server.tell(&plain_call(7, "bash", &arguments));
     until_true("the command runs", || runs(&word));
-    let params = json!({"requestId": 7});
-    server.tell(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    server.tell(&cancellation(&json!({"requestId": 7})));
     until_true("the command is gone", || !runs(&word));
-    server.tell(&bash(8, &arguments));
+    server.tell(&plain_call(8, "bash", &arguments));
     until_true("another one runs", || runs(&word));
     server.end();
     assert!(!runs(&word));
@@ -147,17 +141,12 @@ fn a_cancelled_call_and_the_end_of_the_client_kill_commands() {
 #[test]
 fn the_user_of_the_client_decides_about_calls_that_ask() {
     let dir = TestDir::new();
-    let rules = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
-    let config = dir.write_policy(rules);
-    let write = json!({"name": "write", "arguments": {"path": "a.txt", "content": "one\n"}});
-    let write = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": write});
+    let config = dir.write_policy(ASKS_ABOUT_WRITE);
+    let write = plain_call(1, "write", &json!({"path": "a.txt", "content": "one\n"}));
     let start = |capabilities: Value| {
         let mut command = program(&dir, &["--root", &root_of(&dir)]);
         command.env("AUTONOUS_CONFIG_DIR", &config);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut child = dir.spawn(&mut command).unwrap();
-        let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        let mut server = Server { dir: &dir, child, stdin, stdout };
+        let mut server = Server::of(&dir, command);
         server.initialize(&capabilities);
         server
     };
@@ -181,9 +170,8 @@ fn the_user_of_the_client_decides_about_calls_that_ask() {
 #[test]
 fn two_clients_work_in_one_project_at_the_same_time() {
     let dir = TestDir::new();
-    let root = root_of(&dir);
-    let mut one = Server::start(&dir, &["--root", &root]);
-    let mut other = Server::start(&dir, &["--root", &root]);
+    let mut one = Server::start(&dir, &root_of(&dir));
+    let mut other = Server::start(&dir, &root_of(&dir));
     for server in [&mut one, &mut other] {
         assert!(envelope(&server.ask(&call("ls", &json!({"path": "."})))).ok);
     }
