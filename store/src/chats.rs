@@ -22,7 +22,7 @@ pub fn move_to(
 ) -> Result<(), StoreError> {
     for table in TABLES {
         let sql = format!("update {table} set chat_id = ?3 where channel = ?1 and chat_id = ?2");
-        connection.prepare_cached(&sql)?.execute(params![from.channel.as_str(), from.id, to])?;
+        connection.execute(&sql, params![from.channel.as_str(), from.id, to])?;
     }
     moved_row::moved(connection, "chat_settings", from, to)?;
     pairing::moved(connection, from, to)?;

@@ -251,8 +251,7 @@ impl TestDatabase {
 }
 
 fn column<T: FromSql>(connection: &Connection, sql: &str) -> Vec<T> {
-    let mut statement = connection.prepare(sql).unwrap();
-    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    connection.query_all(sql, [], |row| row.get(0)).unwrap()
 }
 
 pub fn incoming(chat: Chat, text: &str) -> IncomingMessage {

@@ -13,7 +13,7 @@ pub(super) fn moved(connection: &Connection, table: &str, from: &Chat, to: &str)
     );
     let moved = format!("update {table} set chat_id = ?3 where channel = ?1 and chat_id = ?2");
     for sql in [replaced, moved] {
-        connection.prepare_cached(&sql)?.execute(params![from.channel.as_str(), from.id, to])?;
+        connection.execute(&sql, params![from.channel.as_str(), from.id, to])?;
     }
     Ok(())
 }

@@ -224,7 +224,7 @@ fn narrower(one: Option<Quota>, other: Quota) -> Quota {
 
 fn is_busy(connection: &Connection, user: &str) -> Result<bool, StoreError> {
     let sql = "select exists (select 1 from inbox where user_id = ?1 and state = 'in_progress')";
-    Ok(connection.prepare_cached(sql)?.query_row([user], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [user], |row| row.get(0))?)
 }
 
 /// What was used since midnight. A task counts once on each day on which it begins; the one that asks does
@@ -249,11 +249,10 @@ fn used(connection: &Connection, of: &Of<'_>, task: &str, now_ms: i64) -> Result
              and (task.finished_at_ms is null or task.finished_at_ms >= ?1)"
     );
     let (id, channel) = of.values();
-    let mut query = connection.prepare_cached(&sql)?;
     let number = |row: &crate::sql::Row<'_>, column: usize| {
         Ok::<_, crate::sql::Error>(u64::try_from(row.get::<i64>(column)?).unwrap_or(0))
     };
-    Ok(query.query_row(params![midnight, id, channel, task], |row| {
+    Ok(connection.query_row(&sql, params![midnight, id, channel, task], |row| {
         Ok(Used {
             tasks: number(row, 0)?,
             turns: number(row, 1)?,

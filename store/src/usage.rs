@@ -3,7 +3,7 @@
 use channel::Chat;
 
 use super::StoreError;
-use super::sql::{Connection, OptionalExtension, params};
+use super::sql::{Connection, params};
 
 /// A day in UTC has no leap seconds here, as in Unix time.
 const DAY_MS: i64 = 86_400_000;
@@ -44,7 +44,7 @@ pub fn running(connection: &Connection, chat: &Chat) -> Result<Option<Running>, 
                from inbox as task where channel = ?1 and chat_id = ?2 and state in ('queued', 'in_progress')
                    and (state = 'in_progress' or exists (select 1 from parked where task_id = task.id))
                order by seq limit 1";
-    let found = connection.prepare_cached(sql)?.query_row(params![chat.channel.as_str(), chat.id], |row| {
+    Ok(connection.query_optional(sql, params![chat.channel.as_str(), chat.id], |row| {
         Ok(Running {
             text: row.get(0)?,
             since_ms: row.get(2)?,
@@ -52,8 +52,7 @@ pub fn running(connection: &Connection, chat: &Chat) -> Result<Option<Running>, 
             tool_name: row.get(4)?,
             is_parked: row.get(5)?,
         })
-    });
-    Ok(found.optional()?)
+    })?)
 }
 
 /// How many tasks of a chat wait to begin.
@@ -61,8 +60,7 @@ pub fn waiting(connection: &Connection, chat: &Chat) -> Result<i64, StoreError> 
     let sql = "select count(*) from inbox where channel = ?1 and chat_id = ?2
                and state in ('queued', 'in_progress') and state = 'queued'
                and not exists (select 1 from parked where task_id = id)";
-    let mut query = connection.prepare_cached(sql)?;
-    Ok(query.query_row(params![chat.channel.as_str(), chat.id], |row| row.get(0))?)
+    Ok(connection.query_row(sql, params![chat.channel.as_str(), chat.id], |row| row.get(0))?)
 }
 
 /// What a chat used since midnight (UTC): of the tasks that run or ended since then, the turns since then.
@@ -77,8 +75,7 @@ pub fn today(connection: &Connection, chat: &Chat, now_ms: i64) -> Result<Usage,
                        and turn.type in ('turn.completed', 'model_request.completed')
                where task.chat_id = ?2 and task.channel = ?1 and task.attempt > 0
                    and (task.finished_at_ms is null or task.finished_at_ms >= ?3)";
-    let mut query = connection.prepare_cached(sql)?;
-    Ok(query.query_row(params![chat.channel.as_str(), chat.id, midnight], |row| {
+    Ok(connection.query_row(sql, params![chat.channel.as_str(), chat.id, midnight], |row| {
         Ok(Usage {
             tasks: row.get(0)?,
             turns: row.get(1)?,

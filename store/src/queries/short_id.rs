@@ -4,7 +4,7 @@
 //! the end.
 
 use super::QueryError;
-use crate::sql::{Connection, OptionalExtension};
+use crate::sql::Connection;
 
 /// How many characters of an ID tables show.
 const SHOWN: usize = 8;
@@ -21,14 +21,13 @@ pub fn shown(id: &str) -> &str {
 /// The whole ID of the one task that matches.
 pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryError> {
     let exact = "select id from inbox where id = ?1";
-    if let Some(id) = connection.query_row(exact, [given], |row| row.get(0)).optional()? {
+    if let Some(id) = connection.query_optional(exact, [given], |row| row.get(0))? {
         return Ok(id);
     }
     if given.len() < SHORTEST {
         return Err(QueryError::NoTask(given.to_owned()));
     }
-    let mut statement = connection.prepare(candidates(given))?;
-    let found = statement.query_map([given], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    let found: Vec<String> = connection.query_all(candidates(given), [given], |row| row.get(0))?;
     match &found[..] {
         [] => Err(QueryError::NoTask(given.to_owned())),
         [one] => Ok(one.clone()),
@@ -60,9 +59,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let connection = open::for_writing(directory.path().join("a.db")).unwrap();
         let explained = format!("explain query plan {}", candidates("11112222"));
-        let mut statement = connection.prepare(&explained).unwrap();
-        let steps = statement.query_map(["11112222"], |row| row.get::<String>(3)).unwrap();
-        for step in steps.map(Result::unwrap) {
+        for step in connection.query_all(&explained, ["11112222"], |row| row.get::<String>(3)).unwrap() {
             assert!(!step.contains("SCAN"), "{step}");
         }
     }

@@ -47,25 +47,17 @@ impl Connection {
         }
     }
 
-    /// A statement that is kept for the next who asks the same.
-    pub fn prepare_cached(&self, sql: &str) -> Result<Statement<'_>> {
+    /// A statement. Both engines keep those that were used last for the next who asks the same.
+    pub fn prepare(&self, sql: &str) -> Result<Statement<'_>> {
         Ok(match self {
             Self::Sqlite(connection) => Statement::Sqlite(connection.prepare_cached(sql)?),
             Self::Server(session) => Statement::Server(session, sql.to_owned()),
         })
     }
 
-    /// The same; both engines keep the statements that were used last.
-    pub fn prepare(&self, sql: &str) -> Result<Statement<'_>> {
-        self.prepare_cached(sql)
-    }
-
     /// Runs a statement. Returns how many rows it changed.
     pub fn execute(&self, sql: &str, parameters: impl Params) -> Result<usize> {
-        match self {
-            Self::Sqlite(connection) => Ok(parameters.with(|values| connection.execute(sql, values))?),
-            Self::Server(session) => parameters.with(|values| session.execute(sql, values)),
-        }
+        self.prepare(sql)?.execute(parameters)
     }
 
     /// Runs statements without parameters, one after another, in the words of the engine.
@@ -83,7 +75,27 @@ impl Connection {
         parameters: impl Params,
         read: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.prepare_cached(sql)?.query_row(parameters, read)
+        self.prepare(sql)?.query_row(parameters, read)
+    }
+
+    /// The same; none if there is no row.
+    pub fn query_optional<T>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.query_row(sql, parameters, read).optional()
+    }
+
+    /// Reads all rows of a query.
+    pub fn query_all<T>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.prepare(sql)?.query_map(parameters, read)?.collect()
     }
 
     /// Begins a transaction that may write.
