@@ -286,16 +286,11 @@ pub fn images(connection: &Connection, task: &TaskId) -> Result<Vec<String>, Sto
 mod tests {
     use super::*;
     use crate::claim::Claim;
-    use crate::fixture::{CHANNEL, TestDatabase, test_chat};
+    use crate::fixture::{CHANNEL, TestDatabase, attachment, test_chat};
 
     fn photo(source: &str) -> Attachment {
-        Attachment {
-            source: source.to_owned(),
-            kind: "photo".into(),
-            media_type: Some("image/jpeg".to_owned()),
-            file_name: None,
-            size_bytes: Some(7),
-        }
+        let media_type = Some("image/jpeg".to_owned());
+        Attachment { source: source.to_owned(), media_type, ..attachment("photo") }
     }
 
     fn add(database: &TestDatabase, task: &TaskId, said: &str, album: Option<&str>, files: &[Attachment]) {

@@ -47,11 +47,10 @@ fn prefix(channel: &ChannelName) -> String {
 
 #[cfg(test)]
 mod tests {
-    use channel::{Content, Delivery};
+    use channel::Content;
 
     use super::*;
     use crate::fixture::{CHANNEL, TestDatabase, done, test_chat};
-    use crate::outbox;
 
     #[test]
     fn everything_of_a_chat_moves_and_what_comes_late_follows() {
@@ -59,7 +58,7 @@ mod tests {
         database.enqueue(test_chat(-1), "waiting");
         database.enqueue(test_chat(2), "of another chat");
         let reply = vec![Content::Text("queued".to_owned())];
-        outbox::queue(&database, None, &test_chat(-1), reply, Delivery::Push, Some(&database.run)).unwrap();
+        database.queue(&test_chat(-1), reply);
         move_to(&database, &test_chat(-1), "-1001", Some(&database.run)).unwrap();
         assert!(database.end(&task, done("late")), "a task that ran meanwhile still ends");
         move_to(&database, &test_chat(-1), "-1001", Some(&database.run)).unwrap();

@@ -45,7 +45,7 @@ pub fn queue(
            (call_id, session_id, contact_id, first_outbox_seq, last_outbox_seq, address)
                values (?1, ?2, ?3, ?4, ?5, ?6)";
     connection
-        .execute(sql, params![call.as_str(), session.as_str(), contact_id, first, last, chat.address(),])?;
+        .execute(sql, params![call.as_str(), session.as_str(), contact_id, first, last, chat.address()])?;
     Ok(first)
 }
 

@@ -236,19 +236,17 @@ fn outgoing(row: &crate::sql::Row<'_>) -> crate::sql::Result<OutgoingMessage> {
 
 #[cfg(test)]
 mod tests {
-    use channel::Delivery;
     use channel::content::{Button, File, FileBody, Media, StoredFile};
     use channel::formatting::{Entity, FormattedText, Style};
 
     use super::*;
-    use crate::fixture::{CHANNEL, TestDatabase, test_chat};
-    use crate::{outbox, outgoing_files, resend};
+    use crate::fixture::{self, CHANNEL, TestDatabase, test_chat};
+    use crate::{outgoing_files, resend};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn queue(database: &TestDatabase, chat: i64, content: Content) {
-        let (chat, run) = (test_chat(chat), Some(&database.run));
-        outbox::queue(database, None, &chat, vec![content], Delivery::Push, run).unwrap();
+        database.queue(&test_chat(chat), vec![content]);
     }
 
     fn with_texts(texts: &[(i64, &str)]) -> TestDatabase {
@@ -338,10 +336,8 @@ mod tests {
 
     fn album(names: &[&str]) -> Content {
         let file = |name: &&str| File {
-            name: (*name).to_owned(),
-            caption: FormattedText::plain(""),
-            body: FileBody::Bytes(vec![1, 2, 3]),
             media: Some(Media::Photo),
+            ..fixture::file(name, FileBody::Bytes(vec![1, 2, 3]))
         };
         Content::Album(names.iter().map(file).collect())
     }
@@ -412,10 +408,8 @@ mod tests {
     #[test]
     fn every_kind_is_read_back_as_it_was_stored_and_a_sent_file_leaves_the_database() {
         let database = TestDatabase::new();
-        let file = |caption| {
-            let (name, body) = ("a.bin".to_owned(), FileBody::Bytes(vec![0, 255, 10]));
-            File { name, caption, body, media: None }
-        };
+        let bytes = || FileBody::Bytes(vec![0, 255, 10]);
+        let file = |caption| File { caption, ..fixture::file("a.bin", bytes()) };
         let link = Style::TextLink { url: "https://example.org/".to_owned() };
         let pre = Style::Pre { language: Some("rust".to_owned()) };
         let entities = [(0, link), (5, pre)].map(|(offset, style)| Entity { offset, length: 5, style });

@@ -126,8 +126,8 @@ mod tests {
     use channel::attachment::Attachment;
 
     use super::*;
-    use crate::attachments::{self, Origin};
-    use crate::fixture::{CHANNEL, TestDatabase, local_chat, retry, test_chat};
+    use crate::attachments::{self, Fetched, NotFetched, Origin};
+    use crate::fixture::{CHANNEL, TestDatabase, attachment, local_chat, retry, test_chat};
     use crate::parts;
 
     fn line(database: &TestDatabase) -> Vec<(String, WaitsFor)> {
@@ -172,24 +172,14 @@ mod tests {
         for (file_name, expected) in [(Some("film.mp4"), "film.mp4"), (None, "the video")] {
             let database = TestDatabase::new();
             let task = database.enqueue(test_chat(1), "look");
-            let file = Attachment {
-                source: "f".to_owned(),
-                kind: "video".into(),
-                media_type: None,
-                file_name: file_name.map(str::to_owned),
-                size_bytes: None,
-            };
+            let file_name = file_name.map(str::to_owned);
+            let file = Attachment { file_name, ..attachment("video") };
             let origin = Origin { message_id: None, said: "", album: None, directory: "/inbox" };
             attachments::add(&database, &task, &origin, &[file]).unwrap();
             let name = expected.to_owned();
             assert_eq!(line(&database), [("1".to_owned(), WaitsFor::File { name })]);
             let [file] = attachments::due(&database, &[CHANNEL], 1).unwrap().try_into().unwrap();
-            attachments::settle(
-                &database,
-                &file,
-                &attachments::Fetched::Failed(attachments::NotFetched::GivenUp),
-            )
-            .unwrap();
+            attachments::settle(&database, &file, &Fetched::Failed(NotFetched::GivenUp)).unwrap();
             assert_eq!(line(&database), [behind("1", 0)]);
         }
     }

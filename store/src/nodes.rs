@@ -306,15 +306,11 @@ pub(crate) fn at_work(connection: &Connection) -> Result<String, StoreError> {
              and objid::bigint = hashtext(current_schema() || '/' || name)::bigint & 4294967295
          order by name"
     );
-    let names = texts(connection, &sql)?;
+    let names: Vec<String> = connection.query_all(&sql, [], |row| row.get(0))?;
     Ok(match names.is_empty() {
         true => String::new(),
         false => format!("stop the supervisors of these nodes first: {}", names.join(", ")),
     })
-}
-
-fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>, StoreError> {
-    Ok(connection.query_all(sql, [], |row| row.get(0))?)
 }
 
 /// Why a database of a server cannot become a file, which has one node; none if it can.
@@ -323,7 +319,8 @@ pub(crate) fn not_yet_one(connection: &Connection) -> Result<Option<String>, Sto
     if !at_work.is_empty() {
         return Ok(Some(at_work));
     }
-    let homes = texts(connection, "select distinct node from chats order by 1")?;
+    let homes = "select distinct node from chats order by 1";
+    let homes: Vec<String> = connection.query_all(homes, [], |row| row.get(0))?;
     if homes.len() > 1 {
         return Ok(Some(format!(
             "a file has one node, and chats are on {}: move them to one with `supervisor chats move`",

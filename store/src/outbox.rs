@@ -270,7 +270,7 @@ mod tests {
     fn an_invalid_row_cannot_be_stored() {
         let database = TestDatabase::new();
         let edit = vec![Content::Edit { message_id: 7.into(), text: "better".to_owned() }];
-        queue(&database, None, &test_chat(1), edit, Delivery::Push, Some(&database.run)).unwrap();
+        database.queue(&test_chat(1), edit);
         database.refuses(&[
             "update outbox set kind = 'telepathy'",
             "update outbox set kind = 'text'",

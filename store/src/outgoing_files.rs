@@ -79,13 +79,10 @@ pub fn delete_abandoned(connection: &Connection) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use channel::content::File;
-    use channel::formatting::FormattedText;
-    use channel::{Content, Delivery};
+    use channel::Content;
 
     use super::*;
-    use crate::fixture::{TestDatabase, test_chat};
-    use crate::outbox;
+    use crate::fixture::{TestDatabase, file, test_chat};
 
     #[test]
     fn a_file_in_parts_is_kept_until_its_row_goes_and_only_if_it_has_one() {
@@ -97,14 +94,8 @@ mod tests {
         let abandoned = begin(&database).unwrap();
         add_part(&database, &abandoned, 0, b"x").unwrap();
 
-        let file = File {
-            name: "a".to_owned(),
-            caption: FormattedText::plain(""),
-            body: FileBody::Stored(stored),
-            media: None,
-        };
-        let (chat, content) = (test_chat(1), vec![Content::Document(file)]);
-        outbox::queue(&database, None, &chat, content, Delivery::Push, Some(&database.run)).unwrap();
+        let file = file("a", FileBody::Stored(stored));
+        database.queue(&test_chat(1), vec![Content::Document(file)]);
         delete(&database, &id).unwrap();
         delete_abandoned(&database).unwrap();
         let parts: Vec<_> = (0..3).map(|number| part(&database, &id, number).unwrap()).collect();

@@ -65,13 +65,11 @@ pub fn delete_abandoned(connection: &Connection) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use channel::content::{File, FileBody};
-    use channel::formatting::FormattedText;
-    use channel::{Content, Delivery};
+    use channel::Content;
+    use channel::content::FileBody;
 
     use super::*;
-    use crate::fixture::{TestDatabase, test_chat};
-    use crate::outbox;
+    use crate::fixture::{TestDatabase, file, test_chat};
 
     #[test]
     fn a_file_is_kept_until_its_message_goes_and_only_if_it_has_one() {
@@ -81,14 +79,8 @@ mod tests {
             add_part(&database, id, 0, b"ab").unwrap();
             add_part(&database, id, 1, b"c").unwrap();
         }
-        let file = File {
-            name: "kept.txt".to_owned(),
-            caption: FormattedText::plain(""),
-            body: FileBody::Bytes(b"abc".to_vec()),
-            media: None,
-        };
-        let content = vec![Content::Document(file)];
-        outbox::queue(&database, None, &test_chat(1), content, Delivery::Push, Some(&database.run)).unwrap();
+        let file = file("kept.txt", FileBody::Bytes(b"abc".to_vec()));
+        database.queue(&test_chat(1), vec![Content::Document(file)]);
         let sent = "update outbox set state = 'sent', file_id = null, finished_at_ms = 1, message_id = ?1";
         database.execute(sent, [&kept]).unwrap();
 

@@ -36,7 +36,7 @@ const CUT: char = '…';
 /// What earlier attempts at a task did. A call without an end counts as interrupted, marked or not. A task
 /// that was done and is requeued starts without earlier work, because somebody asked to do it again.
 pub fn earlier_attempts(connection: &Connection, task: &TaskId) -> Result<EarlierAttempts, StoreError> {
-    let since = newest_end(connection, task)?;
+    let since = newest_of_type(connection, task, TaskDone::TYPE)?;
     told_since(connection, task, since, &EARLIER)
 }
 
@@ -64,11 +64,7 @@ pub(crate) fn trace(connection: &Connection, task: &TaskId) -> Result<Vec<PastCa
     calls_of(connection, task, 0, &TRACE)
 }
 
-/// The event of the task's newest `task.done`.
-fn newest_end(connection: &Connection, task: &TaskId) -> Result<i64, StoreError> {
-    newest_of_type(connection, task, TaskDone::TYPE)
-}
-
+/// The number of the task's newest event of a type; 0 if it has none.
 fn newest_of_type(connection: &Connection, task: &TaskId, event_type: &str) -> Result<i64, StoreError> {
     let sql = "select coalesce(max(seq), 0) from events indexed by events_task
                where task_id = ?1 and type = ?2";
@@ -142,10 +138,7 @@ fn summary_of(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<
 
 /// The plan of a task, as it is now.
 pub(crate) fn plan_of(connection: &Connection, task: &TaskId) -> Result<Option<Plan>, StoreError> {
-    plan_since(connection, task, newest_end(connection, task)?)
-}
-
-fn plan_since(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<Option<Plan>, StoreError> {
+    let since_seq = newest_of_type(connection, task, TaskDone::TYPE)?;
     let sql = "select coalesce(payload -> 'plan', payload) from events indexed by events_task
                where task_id = ?1 and type in ('plan.created', 'plan.updated') and seq > ?2
                order by seq desc limit 1";

@@ -56,17 +56,15 @@ pub fn resend(connection: &Connection, which: &Which, by: &str, run: &EventId) -
 
 #[cfg(test)]
 mod tests {
-    use channel::{Content, Delivery};
+    use channel::Content;
 
     use super::*;
     use crate::delivery;
     use crate::fixture::{TestDatabase, test_chat};
-    use crate::outbox;
 
     fn dead(database: &TestDatabase, count: usize) {
         let texts = (0..count).map(|number| Content::Text(number.to_string())).collect();
-        let queued = outbox::queue(database, None, &test_chat(1), texts, Delivery::Push, Some(&database.run));
-        for number in queued.unwrap() {
+        for number in database.queue(&test_chat(1), texts) {
             let message = delivery::load(database, number).unwrap().unwrap();
             delivery::give_up(database, &message, "no luck").unwrap();
         }
@@ -81,7 +79,7 @@ mod tests {
         let database = TestDatabase::new();
         dead(&database, 3);
         let waiting = vec![Content::Text("waiting".to_owned())];
-        outbox::queue(&database, None, &test_chat(1), waiting, Delivery::Push, Some(&database.run)).unwrap();
+        database.queue(&test_chat(1), waiting);
         assert_eq!(again(&database, &Which::OutboxId(2)), [2]);
         assert_eq!(again(&database, &Which::OutboxId(2)), [0; 0], "it is queued");
         assert_eq!(again(&database, &Which::OutboxId(4)), [0; 0], "it was never given up");

@@ -163,12 +163,11 @@ fn note_passed_on(
 
 #[cfg(test)]
 mod tests {
-    use channel::attachment::Attachment;
     use protocol::Origin;
 
     use super::*;
     use crate::attachments::{self, Fetched, NotFetched};
-    use crate::fixture::{CHANNEL, TestDatabase, incoming, test_chat};
+    use crate::fixture::{CHANNEL, TestDatabase, attachment, incoming, test_chat};
     use crate::inbox::IncomingMessage;
     use crate::parts;
 
@@ -191,16 +190,9 @@ mod tests {
     }
 
     fn bring(database: &TestDatabase, task: &TaskId, message: &IncomingMessage, kind: &'static str) {
-        let file = Attachment {
-            source: kind.to_owned(),
-            kind: kind.into(),
-            media_type: None,
-            file_name: None,
-            size_bytes: Some(7),
-        };
         let (message_id, said) = (message.message_id.as_ref(), message.text.as_str());
         let origin = attachments::Origin { message_id, said, album: None, directory: "/inbox" };
-        attachments::add(database, task, &origin, &[file]).unwrap();
+        attachments::add(database, task, &origin, &[attachment(kind)]).unwrap();
     }
 
     /// The text of the only task, with paths left out, and its parts that were only passed on.

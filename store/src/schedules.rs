@@ -1,7 +1,6 @@
 //! Schedules: what a chat wants to be done later, and what became of it.
 
 use channel::Chat;
-use jiff::Timestamp;
 use protocol::event::{ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed};
 use protocol::{Event, EventId, Origin, TaskId};
 use serde::Serialize;
@@ -10,7 +9,7 @@ use super::columns::{chat, json};
 use super::inbox::{self, IncomingMessage};
 use super::sql::{Connection, Row, params};
 use super::{StoreError, events};
-use crate::timing::{self, TimingError};
+use crate::timing;
 
 /// A schedule that is later than this is not run any more.
 pub(crate) const MOST_LATE_MS: i64 = 24 * 3600 * 1000;
@@ -308,14 +307,10 @@ fn queue(
 
 /// When a schedule is due after a time: what was due several times meanwhile is run once.
 fn following(schedule: &Schedule, after_ms: i64) -> Option<i64> {
-    let next = next_of(schedule, after_ms).ok().flatten()?;
+    let zone = timing::zone(&schedule.timezone).ok()?;
+    let next = timing::next(schedule.every.as_ref()?, &zone, timing::from_ms(after_ms)).ok()?;
+    let next = next.as_millisecond();
     schedule.until_ms.is_none_or(|until| next <= until).then_some(next)
-}
-
-fn next_of(schedule: &Schedule, after_ms: i64) -> Result<Option<i64>, TimingError> {
-    let Some(line) = &schedule.every else { return Ok(None) };
-    let zone = timing::zone(&schedule.timezone)?;
-    timing::next(line, &zone, timing::from_ms(after_ms)).map(|next| Some(Timestamp::as_millisecond(next)))
 }
 
 /// What was decided at a time that is yet to come was decided by a wrong clock.

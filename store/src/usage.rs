@@ -1,12 +1,10 @@
 //! What a chat does and uses, from its tasks and their events.
 
 use channel::Chat;
+use settings::quotas::DAY_MS;
 
 use super::StoreError;
 use super::sql::{Connection, params};
-
-/// A day in UTC has no leap seconds here, as in Unix time.
-const DAY_MS: i64 = 86_400_000;
 
 /// The task of a chat that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,21 +90,7 @@ mod tests {
     use protocol::now_ms;
 
     use super::*;
-    use crate::fixture::{TestDatabase, call_started, done, test_chat};
-
-    fn turn(cost_micros: Option<u64>) -> TurnCompleted {
-        TurnCompleted {
-            model_name: "m".to_owned(),
-            provider: None,
-            latency_ms: 1,
-            input_tokens: 100,
-            cached_input_tokens: 0,
-            output_tokens: 10,
-            tool_calls: 0,
-            cut: false,
-            cost_micros,
-        }
-    }
+    use crate::fixture::{TestDatabase, call_started, done, test_chat, turn};
 
     #[test]
     fn a_chat_is_told_of_its_own_work_today() {
@@ -114,12 +98,13 @@ mod tests {
         assert_eq!(today(&database, &test_chat(1), now_ms()).unwrap(), Usage::default());
         database.enqueue(test_chat(1), "first");
         let first = database.claim();
-        database.append(turn(None), None, Some(&first.id));
+        database.append(turn(100, 0, 10), None, Some(&first.id));
         assert!(database.end(&first, done("ok")));
         database.enqueue(test_chat(1), "second");
         database.enqueue(test_chat(1), "waits");
         let second = database.claim();
-        database.append(turn(Some(5)), None, Some(&second.id));
+        let with_price = TurnCompleted { cost_micros: Some(5), ..turn(100, 0, 10) };
+        database.append(with_price, None, Some(&second.id));
         database.append(call_started("bash", "."), None, Some(&second.id));
         database.enqueue(test_chat(2), "another chat's");
 

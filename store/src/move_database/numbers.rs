@@ -57,5 +57,5 @@ fn last_of_file(file: &Connection, table: &Table, column: &str) -> Result<i64> {
 fn remembers(file: &Connection, table: &Table) -> Result<bool> {
     let sql = "select 1 from sqlite_schema where type = 'table' and name = ?1
                and sql like '%autoincrement%'";
-    file.prepare(sql)?.exists(params![table.name])
+    Ok(file.query_optional(sql, params![table.name], |_| Ok(()))?.is_some())
 }

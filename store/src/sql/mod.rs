@@ -75,7 +75,7 @@ impl Connection {
         parameters: impl Params,
         read: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.prepare(sql)?.query_row(parameters, read)
+        self.prepare(sql)?.query(parameters)?.next()?.map_or(Err(Error::NoRows), |row| read(&row))
     }
 
     /// The same; none if there is no row.
@@ -192,15 +192,6 @@ impl Statement<'_> {
         }
     }
 
-    /// Reads the first row; [`Error::NoRows`] if there is none.
-    pub fn query_row<T>(
-        &mut self,
-        parameters: impl Params,
-        read: impl FnOnce(&Row<'_>) -> Result<T>,
-    ) -> Result<T> {
-        self.query(parameters)?.next()?.map_or(Err(Error::NoRows), |row| read(&row))
-    }
-
     /// Asks, and leaves it to the caller how many rows are read.
     pub fn query(&mut self, parameters: impl Params) -> Result<Rows<'_>> {
         Ok(match self {
@@ -223,11 +214,6 @@ impl Statement<'_> {
             values.push(read(&row));
         }
         Ok(values.into_iter())
-    }
-
-    /// Whether a query has a row.
-    pub fn exists(&mut self, parameters: impl Params) -> Result<bool> {
-        self.query_row(parameters, |_| Ok(())).optional().map(|found| found.is_some())
     }
 }
 
