@@ -43,15 +43,10 @@ pub fn of_channel(connection: &Connection, channel: &ChannelName) -> Result<Vec<
     let roots = kv::get(connection, kv::ROOTS)?.unwrap_or_default();
     let mut activities = Vec::new();
     for begun in all_begun(connection, channel)? {
-        let Begun { task, chat_id, is_stopping, is_parked, is_tried_again } = begun;
-        let Some(activity) = of_task(connection, task, chat_id, is_stopping)? else { continue };
-        if is_tried_again && activity.unreachable.is_none() {
-            continue;
-        }
+        let Some(activity) = of_task(connection, begun)? else { continue };
         let parts = parts_of(&roots, &Chat::new(channel.clone(), &activity.chat_id));
         let seen = |(tool, arguments)| (tool, seen_from(&parts, arguments));
-        let waits_for_person = activity.waits_for_person || is_parked;
-        activities.push(Activity { waits_for_person, call: activity.call.map(seen), ..activity });
+        activities.push(Activity { call: activity.call.map(seen), ..activity });
     }
     Ok(activities)
 }
@@ -125,12 +120,12 @@ fn seen_from(directories: &[String], text: String) -> String {
     })
 }
 
-fn of_task(
-    connection: &Connection,
-    task: TaskId,
-    chat_id: String,
-    is_stopping: bool,
-) -> Result<Option<Activity>, StoreError> {
+fn of_task(connection: &Connection, begun: Begun) -> Result<Option<Activity>, StoreError> {
+    let Begun { task, chat_id, is_stopping, is_parked, is_tried_again } = begun;
+    let unreachable = unreachable(connection, &task)?;
+    if is_tried_again && unreachable.is_none() {
+        return Ok(None);
+    }
     let sql = "select seq, time_ms from events indexed by events_task
                where task_id = ?1 and type = 'task.claimed' order by seq desc limit 1";
     let claimed =
@@ -145,9 +140,8 @@ fn of_task(
         connection.query_row(sql, params![task.as_str(), since_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let plan = prior_context::plan_of(connection, &task)?.map(|plan| plan.recap());
     let call = running_call(connection, &task, since_seq)?;
-    let waits_for_person = waits_for_person(connection, &task, since_seq)?;
+    let waits_for_person = is_parked || waits_for_person(connection, &task, since_seq)?;
     let additions = additions::count(connection, &task)?;
-    let unreachable = unreachable(connection, &task)?;
     Ok(Some(Activity {
         task,
         chat_id,

@@ -232,33 +232,10 @@ pub(super) fn withdraw(connection: &Connection, task: &TaskId) -> Result<(), Sto
     Ok(())
 }
 
-/// How many wait to be passed on, for tests.
-#[cfg(test)]
-pub fn count(connection: &Connection) -> usize {
-    to_pass_on(connection, i64::MAX).unwrap().len()
-}
-
-/// The approval that a task asks for, for tests.
-#[cfg(test)]
-pub fn requested(approval: &protocol::EventId) -> protocol::event::ApprovalRequested {
-    protocol::event::ApprovalRequested {
-        approval_id: approval.clone(),
-        tool_name: "write".to_owned(),
-        risk: protocol::Risk::Low,
-        arguments: serde_json::Map::new(),
-        preview: String::new(),
-        reason: String::new(),
-        rule: String::new(),
-        token: String::new(),
-        digest: String::new(),
-        expires_at_ms: 0,
-        session: protocol::SessionId::default_session(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use protocol::EventId;
+    use protocol::event::ApprovalRequested;
+    use protocol::{Risk, SessionId};
 
     use super::*;
     use crate::fixture::{TestDatabase, done, test_chat};
@@ -278,14 +255,27 @@ mod tests {
         give_up(&database, "a").unwrap();
         assert_eq!(to_pass_on(&database, long_ago).unwrap(), [decision(Choice::Task, "Ada")]);
         remove(&database, "a").unwrap();
-        assert_eq!(count(&database), 0);
+        assert_eq!(to_pass_on(&database, i64::MAX).unwrap(), []);
     }
 
     #[test]
     fn what_a_task_that_has_ended_still_asks_for_is_refused() {
         let (database, task) = TestDatabase::with_claimed(test_chat(1));
         let approval = EventId::new();
-        database.append(requested(&approval), None, Some(&task.id));
+        let requested = ApprovalRequested {
+            approval_id: approval.clone(),
+            tool_name: "write".to_owned(),
+            risk: Risk::Low,
+            arguments: serde_json::Map::new(),
+            preview: String::new(),
+            reason: String::new(),
+            rule: String::new(),
+            token: String::new(),
+            digest: String::new(),
+            expires_at_ms: 0,
+            session: SessionId::default_session(),
+        };
+        database.append(requested, None, Some(&task.id));
         assert!(database.end(&task, done("ok")));
         let refused = to_pass_on(&database, 0).unwrap();
         assert_eq!(refused.len(), 1);

@@ -83,9 +83,9 @@ pub fn keep(
 ) -> Result<(), StoreError> {
     let sql = "insert into history (channel, chat_id, task_id, role, text, created_at_ms)
                values (?1, ?2, ?3, ?4, ?5, ?6)";
-    let mut insert = connection.prepare(sql)?;
     for (role, text) in [("user", asked), ("assistant", told)] {
-        insert.execute(params![chat.channel.as_str(), chat.id, task.as_str(), role, text, now_ms()])?;
+        let values = params![chat.channel.as_str(), chat.id, task.as_str(), role, text, now_ms()];
+        connection.execute(sql, values)?;
     }
     Ok(())
 }

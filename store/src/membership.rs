@@ -237,6 +237,7 @@ impl Member {
         }
         Ok(())
     }
+
     /// What a notification means: a word, and for some the node that it is for.
     fn understand(&self, said: &str) -> Option<Heard> {
         let (word, node) = said.split_once(' ').map_or((said, None), |(word, node)| (word, Some(node)));

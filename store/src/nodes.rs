@@ -298,8 +298,8 @@ pub fn adopt(connection: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// That nodes work with the database, and which; empty if none does.
-pub(crate) fn at_work(connection: &Connection) -> Result<String, StoreError> {
+/// That nodes work with the database, and which; none if none does.
+pub(crate) fn at_work(connection: &Connection) -> Result<Option<String>, StoreError> {
     let sql = format!(
         "select distinct name from nodes join pg_locks on locktype = 'advisory' and granted
              and classid::bigint = {WRITER_LOCK} and pid <> pg_backend_pid()
@@ -307,16 +307,13 @@ pub(crate) fn at_work(connection: &Connection) -> Result<String, StoreError> {
          order by name"
     );
     let names: Vec<String> = connection.query_all(&sql, [], |row| row.get(0))?;
-    Ok(match names.is_empty() {
-        true => String::new(),
-        false => format!("stop the supervisors of these nodes first: {}", names.join(", ")),
-    })
+    let stop_them = || format!("stop the supervisors of these nodes first: {}", names.join(", "));
+    Ok((!names.is_empty()).then(stop_them))
 }
 
 /// Why a database of a server cannot become a file, which has one node; none if it can.
 pub(crate) fn not_yet_one(connection: &Connection) -> Result<Option<String>, StoreError> {
-    let at_work = at_work(connection)?;
-    if !at_work.is_empty() {
+    if let Some(at_work) = at_work(connection)? {
         return Ok(Some(at_work));
     }
     let homes = "select distinct node from chats order by 1";

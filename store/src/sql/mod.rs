@@ -13,7 +13,7 @@ mod value;
 
 use std::vec;
 
-pub use rusqlite::types::{FromSql, Type, Value, ValueRef};
+pub use rusqlite::types::{FromSql, Value, ValueRef};
 pub use rusqlite::{ToSql, params};
 
 pub use error::{Error, OptionalExtension, ServerError};
