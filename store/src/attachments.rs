@@ -145,21 +145,25 @@ pub fn open_album(connection: &Connection, chat: &Chat, album: &str) -> Result<O
         .query_optional(sql, params![album, chat.channel.as_str(), chat.id], |row| task_id(row, 0))?)
 }
 
+/// Files that are waited for, as [`waiting`] reads them.
+const WAITING: &str = "select attachments.seq as seq, task_id, inbox.channel, inbox.chat_id, source, kind,
+                              path, attachments.attempt, coalesce(file_name, 'the ' || kind)
+    from attachments join inbox on inbox.id = task_id
+    where attachments.state = 'waiting' and inbox.state = 'queued'";
+
 /// The files of these channels that are due, oldest first; those of tasks that will not run are left out.
 pub fn due(
     connection: &Connection,
     channels: &[ChannelName],
     limit: usize,
 ) -> Result<Vec<Waiting>, StoreError> {
-    let sql = "select attachments.seq, task_id, inbox.channel, inbox.chat_id, source, kind, path,
-                      attachments.attempt, coalesce(file_name, 'the ' || kind)
-               from attachments join inbox on inbox.id = task_id
-               where attachments.state = 'waiting' and attachments.available_at_ms <= ?1
-                     and inbox.state = 'queued' and inbox.channel in (select value from json_each(?3))
-                     /* here: inbox */
-               order by attachments.seq limit ?2";
+    let sql = format!(
+        "{WAITING} and attachments.available_at_ms <= ?1
+             and inbox.channel in (select value from json_each(?3)) /* here: inbox */
+         order by attachments.seq limit ?2"
+    );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    Ok(connection.query_all(sql, params![now_ms(), limit, names(channels)], waiting)?)
+    Ok(connection.query_all(&sql, params![now_ms(), limit, names(channels)], waiting)?)
 }
 
 /// When the next file of these channels is to be tried again, or is late.
@@ -187,17 +191,15 @@ pub fn try_again(connection: &Connection, channel: &ChannelName) -> Result<(), S
 
 /// Lets later tasks of their chats go before the tasks whose files are late. Returns a file of each.
 pub fn step_aside(connection: &Connection, channels: &[ChannelName]) -> Result<Vec<Waiting>, StoreError> {
-    let sql = "with late as (
-                   select attachments.seq as seq, task_id, inbox.channel, inbox.chat_id, source, kind, path,
-                          attachments.attempt, coalesce(file_name, 'the ' || kind)
-                   from attachments join inbox on inbox.id = task_id
-                   where attachments.state = 'waiting' and inbox.state = 'queued' and steps_aside = 0
-                         and (attachments.created_at_ms <= ?1 or attachments.attempt >= ?2)
-                         and inbox.channel in (select value from json_each(?3))
-                     /* here: inbox */)
-               select * from late where seq in (select min(seq) from late group by task_id) order by seq";
+    let sql = format!(
+        "with late as (
+             {WAITING} and steps_aside = 0
+                 and (attachments.created_at_ms <= ?1 or attachments.attempt >= ?2)
+                 and inbox.channel in (select value from json_each(?3)) /* here: inbox */)
+         select * from late where seq in (select min(seq) from late group by task_id) order by seq"
+    );
     let late: Vec<Waiting> =
-        connection.query_all(sql, params![now_ms() - LATE_MS, LATE_ATTEMPTS, names(channels)], waiting)?;
+        connection.query_all(&sql, params![now_ms() - LATE_MS, LATE_ATTEMPTS, names(channels)], waiting)?;
     for file in &late {
         connection.execute("update inbox set steps_aside = 1 where id = ?1", [file.task.as_str()])?;
     }

@@ -52,7 +52,7 @@ pub fn enqueue(
     incoming: &IncomingMessage,
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
-    let Some(task) = insert(connection, incoming, "queued", None)? else { return Ok(None) };
+    let Some(task) = insert(connection, incoming, None)? else { return Ok(None) };
     let queued = TaskQueued {
         channel: incoming.chat.channel.as_str().to_owned(),
         chat_id: incoming.chat.id.clone(),
@@ -71,7 +71,7 @@ pub fn store_skipped(
     reason: &str,
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
-    let Some(task) = insert(connection, incoming, "skipped", Some(reason))? else { return Ok(None) };
+    let Some(task) = insert(connection, incoming, Some(reason))? else { return Ok(None) };
     events::record(connection, skipped(incoming, reason), Some(run), &task)?;
     Ok(Some(task))
 }
@@ -86,7 +86,7 @@ pub fn store_part(
     run: &EventId,
 ) -> Result<bool, StoreError> {
     let row = IncomingMessage { text: String::new(), ..incoming.clone() };
-    let Some(task) = insert(connection, &row, "skipped", Some(reason))? else { return Ok(false) };
+    let Some(task) = insert(connection, &row, Some(reason))? else { return Ok(false) };
     let part = TaskPart { part_of: of.clone(), text: incoming.text.clone() };
     let skipped = TaskSkipped { part: Some(part), ..skipped(incoming, reason) };
     events::record(connection, skipped, Some(run), &task)?;
@@ -131,14 +131,14 @@ pub fn status(connection: &Connection, message: &TaskId) -> Result<Option<Messag
     Ok(Some(status))
 }
 
+/// Adds a row, which is queued, or skipped for a reason.
 fn insert(
     connection: &Connection,
     incoming: &IncomingMessage,
-    state: &str,
-    error: Option<&str>,
+    skipped: Option<&str>,
 ) -> Result<Option<TaskId>, StoreError> {
     let (task, now) = (TaskId::new(), now_ms());
-    let ended = (state == "skipped").then_some(now);
+    let (state, ended) = if skipped.is_some() { ("skipped", Some(now)) } else { ("queued", None) };
     let origin = incoming.origin.as_ref().map(serde_json::to_string).transpose()?;
     let sql = "insert into inbox (id, channel, chat_id, update_id, text, state, error, available_at_ms,
                                   created_at_ms, updated_at_ms, finished_at_ms, message_id, origin, user_id)
@@ -151,7 +151,7 @@ fn insert(
         incoming.update_id,
         incoming.text,
         state,
-        error,
+        skipped,
         now,
         ended,
         incoming.message_id.as_ref().map(MessageId::as_str),

@@ -8,7 +8,7 @@ use texts::Text;
 
 use super::columns::chat;
 use super::sql::{Connection, Row, params};
-use super::{StoreError, cancel, events, kv, languages, moved_row, outbox, schedules};
+use super::{StoreError, cancel, events, kv, languages, outbox, schedules};
 
 /// How long a code can be used, and the pause before its chat gets another one.
 const CODE_LIFE_MS: i64 = 60 * 60 * 1000;
@@ -235,12 +235,6 @@ pub fn waiting(connection: &Connection) -> Result<Vec<KnownChat>, StoreError> {
     let sql = "select channel, chat_id, title, given_at_ms, code from pairing_codes
                where given_at_ms > ?1 order by given_at_ms, chat_id";
     Ok(connection.query_all(sql, [now_ms() - CODE_LIFE_MS], known)?)
-}
-
-/// A chat has another ID.
-pub(super) fn moved(connection: &Connection, from: &Chat, to: &str) -> Result<(), StoreError> {
-    let mut tables = ["paired_chats", "pairing_codes", "strangers"].into_iter();
-    tables.try_for_each(|table| moved_row::moved(connection, table, from, to))
 }
 
 fn known(row: &Row<'_>) -> crate::sql::Result<KnownChat> {

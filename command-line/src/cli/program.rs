@@ -216,9 +216,8 @@ fn announcing(arguments: &RunArguments, data: &Path) -> impl FnOnce(&Tokens, boo
 
 /// From here on this process starts no program, signals no other process, listens on no further port, and
 /// reaches no file but those of the data and configuration directories, those that the address of a database
-/// server names, and what resolving names needs. All of
-/// `/etc` is readable, because a rule belongs to a file and not to its name, and `/etc/resolv.conf` is
-/// replaced while we run.
+/// server names, and what resolving names needs. All of `/etc` is readable, because a rule belongs to a file
+/// and not to its name, and `/etc/resolv.conf` is replaced while we run.
 fn confine_self(config: &Config) -> anyhow::Result<()> {
     let powers = Powers {
         read_write: config.data.own_directories(),
