@@ -103,12 +103,9 @@ pub(super) fn of_approval(connection: &Connection, approval_id: String) -> crate
          from events where type in ({DECIDED}) and payload ->> 'approval_id' = ?1
          order by type = 'approval.expired', seq limit 1"
     );
-    let read = |row: &Row<'_>| Ok((events::body(row, 0)?, row.get(2)?, row.get(3)?));
+    let read = |row: &Row<'_>| Ok((Some(events::body(row, 0)?), row.get(2)?, row.get(3)?));
     let decided = connection.query_optional(&sql, [&approval_id], read)?;
-    let (body, decided_at_ms, decided_at) = match decided {
-        Some((body, at_ms, at)) => (Some(body), Some(at_ms), Some(at)),
-        None => (None, None, None),
-    };
+    let (body, decided_at_ms, decided_at) = decided.unwrap_or_default();
     let (decision, scope, by, reason) = match body {
         Some(EventBody::ApprovalGranted(yes)) => (Decision::Granted, Some(yes.scope), yes.by, yes.reason),
         Some(EventBody::ApprovalDenied(no)) => (Decision::Denied, None, no.by, no.reason),

@@ -73,20 +73,13 @@ impl Watcher {
 
     fn page(&self) -> crate::sql::Result<Vec<(Event, i64)>> {
         let read = |row: &Row<'_>| Ok((events::from_row(row)?, row.get(6)?));
-        match &self.task {
-            Some(task) => {
-                let sql = format!(
-                    "select {COLUMNS}, seq from events where task_id = ?1 and seq > ?2
-                     order by seq limit {PAGE}"
-                );
-                self.connection.query_all(&sql, params![task, self.seq], read)
-            }
-            None => {
-                let sql =
-                    format!("select {COLUMNS}, seq from events where seq > ?1 order by seq limit {PAGE}");
-                self.connection.query_all(&sql, [self.seq], read)
-            }
-        }
+        let (of_task, values) = match &self.task {
+            Some(task) => ("task_id = ?2 and", params![self.seq, *task]),
+            None => ("", params![self.seq]),
+        };
+        let sql =
+            format!("select {COLUMNS}, seq from events where {of_task} seq > ?1 order by seq limit {PAGE}");
+        self.connection.query_all(&sql, values, read)
     }
 }
 
