@@ -58,7 +58,7 @@ pub struct ConfigFile {
 impl ConfigFile {
     /// Reads a file; none if it does not exist.
     pub fn read(path: &Path) -> Result<Option<Self>, ConfigFileError> {
-        let failed = |what: String| ConfigFileError { path: path.to_owned(), line: None, what };
+        let failed = |what: String| ConfigFileError::whole(path, what);
         match std::fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Ok(file) if file.len() > MAX_BYTES => {

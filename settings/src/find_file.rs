@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::config_file::ConfigFileError;
 use crate::place::wrong_value;
-use crate::row::Row;
 use crate::settings_file::{SETTINGS_FILE, SettingsFile};
 use crate::source::Source;
 use crate::table::{CONFIG_DIR, DATA_DIR};
@@ -27,11 +26,8 @@ pub enum Search<'a> {
 /// # Errors
 /// A file that cannot be used, and two of them.
 pub fn find(environment: &Source, search: Search<'_>) -> Result<Option<SettingsFile>, ConfigFileError> {
-    let config_dir = environment.text(CONFIG_DIR.name()).map(PathBuf::from);
-    let in_config_dir = match &config_dir {
-        Some(directory) => read(directory)?,
-        None => None,
-    };
+    let config_dir = environment.text(CONFIG_DIR.name()).map(Path::new);
+    let in_config_dir = config_dir.map(read).transpose()?.flatten();
     let given = environment.text(DATA_DIR.name());
     let given = given.or_else(|| in_config_dir.as_ref().and_then(|file| file.value(DATA_DIR.name())));
     let data_dir = match (search, given) {
@@ -41,16 +37,13 @@ pub fn find(environment: &Source, search: Search<'_>) -> Result<Option<SettingsF
         (Search::OnlyGiven, None) => None,
     };
     if let Some(file) = in_config_dir {
-        refuse(&file, &CONFIG_DIR, "nothing: this file lies in the configuration directory")?;
+        refuse(&file, CONFIG_DIR.name(), "nothing: this file lies in the configuration directory")?;
         refuse_second(&file, data_dir.as_deref())?;
         return Ok(Some(file));
     }
-    let in_data_dir = match data_dir {
-        Some(directory) => read(&directory)?,
-        None => None,
-    };
+    let in_data_dir = data_dir.as_deref().map(read).transpose()?.flatten();
     if let Some(file) = &in_data_dir {
-        refuse(file, &DATA_DIR, "nothing: this file lies in the data directory")?;
+        refuse(file, DATA_DIR.name(), "nothing: this file lies in the data directory")?;
         refuse_second(file, file.value(CONFIG_DIR.name()).map(Path::new))?;
     }
     Ok(in_data_dir)
@@ -69,10 +62,10 @@ fn read(directory: &Path) -> Result<Option<SettingsFile>, ConfigFileError> {
     }
 }
 
-fn refuse(file: &SettingsFile, row: &dyn Row, expected: &str) -> Result<(), ConfigFileError> {
-    match file.settings().iter().find(|setting| setting.variable == row.name()) {
+fn refuse(file: &SettingsFile, variable: &str, expected: &str) -> Result<(), ConfigFileError> {
+    match file.setting(variable) {
         None => Ok(()),
-        Some(setting) => Err(file.error(setting, wrong_value(row.name(), &setting.value, expected))),
+        Some(setting) => Err(file.error(setting, wrong_value(variable, &setting.value, expected))),
     }
 }
 

@@ -87,7 +87,7 @@ impl SettingsFile {
         self.setting(variable).map(|setting| setting.value.as_str())
     }
 
-    fn setting(&self, variable: &str) -> Option<&FileSetting> {
+    pub(crate) fn setting(&self, variable: &str) -> Option<&FileSetting> {
         self.settings.iter().find(|setting| setting.variable == variable)
     }
 
@@ -139,7 +139,7 @@ fn setting(
     let value = text(row, value).map_err(|expected| wrong(format!("`{name}`: expected {expected}")))?;
     let setting = FileSetting { variable, value, line: file.line(key.span().start) };
     if !row.is_secret() {
-        row.check(&Source::of_pair(row.name(), &setting.value))
+        row.check(&Source::from_pairs([(row.name(), setting.value.as_str())]))
             .map_err(|_| wrong(wrong_value(row.name(), &setting.value, &row.expected())))?;
     }
     Ok(setting)

@@ -82,11 +82,8 @@ impl Source {
             match (self.text(&variable).map(str::to_owned), self.credential(name)) {
                 (Some(_), _) if is_set && is_from_file => {}
                 (Some(path), _) if is_set => {
-                    return Err(SettingError::new(
-                        &variable,
-                        path,
-                        format!("nothing, because {name} is set"),
-                    ));
+                    let expected = format!("nothing, because {name} is set");
+                    return Err(SettingError::new(&variable, path, expected));
                 }
                 (None, _) if is_set => {}
                 (Some(path), _) | (None, Some(path)) => {
@@ -120,11 +117,6 @@ impl Source {
     pub fn from_pairs<const N: usize>(pairs: [(&str, &str); N]) -> Self {
         let plain = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Self { plain, ..Self::default() }
-    }
-
-    /// The settings of one variable alone.
-    pub(crate) fn of_pair(name: &str, value: &str) -> Self {
-        Self { plain: HashMap::from([(name.to_owned(), value.to_owned())]), ..Self::default() }
     }
 
     /// The value of a variable; none if it is unset or empty.

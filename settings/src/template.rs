@@ -108,14 +108,13 @@ fn wrapped(text: &str, mark: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::settings_file::SettingsFile;
 
     fn read(text: &str) -> SettingsFile {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("autonous.toml");
-        std::fs::write(&path, text).unwrap();
-        SettingsFile::read(&path).unwrap().unwrap()
+        SettingsFile::of_text(Path::new("autonous.toml"), text).unwrap()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use protocol::event::Unreachable;
 use protocol::{TaskId, now_ms};
 
 use super::columns::task_id;
-use super::sql::{Connection, OptionalExtension, Row, params};
+use super::sql::{Connection, Row, params};
 use super::{StoreError, additions, kv, prior_context};
 
 /// More of a call's arguments is not read.
@@ -43,15 +43,10 @@ pub fn of_channel(connection: &Connection, channel: &ChannelName) -> Result<Vec<
     let roots = kv::get(connection, kv::ROOTS)?.unwrap_or_default();
     let mut activities = Vec::new();
     for begun in all_begun(connection, channel)? {
-        let Begun { task, chat_id, is_stopping, is_parked, is_tried_again } = begun;
-        let Some(activity) = of_task(connection, task, chat_id, is_stopping)? else { continue };
-        if is_tried_again && activity.unreachable.is_none() {
-            continue;
-        }
+        let Some(activity) = of_task(connection, begun)? else { continue };
         let parts = parts_of(&roots, &Chat::new(channel.clone(), &activity.chat_id));
         let seen = |(tool, arguments)| (tool, seen_from(&parts, arguments));
-        let waits_for_person = activity.waits_for_person || is_parked;
-        activities.push(Activity { waits_for_person, call: activity.call.map(seen), ..activity });
+        activities.push(Activity { call: activity.call.map(seen), ..activity });
     }
     Ok(activities)
 }
@@ -89,9 +84,7 @@ fn all_begun(connection: &Connection, channel: &ChannelName) -> Result<Vec<Begun
             is_tried_again: row.get(4)?,
         })
     };
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![channel.as_str(), now_ms()], begun)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, params![channel.as_str(), now_ms()], begun)?)
 }
 
 /// The directories that a chat's paths begin in: its own part of each root, which it may not have, and the
@@ -127,31 +120,28 @@ fn seen_from(directories: &[String], text: String) -> String {
     })
 }
 
-fn of_task(
-    connection: &Connection,
-    task: TaskId,
-    chat_id: String,
-    is_stopping: bool,
-) -> Result<Option<Activity>, StoreError> {
+fn of_task(connection: &Connection, begun: Begun) -> Result<Option<Activity>, StoreError> {
+    let Begun { task, chat_id, is_stopping, is_parked, is_tried_again } = begun;
+    let unreachable = unreachable(connection, &task)?;
+    if is_tried_again && unreachable.is_none() {
+        return Ok(None);
+    }
     let sql = "select seq, time_ms from events indexed by events_task
                where task_id = ?1 and type = 'task.claimed' order by seq desc limit 1";
-    let claimed = connection
-        .prepare_cached(sql)?
-        .query_row([task.as_str()], |row| Ok((row.get::<i64>(0)?, row.get(1)?)));
-    let Some((since_seq, since_ms)) = claimed.optional()? else { return Ok(None) };
+    let claimed =
+        connection.query_optional(sql, [task.as_str()], |row| Ok((row.get::<i64>(0)?, row.get(1)?)));
+    let Some((since_seq, since_ms)) = claimed? else { return Ok(None) };
     let sql = "select count(case when type = 'turn.completed' then 1 end) + 1,
                       coalesce(sum(cast(payload ->> 'input_tokens' as bigint)
                                    + cast(payload ->> 'output_tokens' as bigint)), 0)
                from events indexed by events_task
                where task_id = ?1 and type in ('turn.completed', 'model_request.completed') and seq > ?2";
-    let (turn, tokens) = connection
-        .prepare_cached(sql)?
-        .query_row(params![task.as_str(), since_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (turn, tokens) =
+        connection.query_row(sql, params![task.as_str(), since_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let plan = prior_context::plan_of(connection, &task)?.map(|plan| plan.recap());
     let call = running_call(connection, &task, since_seq)?;
-    let waits_for_person = waits_for_person(connection, &task, since_seq)?;
+    let waits_for_person = is_parked || waits_for_person(connection, &task, since_seq)?;
     let additions = additions::count(connection, &task)?;
-    let unreachable = unreachable(connection, &task)?;
     Ok(Some(Activity {
         task,
         chat_id,
@@ -175,7 +165,7 @@ fn unreachable(connection: &Connection, task: &TaskId) -> Result<Option<Unreacha
                    or type = 'retry.scheduled' and payload -> 'failed_requests' is not null)
                order by seq desc limit 1";
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let newest = connection.prepare_cached(sql)?.query_row([task.as_str()], read).optional()?;
+    let newest = connection.query_optional(sql, [task.as_str()], read)?;
     let Some((Some(address), Some(cause))) = newest else { return Ok(None) };
     Ok(Some(Unreachable { address, cause }))
 }
@@ -188,7 +178,7 @@ fn waits_for_person(connection: &Connection, task: &TaskId, since_seq: i64) -> R
                        where ended.task_id = ?1 and ended.seq > asked.seq
                            and ended.type in ('approval.granted', 'approval.denied', 'approval.expired')
                            and ended.payload ->> 'approval_id' = asked.payload ->> 'approval_id'))";
-    Ok(connection.prepare_cached(sql)?.query_row(params![task.as_str(), since_seq], |row| row.get(0))?)
+    Ok(connection.query_row(sql, params![task.as_str(), since_seq], |row| row.get(0))?)
 }
 
 fn running_call(
@@ -202,10 +192,9 @@ fn running_call(
                    select 1 from events as ended where ended.parent_id = begun.id and ended.type in
                        ('tool_call.completed', 'tool_call.failed', 'tool_call.interrupted'))
                order by seq desc limit 1";
-    let call = connection
-        .prepare_cached(sql)?
-        .query_row(params![task.as_str(), since_seq, ARGUMENT_CHARS], |row| Ok((row.get(0)?, row.get(1)?)));
-    Ok(call.optional()?)
+    Ok(connection.query_optional(sql, params![task.as_str(), since_seq, ARGUMENT_CHARS], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?)
 }
 
 #[cfg(test)]

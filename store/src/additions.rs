@@ -5,16 +5,14 @@ use protocol::{Addition, MessageId, TaskId};
 
 use super::StoreError;
 use super::columns::{json, task_id};
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 
 /// What was added to a task, in order.
 pub fn of(connection: &Connection, task: &TaskId) -> Result<Vec<Addition>, StoreError> {
     let sql = "select message_task_id, text, origin from additions where task_id = ?1 order by seq";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([task.as_str()], |row| {
+    Ok(connection.query_all(sql, [task.as_str()], |row| {
         Ok(Addition { message: task_id(row, 0)?, text: row.get(1)?, origin: json(row, 2)? })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })?)
 }
 
 /// What was asked of a task, with all that was added.
@@ -26,7 +24,7 @@ pub(super) fn asked(connection: &Connection, task: &TaskId, text: &str) -> Resul
 /// The task that a message is a part of, if it was added to one.
 pub(super) fn task_of(connection: &Connection, message: &TaskId) -> Result<Option<TaskId>, StoreError> {
     let sql = "select task_id from additions where message_task_id = ?1";
-    Ok(connection.prepare_cached(sql)?.query_row([message.as_str()], |row| task_id(row, 0)).optional()?)
+    Ok(connection.query_optional(sql, [message.as_str()], |row| task_id(row, 0))?)
 }
 
 /// The task that a message of a chat was added to, and what it said.
@@ -43,22 +41,20 @@ pub(super) fn said_by(
                    and (message.message_id = ?3 or exists (
                        select 1 from parts where task_id = message.id and message_id = ?3))
                order by message.seq desc limit 1";
-    let mut query = connection.prepare_cached(sql)?;
-    let found = query.query_row(params![chat.channel.as_str(), chat.id, message.as_str()], |row| {
+    Ok(connection.query_optional(sql, params![chat.channel.as_str(), chat.id, message.as_str()], |row| {
         Ok((task_id(row, 0)?, row.get(1)?))
-    });
-    Ok(found.optional()?)
+    })?)
 }
 
 /// Keeps a message a task of its own, whatever runs.
 pub fn stand_alone(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     let sql = "update inbox set stands_alone = 1 where id = ?1";
-    connection.prepare_cached(sql)?.execute([task.as_str()])?;
+    connection.execute(sql, [task.as_str()])?;
     Ok(())
 }
 
 /// How many messages were added to a task.
 pub(super) fn count(connection: &Connection, task: &TaskId) -> Result<u32, StoreError> {
     let sql = "select count(*) from additions where task_id = ?1";
-    Ok(connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [task.as_str()], |row| row.get(0))?)
 }

@@ -7,8 +7,8 @@ use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::{EventId, MessageId, TaskId, now_ms};
 use texts::{Language, Text};
 
-use super::columns::{chat, content, message_id};
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::columns::{chat, content, known, message_id};
+use super::sql::{Connection, params};
 use super::{StoreError, languages, outbox};
 
 /// A question that waits for an answer.
@@ -71,7 +71,7 @@ pub struct Decision {
 
 pub fn was_asked(connection: &Connection, approval: &EventId) -> Result<bool, StoreError> {
     let sql = "select exists (select 1 from questions where approval_id = ?1)";
-    Ok(connection.prepare_cached(sql)?.query_row([approval.as_str()], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [approval.as_str()], |row| row.get(0))?)
 }
 
 /// Asks a chat, unless it was asked before.
@@ -85,12 +85,12 @@ pub fn ask(
     let sql = "insert into questions (approval_id, channel, chat_id) values (?1, ?2, ?3)
                on conflict do nothing";
     let (channel, id) = (chat.channel.as_str(), chat.id.as_str());
-    if connection.prepare_cached(sql)?.execute(params![approval.as_str(), channel, id])? == 0 {
+    if connection.execute(sql, params![approval.as_str(), channel, id])? == 0 {
         return Ok(());
     }
     let rows = outbox::queue(connection, None, chat, contents, Delivery::Push, Some(run))?;
     let sql = "update questions set outbox_seq = ?4 where approval_id = ?1 and channel = ?2 and chat_id = ?3";
-    connection.prepare_cached(sql)?.execute(params![approval.as_str(), channel, id, rows.last()])?;
+    connection.execute(sql, params![approval.as_str(), channel, id, rows.last()])?;
     Ok(())
 }
 
@@ -98,14 +98,11 @@ pub fn ask(
 pub fn open(connection: &Connection) -> Result<Vec<Question>, StoreError> {
     let sql = "select approval_id, channel, chat_id, outbox_seq from questions
                where is_open /* mine: questions */ order by rowid";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([], |row| Ok((row.get::<String>(0)?, chat(row, 1)?, row.get::<i64>(3)?)))?;
-    let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
-    Ok(rows
-        .filter_map(|(approval, chat, outbox)| {
-            Some(Question { approval: approval.parse().ok()?, chat, outbox })
-        })
-        .collect())
+    let questions = connection.query_all(sql, [], |row| {
+        let (approval, chat, outbox) = (known(row, 0)?, chat(row, 1)?, row.get(3)?);
+        Ok(approval.map(|approval| Question { approval, chat, outbox }))
+    })?;
+    Ok(questions.into_iter().flatten().collect())
 }
 
 /// The open questions of a chat that are decided by yes or no, and the messages with their buttons, once they
@@ -117,12 +114,11 @@ pub fn open_in(
     let sql = "select approval_id, message_id from questions left join outbox on outbox.seq = outbox_seq
                where is_open and asks is null and questions.channel = ?1 and questions.chat_id = ?2
                order by questions.rowid";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![chat.channel.as_str(), chat.id], |row| {
-        Ok((row.get::<String>(0)?, message_id(row, 1)?))
+    let questions = connection.query_all(sql, params![chat.channel.as_str(), chat.id], |row| {
+        let message = message_id(row, 1)?;
+        Ok(known(row, 0)?.map(|approval| (approval, message)))
     })?;
-    let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
-    Ok(rows.filter_map(|(approval, message)| Some((approval.parse().ok()?, message))).collect())
+    Ok(questions.into_iter().flatten().collect())
 }
 
 /// Asks the open questions of a chat once more, in new messages; the older ones lose their buttons. Returns
@@ -136,16 +132,15 @@ pub fn ask_again(connection: &Connection, chat: &Chat, run: &EventId) -> Result<
                    from outbox left join outgoing_files on outgoing_files.file_id = outbox.file_id
                    where seq = ?1";
         let found = connection
-            .prepare_cached(sql)?
-            .query_row([question.outbox], |row| Ok((content(row, 0)?, message_id(row, 11)?)));
+            .query_optional(sql, [question.outbox], |row| Ok((content(row, 0)?, message_id(row, 11)?)));
         // One that has not left yet comes anyway.
-        let Some((content, Some(message_id))) = found.optional()? else { continue };
+        let Some((content, Some(message_id))) = found? else { continue };
         let text = Text::QuestionComesAgain.to(languages::of(connection, chat)?);
         let edit = Content::Edit { message_id, text };
         let rows = outbox::queue(connection, None, chat, vec![edit, content], Delivery::Push, Some(run))?;
         let sql = "update questions set outbox_seq = ?3 where approval_id = ?1 and outbox_seq = ?2";
         let moved = params![question.approval.as_str(), question.outbox, rows.last()];
-        connection.prepare_cached(sql)?.execute(moved)?;
+        connection.execute(sql, moved)?;
     }
     Ok(questions.len())
 }
@@ -160,8 +155,7 @@ pub fn close(
 ) -> Result<(), StoreError> {
     for question in open(connection)?.into_iter().filter(|question| question.approval == *approval) {
         let sql = "select message_id from outbox where seq = ?1";
-        let mut query = connection.prepare_cached(sql)?;
-        let sent = query.query_row([question.outbox], |row| message_id(row, 0)).optional()?;
+        let sent = connection.query_optional(sql, [question.outbox], |row| message_id(row, 0))?;
         let text = text(languages::of(connection, &question.chat)?);
         let content = match sent.flatten() {
             Some(message_id) => Content::Edit { message_id, text },
@@ -173,7 +167,7 @@ pub fn close(
         outbox::queue(connection, None, &question.chat, vec![content], Delivery::Push, Some(run))?;
     }
     let sql = "update questions set is_open = 0 where approval_id = ?1";
-    connection.prepare_cached(sql)?.execute([approval.as_str()])?;
+    connection.execute(sql, [approval.as_str()])?;
     Ok(())
 }
 
@@ -188,42 +182,38 @@ fn insert(connection: &Connection, decision: &Decision, is_given_up: bool) -> Re
                values (?1, ?2, ?3, ?4, ?5, ?6, ?7) on conflict do nothing";
     let Decision { approval, choice, by, reason, answer } = decision;
     let values = params![approval, choice.letter().to_string(), by, reason, now_ms(), is_given_up, answer];
-    Ok(connection.prepare_cached(sql)?.execute(values)? == 1)
+    Ok(connection.execute(sql, values)? == 1)
 }
 
 /// Whether a decision is about a call of this node's tool server.
 pub fn is_ours(connection: &Connection, decision: &Decision) -> Result<bool, StoreError> {
     let Some(node) = connection.node() else { return Ok(true) };
     let sql = "select not exists (select 1 from decisions where approval_id = ?1 and node <> ?2)";
-    Ok(connection.prepare_cached(sql)?.query_row(params![decision.approval, node], |row| row.get(0))?)
+    Ok(connection.query_row(sql, params![decision.approval, node], |row| row.get(0))?)
 }
 
 /// Those that no process has in hand, the oldest first: they were given up, or stored at this time or before.
 pub fn to_pass_on(connection: &Connection, until_ms: i64) -> Result<Vec<Decision>, StoreError> {
     let sql = "select approval_id, choice, decided_by, reason, answer from decisions
                where (is_given_up = 1 or created_at_ms <= ?1) /* mine: decisions */ order by created_at_ms";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([until_ms], |row| {
-        let choice = Choice::of_letter(&row.get::<String>(1)?);
-        Ok((row.get(0)?, choice, row.get(2)?, row.get(3)?, row.get(4)?))
+    let decisions = connection.query_all(sql, [until_ms], |row| {
+        let (approval, by, reason, answer) = (row.get(0)?, row.get(2)?, row.get(3)?, row.get(4)?);
+        let choice = Choice::of_letter(row.text(1)?);
+        Ok(choice.map(|choice| Decision { approval, choice, by, reason, answer }))
     })?;
-    let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
-    let decision = |(approval, choice, by, reason, answer)| {
-        Some(Decision { approval, choice: choice?, by, reason, answer })
-    };
-    Ok(rows.filter_map(decision).collect())
+    Ok(decisions.into_iter().flatten().collect())
 }
 
 /// A decision has been taken, or came too late.
 pub fn remove(connection: &Connection, approval: &str) -> Result<(), StoreError> {
-    connection.prepare_cached("delete from decisions where approval_id = ?1")?.execute([approval])?;
+    connection.execute("delete from decisions where approval_id = ?1", [approval])?;
     Ok(())
 }
 
 /// The process that took a decision has not passed it on, and does not try again.
 pub fn give_up(connection: &Connection, approval: &str) -> Result<(), StoreError> {
     let sql = "update decisions set is_given_up = 1 where approval_id = ?1";
-    connection.prepare_cached(sql)?.execute([approval])?;
+    connection.execute(sql, [approval])?;
     Ok(())
 }
 
@@ -235,42 +225,17 @@ pub(super) fn withdraw(connection: &Connection, task: &TaskId) -> Result<(), Sto
                    where ended.task_id = ?1
                        and ended.type in ('approval.granted', 'approval.denied', 'approval.expired')
                        and ended.payload ->> 'approval_id' = asked.payload ->> 'approval_id')";
-    let mut query = connection.prepare_cached(sql)?;
-    let open = query.query_map([task.as_str()], |row| row.get::<String>(0))?;
-    for approval in open.collect::<Result<Vec<_>, _>>()? {
+    for approval in connection.query_all(sql, [task.as_str()], |row| row.get::<String>(0))? {
         let (by, reason) = ("the supervisor".to_owned(), Some("its task has ended".to_owned()));
         insert(connection, &Decision { approval, choice: Choice::Deny, by, reason, answer: None }, true)?;
     }
     Ok(())
 }
 
-/// How many wait to be passed on, for tests.
-#[cfg(test)]
-pub fn count(connection: &Connection) -> usize {
-    to_pass_on(connection, i64::MAX).unwrap().len()
-}
-
-/// The approval that a task asks for, for tests.
-#[cfg(test)]
-pub fn requested(approval: &protocol::EventId) -> protocol::event::ApprovalRequested {
-    protocol::event::ApprovalRequested {
-        approval_id: approval.clone(),
-        tool_name: "write".to_owned(),
-        risk: protocol::Risk::Low,
-        arguments: serde_json::Map::new(),
-        preview: String::new(),
-        reason: String::new(),
-        rule: String::new(),
-        token: String::new(),
-        digest: String::new(),
-        expires_at_ms: 0,
-        session: protocol::SessionId::default_session(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use protocol::EventId;
+    use protocol::event::ApprovalRequested;
+    use protocol::{Risk, SessionId};
 
     use super::*;
     use crate::fixture::{TestDatabase, done, test_chat};
@@ -290,14 +255,27 @@ mod tests {
         give_up(&database, "a").unwrap();
         assert_eq!(to_pass_on(&database, long_ago).unwrap(), [decision(Choice::Task, "Ada")]);
         remove(&database, "a").unwrap();
-        assert_eq!(count(&database), 0);
+        assert_eq!(to_pass_on(&database, i64::MAX).unwrap(), []);
     }
 
     #[test]
     fn what_a_task_that_has_ended_still_asks_for_is_refused() {
         let (database, task) = TestDatabase::with_claimed(test_chat(1));
         let approval = EventId::new();
-        database.append(requested(&approval), None, Some(&task.id));
+        let requested = ApprovalRequested {
+            approval_id: approval.clone(),
+            tool_name: "write".to_owned(),
+            risk: Risk::Low,
+            arguments: serde_json::Map::new(),
+            preview: String::new(),
+            reason: String::new(),
+            rule: String::new(),
+            token: String::new(),
+            digest: String::new(),
+            expires_at_ms: 0,
+            session: SessionId::default_session(),
+        };
+        database.append(requested, None, Some(&task.id));
         assert!(database.end(&task, done("ok")));
         let refused = to_pass_on(&database, 0).unwrap();
         assert_eq!(refused.len(), 1);

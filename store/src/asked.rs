@@ -7,7 +7,7 @@ use protocol::{EventId, MessageId, PersonId};
 
 use super::StoreError;
 use super::columns::{json, message_id};
-use super::sql::{Connection, OptionalExtension as _, Row, params};
+use super::sql::{Connection, Row, params};
 
 /// A question that a chat was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn note(
 ) -> Result<(), StoreError> {
     let sql = "update questions set asks = ?2, asker = ?3 where approval_id = ?1";
     let asks = serde_json::to_string(question)?;
-    connection.prepare_cached(sql)?.execute(params![approval.as_str(), asks, asker.map(PersonId::as_str)])?;
+    connection.execute(sql, params![approval.as_str(), asks, asker.map(PersonId::as_str)])?;
     Ok(())
 }
 
@@ -42,9 +42,7 @@ pub fn in_chat(connection: &Connection, chat: &Chat) -> Result<Vec<Asked>, Store
         "{COLUMNS} where is_open and asks is not null and message_id is not null
                      and questions.channel = ?1 and questions.chat_id = ?2 order by questions.rowid desc"
     );
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map(params![chat.channel.as_str(), chat.id], asked)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(&sql, params![chat.channel.as_str(), chat.id], asked)?)
 }
 
 /// A question of a chat, whether it is open or not.
@@ -53,8 +51,7 @@ pub fn one(connection: &Connection, approval: &str, chat: &Chat) -> Result<Optio
         "{COLUMNS} where approval_id = ?1 and asks is not null
                      and questions.channel = ?2 and questions.chat_id = ?3"
     );
-    let mut query = connection.prepare_cached(&sql)?;
-    Ok(query.query_row(params![approval, chat.channel.as_str(), chat.id], asked).optional()?)
+    Ok(connection.query_optional(&sql, params![approval, chat.channel.as_str(), chat.id], asked)?)
 }
 
 fn asked(row: &Row<'_>) -> crate::sql::Result<Asked> {

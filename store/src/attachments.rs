@@ -9,7 +9,7 @@ use protocol::{MessageId, TaskId, now_ms};
 use texts::{Language, Text};
 
 use super::columns::{chat, task_id};
-use super::sql::{Connection, OptionalExtension as _, Row, params};
+use super::sql::{Connection, Row, params};
 use super::{StoreError, parts, said};
 
 /// Where incoming files lie, beneath the root that they are kept in.
@@ -107,7 +107,7 @@ pub fn add(
     let sql = "insert into attachments (task_id, message_id, said, source, kind, path, media_type, file_name,
                                         size_bytes, album, state, available_at_ms, created_at_ms)
                values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting', ?11, ?11)";
-    let mut insert = connection.prepare_cached(sql)?;
+    let mut insert = connection.prepare(sql)?;
     for (number, file) in files.iter().enumerate() {
         insert.execute(params![
             task.as_str(),
@@ -124,7 +124,7 @@ pub fn add(
         ])?;
     }
     let hold = "update inbox set available_at_ms = ?2, updated_at_ms = ?3 where id = ?1 and state = 'queued'";
-    connection.prepare_cached(hold)?.execute(params![task.as_str(), now + HELD_MS, now])?;
+    connection.execute(hold, params![task.as_str(), now + HELD_MS, now])?;
     Ok(())
 }
 
@@ -141,10 +141,15 @@ pub fn open_album(connection: &Connection, chat: &Chat, album: &str) -> Result<O
     let sql = "select inbox.id from attachments join inbox on inbox.id = attachments.task_id
                where attachments.album = ?1 and inbox.channel = ?2 and inbox.chat_id = ?3
                      and inbox.state = 'queued' and inbox.attempt = 0 limit 1";
-    let mut query = connection.prepare_cached(sql)?;
-    let found = query.query_row(params![album, chat.channel.as_str(), chat.id], |row| task_id(row, 0));
-    Ok(found.optional()?)
+    Ok(connection
+        .query_optional(sql, params![album, chat.channel.as_str(), chat.id], |row| task_id(row, 0))?)
 }
+
+/// Files that are waited for, as [`waiting`] reads them.
+const WAITING: &str = "select attachments.seq as seq, task_id, inbox.channel, inbox.chat_id, source, kind,
+                              path, attachments.attempt, coalesce(file_name, 'the ' || kind)
+    from attachments join inbox on inbox.id = task_id
+    where attachments.state = 'waiting' and inbox.state = 'queued'";
 
 /// The files of these channels that are due, oldest first; those of tasks that will not run are left out.
 pub fn due(
@@ -152,17 +157,13 @@ pub fn due(
     channels: &[ChannelName],
     limit: usize,
 ) -> Result<Vec<Waiting>, StoreError> {
-    let sql = "select attachments.seq, task_id, inbox.channel, inbox.chat_id, source, kind, path,
-                      attachments.attempt, coalesce(file_name, 'the ' || kind)
-               from attachments join inbox on inbox.id = task_id
-               where attachments.state = 'waiting' and attachments.available_at_ms <= ?1
-                     and inbox.state = 'queued' and inbox.channel in (select value from json_each(?3))
-                     /* here: inbox */
-               order by attachments.seq limit ?2";
-    let mut query = connection.prepare_cached(sql)?;
+    let sql = format!(
+        "{WAITING} and attachments.available_at_ms <= ?1
+             and inbox.channel in (select value from json_each(?3)) /* here: inbox */
+         order by attachments.seq limit ?2"
+    );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = query.query_map(params![now_ms(), limit, names(channels)], waiting)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(&sql, params![now_ms(), limit, names(channels)], waiting)?)
 }
 
 /// When the next file of these channels is to be tried again, or is late.
@@ -176,7 +177,7 @@ pub fn next_due(connection: &Connection, channels: &[ChannelName]) -> Result<Opt
                    select available_at_ms as due_ms from files where available_at_ms > ?2
                    union all select created_at_ms + ?3 from files where steps_aside = 0) as due";
     let values = params![names(channels), now_ms(), LATE_MS];
-    Ok(connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
+    Ok(connection.query_row(sql, values, |row| row.get(0))?)
 }
 
 /// Makes the files of a channel due that wait for another attempt.
@@ -184,27 +185,23 @@ pub fn try_again(connection: &Connection, channel: &ChannelName) -> Result<(), S
     let sql = "update attachments set available_at_ms = ?2
                where state = 'waiting' and available_at_ms > ?2
                      and task_id in (select id from inbox where state = 'queued' and channel = ?1)";
-    connection.prepare_cached(sql)?.execute(params![channel.as_str(), now_ms()])?;
+    connection.execute(sql, params![channel.as_str(), now_ms()])?;
     Ok(())
 }
 
 /// Lets later tasks of their chats go before the tasks whose files are late. Returns a file of each.
 pub fn step_aside(connection: &Connection, channels: &[ChannelName]) -> Result<Vec<Waiting>, StoreError> {
-    let sql = "with late as (
-                   select attachments.seq as seq, task_id, inbox.channel, inbox.chat_id, source, kind, path,
-                          attachments.attempt, coalesce(file_name, 'the ' || kind)
-                   from attachments join inbox on inbox.id = task_id
-                   where attachments.state = 'waiting' and inbox.state = 'queued' and steps_aside = 0
-                         and (attachments.created_at_ms <= ?1 or attachments.attempt >= ?2)
-                         and inbox.channel in (select value from json_each(?3))
-                     /* here: inbox */)
-               select * from late where seq in (select min(seq) from late group by task_id) order by seq";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![now_ms() - LATE_MS, LATE_ATTEMPTS, names(channels)], waiting)?;
-    let late: Vec<Waiting> = rows.collect::<Result<_, _>>()?;
-    let mut aside = connection.prepare_cached("update inbox set steps_aside = 1 where id = ?1")?;
+    let sql = format!(
+        "with late as (
+             {WAITING} and steps_aside = 0
+                 and (attachments.created_at_ms <= ?1 or attachments.attempt >= ?2)
+                 and inbox.channel in (select value from json_each(?3)) /* here: inbox */)
+         select * from late where seq in (select min(seq) from late group by task_id) order by seq"
+    );
+    let late: Vec<Waiting> =
+        connection.query_all(&sql, params![now_ms() - LATE_MS, LATE_ATTEMPTS, names(channels)], waiting)?;
     for file in &late {
-        aside.execute([file.task.as_str()])?;
+        connection.execute("update inbox set steps_aside = 1 where id = ?1", [file.task.as_str()])?;
     }
     Ok(late)
 }
@@ -243,7 +240,7 @@ pub fn settle(connection: &Connection, file: &Waiting, fetched: &Fetched) -> Res
         Fetched::Stored { transcript: Some(Err(why)), .. } => (None, Some(why)),
         Fetched::Stored { transcript: None, .. } | Fetched::Failed(_) | Fetched::Later { .. } => (None, None),
     };
-    connection.prepare_cached(sql)?.execute(params![file.seq, state, size, error, words, unheard, at])?;
+    connection.execute(sql, params![file.seq, state, size, error, words, unheard, at])?;
     release(connection, &file.task)
 }
 
@@ -251,15 +248,14 @@ pub fn settle(connection: &Connection, file: &Waiting, fetched: &Fetched) -> Res
 pub fn release(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     let sql = "select count(*) filter (where state = 'waiting'), max(created_at_ms), count(album) > 0
                from attachments where task_id = ?1";
-    let (waiting, newest, is_album): (i64, Option<i64>, Option<bool>) = connection
-        .prepare_cached(sql)?
-        .query_row([task.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (waiting, newest, is_album): (i64, Option<i64>, Option<bool>) =
+        connection.query_row(sql, [task.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let Some(newest) = newest.filter(|_| waiting == 0) else { return Ok(()) };
     let now = now_ms();
     let due = if is_album == Some(true) { now.max(newest + ALBUM_PAUSE_MS) } else { now };
     let sql = "update inbox set available_at_ms = ?2, updated_at_ms = ?3, steps_aside = 0
                where id = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![task.as_str(), due, now])?;
+    connection.execute(sql, params![task.as_str(), due, now])?;
     said::write(connection, task)
 }
 
@@ -271,8 +267,7 @@ pub fn replace_said(
     said: &str,
 ) -> Result<bool, StoreError> {
     let sql = "update attachments set said = ?3 where task_id = ?1 and message_id = ?2";
-    let changed =
-        connection.prepare_cached(sql)?.execute(params![task.as_str(), message_id.as_str(), said])?;
+    let changed = connection.execute(sql, params![task.as_str(), message_id.as_str(), said])?;
     let is_found = parts::replace(connection, task, message_id, said)? || changed > 0;
     if is_found {
         said::write(connection, task)?;
@@ -286,25 +281,18 @@ pub fn images(connection: &Connection, task: &TaskId) -> Result<Vec<String>, Sto
         "select path from attachments where task_id = ?1 and state = 'stored' and media_type in ({IMAGES})
          order by seq"
     );
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map([task.as_str()], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(&sql, [task.as_str()], |row| row.get(0))?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::claim::Claim;
-    use crate::fixture::{CHANNEL, TestDatabase, test_chat};
+    use crate::fixture::{CHANNEL, TestDatabase, attachment, test_chat};
 
     fn photo(source: &str) -> Attachment {
-        Attachment {
-            source: source.to_owned(),
-            kind: "photo".into(),
-            media_type: Some("image/jpeg".to_owned()),
-            file_name: None,
-            size_bytes: Some(7),
-        }
+        let media_type = Some("image/jpeg".to_owned());
+        Attachment { source: source.to_owned(), media_type, ..attachment("photo") }
     }
 
     fn add(database: &TestDatabase, task: &TaskId, said: &str, album: Option<&str>, files: &[Attachment]) {

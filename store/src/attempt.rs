@@ -117,7 +117,7 @@ fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> R
                    updated_at_ms = ?7, attempt_base = attempt_base + ?8,
                    failing_since_ms = case when ?9 = 1 then coalesce(failing_since_ms, ?7) end
                where id = ?1 and attempt = ?2 and state = 'in_progress'";
-    let changed = connection.prepare_cached(sql)?.execute(params![
+    let values = params![
         task.id.as_str(),
         task.attempt,
         state,
@@ -127,14 +127,14 @@ fn leave_progress(connection: &Connection, task: &Claimed, ending: &Ending) -> R
         now,
         is_no_try,
         fails
-    ])?;
+    ];
+    let changed = connection.execute(sql, values)?;
     Ok(changed == 1)
 }
 
 fn is_running(connection: &Connection, task: &Claimed) -> Result<bool, StoreError> {
     let sql = "select exists (select 1 from inbox where id = ?1 and attempt = ?2 and state = 'in_progress')";
-    let mut query = connection.prepare_cached(sql)?;
-    Ok(query.query_row(params![task.id.as_str(), task.attempt], |row| row.get(0))?)
+    Ok(connection.query_row(sql, params![task.id.as_str(), task.attempt], |row| row.get(0))?)
 }
 
 fn record(

@@ -6,7 +6,7 @@
 
 use channel::{ChannelName, Chat};
 use protocol::event::TaskSkipped;
-use protocol::{EventId, TaskId, now_ms};
+use protocol::{EventId, now_ms};
 
 use super::columns::{chat, task_id};
 use super::sql::{Connection, params};
@@ -48,7 +48,7 @@ fn set_due(
                where state = 'queued' and channel = ?1 and seq > ?2 and attempt = 0
                    and not exists (select 1 from attachments
                                    where task_id = inbox.id and attachments.state = 'waiting')";
-    connection.prepare_cached(sql)?.execute(params![channel.as_str(), since_seq, due_ms, now_ms()])?;
+    connection.execute(sql, params![channel.as_str(), since_seq, due_ms, now_ms()])?;
     Ok(())
 }
 
@@ -70,14 +70,12 @@ pub fn keep_newest(
                    from inbox where state = 'queued' and channel = ?1 and seq > ?2 and attempt = 0) as waiting
                left join begun on begun.chat_id = waiting.chat_id
                where place + coalesce(number, 0) > ?3 order by seq";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query
-        .query_map(params![channel.as_str(), since_seq, most], |row| Ok((task_id(row, 0)?, chat(row, 1)?)))?;
-    let surplus = rows.collect::<Result<Vec<(TaskId, Chat)>, _>>()?;
+    let values = params![channel.as_str(), since_seq, most];
+    let surplus = connection.query_all(sql, values, |row| Ok((task_id(row, 0)?, chat(row, 1)?)))?;
     for (task, chat) in &surplus {
         let sql = "update inbox set state = 'skipped', error = ?2, finished_at_ms = ?3, updated_at_ms = ?3
                    where id = ?1";
-        connection.prepare_cached(sql)?.execute(params![task.as_str(), reason, now_ms()])?;
+        connection.execute(sql, params![task.as_str(), reason, now_ms()])?;
         let skipped = TaskSkipped { channel: None, chat_id: None, reason: reason.clone(), part: None };
         events::record(connection, skipped, Some(run), task)?;
         count_skipped(connection, chat)?;

@@ -10,7 +10,7 @@ use texts::{Language, Text};
 
 use super::columns::{chat, task_id};
 use super::outbox::Reply;
-use super::sql::{Connection, OptionalExtension, params};
+use super::sql::{Connection, params};
 use super::{StoreError, approvals, conversation, events, languages, outbox, prior_context};
 
 /// The most calls that a reply names; the event tree has all of them.
@@ -82,8 +82,7 @@ pub fn in_its_chat(
 fn find(connection: &Connection, id: &TaskId) -> Result<Option<(Open, String)>, StoreError> {
     let sql = "select id, channel, chat_id, text, state, exists (select 1 from parked where task_id = id)
                from inbox where id = ?1";
-    let found = connection.prepare_cached(sql)?.query_row([id.as_str()], |row| Ok((open(row)?, row.get(4)?)));
-    Ok(found.optional()?)
+    Ok(connection.query_optional(sql, [id.as_str()], |row| Ok((open(row)?, row.get(4)?)))?)
 }
 
 fn cancel(
@@ -129,8 +128,8 @@ pub fn requested_by(
 ) -> Result<Option<String>, StoreError> {
     let sql =
         "select cancel_requested_by from inbox where id = ?1 and attempt = ?2 and state = 'in_progress'";
-    let by = connection.prepare_cached(sql)?.query_row(params![task.as_str(), attempt], |row| row.get(0));
-    Ok(by.optional()?.flatten())
+    let by = connection.query_optional(sql, params![task.as_str(), attempt], |row| row.get(0));
+    Ok(by?.flatten())
 }
 
 /// The reply for a cancelled task whose worker gave none.
@@ -151,15 +150,13 @@ fn open_in(connection: &Connection, chat: &Chat) -> Result<Vec<Open>, StoreError
     let sql = "select id, channel, chat_id, text, state, exists (select 1 from parked where task_id = id)
                from inbox
                where channel = ?1 and chat_id = ?2 and state in ('queued', 'in_progress') order by seq desc";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![chat.channel.as_str(), chat.id], open)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, params![chat.channel.as_str(), chat.id], open)?)
 }
 
 fn ask(connection: &Connection, task: &Open, by: &str) -> Result<(), StoreError> {
     let sql = "update inbox set cancel_requested_by = ?2
                where id = ?1 and state = 'in_progress' and cancel_requested_by is null";
-    connection.prepare_cached(sql)?.execute(params![task.id.as_str(), by])?;
+    connection.execute(sql, params![task.id.as_str(), by])?;
     Ok(())
 }
 
@@ -168,7 +165,7 @@ fn cancel_waiting(connection: &Connection, task: &Open, by: &str) -> Result<Stri
     let reply = reply_for(connection, &task.id, &task.chat)?;
     let sql = "update inbox set state = 'cancelled', finished_at_ms = ?2, updated_at_ms = ?2
                where id = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![task.id.as_str(), now_ms()])?;
+    connection.execute(sql, params![task.id.as_str(), now_ms()])?;
     let queued = events::newest_of::<TaskQueued>(connection, &task.id)?;
     let cancelled = TaskCancelled { attempt: None, by: Some(by.to_owned()) };
     events::record(connection, cancelled, queued.as_ref(), &task.id)?;

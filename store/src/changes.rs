@@ -5,8 +5,8 @@ use protocol::{EventId, SessionId, TaskId};
 use serde::Serialize;
 
 use super::StoreError;
-use super::columns::parsed;
-use super::sql::{self, Connection, OptionalExtension as _, Row, params};
+use super::columns::{known, parsed, task_id};
+use super::sql::{self, Connection, Row, params};
 
 /// How many of a chat's newest tasks are looked at for one that changed something.
 const TASKS: i64 = 100;
@@ -49,18 +49,21 @@ const HOLDS: &str = "with recursive undo(call, depth) as (
         where depth < 1000)
     select call from undo where depth > 0";
 
+/// Calls whose changes can be undone, as [`changed_file`] reads them.
+const CHANGES: &str = "select started.id, started.payload ->> 'session_id', started.task_id,
+                              ended.payload ->> 'path_resolved'
+    from events as started
+    join events as ended on ended.parent_id = started.id and ended.type = 'tool_call.completed'
+    where cast(ended.payload ->> 'can_be_undone' as bigint) = 1";
+
 /// The changes of a task that hold, newest first.
 pub fn of_task(connection: &Connection, task: &str) -> Result<Vec<ChangedFile>, StoreError> {
-    let sql = "select started.id, started.payload ->> 'session_id', started.task_id,
-                      ended.payload ->> 'path_resolved'
-               from events as started
-               join events as ended on ended.parent_id = started.id and ended.type = 'tool_call.completed'
-               where started.task_id = ?1 and started.type = 'tool_call.started'
-                   and started.payload ->> 'tool_name' <> 'undo'
-                   and cast(ended.payload ->> 'can_be_undone' as bigint) = 1
-               order by started.seq desc";
-    let mut query = connection.prepare_cached(sql)?;
-    let changes = query.query_map([task], changed_file)?.collect::<Result<Vec<_>, _>>()?;
+    let sql = format!(
+        "{CHANGES} and started.task_id = ?1 and started.type = 'tool_call.started'
+             and started.payload ->> 'tool_name' <> 'undo'
+         order by started.seq desc"
+    );
+    let changes = connection.query_all(&sql, [task], changed_file)?;
     let mut holding = Vec::new();
     for change in changes {
         let change = change.with_undos(connection)?;
@@ -73,14 +76,13 @@ pub fn of_task(connection: &Connection, task: &str) -> Result<Vec<ChangedFile>, 
 
 /// The change of one call, whether it holds or not. The ID may be its end alone.
 pub fn of_call(connection: &Connection, call: &str) -> Result<Option<ChangedFile>, StoreError> {
-    let sql = "select started.id, started.payload ->> 'session_id', started.task_id,
-                      ended.payload ->> 'path_resolved'
-               from events as started
-               join events as ended on ended.parent_id = started.id and ended.type = 'tool_call.completed'
-               where started.id = ?1 and cast(ended.payload ->> 'can_be_undone' as bigint) = 1";
-    let mut query = connection.prepare_cached(sql)?;
-    if let Some(found) = query.query_row([call], changed_file).optional()? {
-        return Ok(Some(found.with_undos(connection)?));
+    let change = |id: &str| -> Result<_, StoreError> {
+        let found =
+            connection.query_optional(&format!("{CHANGES} and started.id = ?1"), [id], changed_file)?;
+        found.map(|found| found.with_undos(connection)).transpose()
+    };
+    if let Some(found) = change(call)? {
+        return Ok(Some(found));
     }
     if call.len() < 8 {
         return Ok(None);
@@ -88,22 +90,18 @@ pub fn of_call(connection: &Connection, call: &str) -> Result<Option<ChangedFile
     let ends = "select id from (select id from events where type = 'tool_call.started'
                                 order by seq desc limit ?2) as started
                 where substr(id, -length(?1)) = ?1 limit 2";
-    let mut ends = connection.prepare_cached(ends)?;
-    let found: Vec<String> =
-        ends.query_map(params![call, CALLS], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let found: Vec<String> = connection.query_all(ends, params![call, CALLS], |row| row.get(0))?;
     let [whole] = found.as_slice() else { return Ok(None) };
-    query.query_row([whole], changed_file).optional()?.map(|found| found.with_undos(connection)).transpose()
+    change(whole)
 }
 
 /// The last task of a chat with a change that holds.
 pub fn last_in_chat(connection: &Connection, chat: &Chat) -> Result<LastChanged, StoreError> {
     let sql = "select id, state from inbox where channel = ?1 and chat_id = ?2 order by seq desc limit ?3";
-    let mut query = connection.prepare_cached(sql)?;
-    let tasks = query.query_map(params![chat.channel.as_str(), chat.id, TASKS], |row| {
-        Ok((super::columns::task_id(row, 0)?, row.get::<String>(1)?))
+    let tasks = connection.query_all(sql, params![chat.channel.as_str(), chat.id, TASKS], |row| {
+        Ok((task_id(row, 0)?, row.get::<String>(1)?))
     })?;
-    for task in tasks {
-        let (task, state) = task?;
+    for (task, state) in tasks {
         if !of_task(connection, task.as_str())?.is_empty() {
             let is_open = ["in_progress", "queued"].contains(&state.as_str());
             return Ok(if is_open { LastChanged::Running } else { LastChanged::Task(task) });
@@ -115,9 +113,8 @@ pub fn last_in_chat(connection: &Connection, chat: &Chat) -> Result<LastChanged,
 impl ChangedFile {
     /// A change holds if an even number of undos follow on it.
     fn with_undos(self, connection: &Connection) -> Result<Self, StoreError> {
-        let mut query = connection.prepare_cached(HOLDS)?;
-        let undos = query.query_map([self.call_id.as_str()], |row| row.get::<String>(0))?.count();
-        Ok(Self { holds: undos % 2 == 0, ..self })
+        let undos = connection.query_all(HOLDS, [self.call_id.as_str()], |_| Ok(()))?;
+        Ok(Self { holds: undos.len() % 2 == 0, ..self })
     }
 }
 
@@ -125,7 +122,7 @@ fn changed_file(row: &Row<'_>) -> sql::Result<ChangedFile> {
     Ok(ChangedFile {
         call_id: parsed(row, 0)?,
         session_id: parsed(row, 1)?,
-        task_id: row.get::<Option<String>>(2)?.and_then(|task| task.parse().ok()),
+        task_id: known(row, 2)?,
         path: row.get::<Option<String>>(3)?.unwrap_or_default(),
         holds: true,
     })

@@ -7,10 +7,13 @@ use protocol::event::ChatMoved;
 use protocol::{Event, EventId};
 
 use super::sql::{Connection, params};
-use super::{StoreError, events, kv, moved_row, pairing};
+use super::{StoreError, events, kv};
 
 /// The tables whose rows belong to a chat.
 const TABLES: [&str; 4] = ["inbox", "history", "outbox", "schedules"];
+
+/// The tables in which a chat has one row. It replaces one that the new ID has already.
+const ONE_ROW: [&str; 4] = ["chat_settings", "paired_chats", "pairing_codes", "strangers"];
 
 /// Moves a chat's messages, history and replies to its new ID, and remembers it. Done once; a repetition
 /// only moves what came in between.
@@ -20,12 +23,18 @@ pub fn move_to(
     to: &str,
     parent: Option<&EventId>,
 ) -> Result<(), StoreError> {
-    for table in TABLES {
-        let sql = format!("update {table} set chat_id = ?3 where channel = ?1 and chat_id = ?2");
-        connection.prepare_cached(&sql)?.execute(params![from.channel.as_str(), from.id, to])?;
+    let values = params![from.channel.as_str(), from.id, to];
+    for table in ONE_ROW {
+        let replaced = format!(
+            "delete from {table} where channel = ?1 and chat_id = ?3
+             and exists (select 1 from {table} as moved where moved.channel = ?1 and moved.chat_id = ?2)"
+        );
+        connection.execute(&replaced, values)?;
     }
-    moved_row::moved(connection, "chat_settings", from, to)?;
-    pairing::moved(connection, from, to)?;
+    for table in TABLES.into_iter().chain(ONE_ROW) {
+        let moved = format!("update {table} set chat_id = ?3 where channel = ?1 and chat_id = ?2");
+        connection.execute(&moved, values)?;
+    }
     let key = format!("{}{}", prefix(&from.channel), from.id);
     if kv::get(connection, &key)?.as_deref() == Some(to) {
         return Ok(());
@@ -47,11 +56,10 @@ fn prefix(channel: &ChannelName) -> String {
 
 #[cfg(test)]
 mod tests {
-    use channel::{Content, Delivery};
+    use channel::Content;
 
     use super::*;
     use crate::fixture::{CHANNEL, TestDatabase, done, test_chat};
-    use crate::outbox;
 
     #[test]
     fn everything_of_a_chat_moves_and_what_comes_late_follows() {
@@ -59,7 +67,7 @@ mod tests {
         database.enqueue(test_chat(-1), "waiting");
         database.enqueue(test_chat(2), "of another chat");
         let reply = vec![Content::Text("queued".to_owned())];
-        outbox::queue(&database, None, &test_chat(-1), reply, Delivery::Push, Some(&database.run)).unwrap();
+        database.queue(&test_chat(-1), reply);
         move_to(&database, &test_chat(-1), "-1001", Some(&database.run)).unwrap();
         assert!(database.end(&task, done("late")), "a task that ran meanwhile still ends");
         move_to(&database, &test_chat(-1), "-1001", Some(&database.run)).unwrap();

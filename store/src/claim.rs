@@ -92,11 +92,9 @@ pub fn claim_within(
                order by turn.last_turn, turn.next_seq limit ?2";
     let is_limited = limits.chat != DailyLimits::default() || limits.user != DailyLimits::default();
     let candidates = if is_limited { CANDIDATES } else { 1 };
-    let mut query = connection.prepare_cached(sql)?;
-    let due = query.query_map(params![now, candidates], |row| Ok((row.get(0)?, claimed(row)?)))?;
+    let due = connection.query_all(sql, params![now, candidates], |row| Ok((row.get(0)?, claimed(row)?)))?;
     let mut waits_for_user = false;
-    for candidate in due.collect::<Result<Vec<(i64, Claimed)>, _>>()? {
-        let (seq, mut task) = candidate;
+    for (seq, mut task) in due {
         task.language = languages::of(connection, &task.chat)?;
         match quotas::judge(connection, limits, (&task.id, &task.chat, task.user.as_deref()), now)? {
             Verdict::Run(quota) => {
@@ -130,8 +128,7 @@ fn running(connection: &Connection, which: &str) -> Result<Vec<Claimed>, StoreEr
                       attempt - attempt_base, origin, user_id, failing_since_ms
                from inbox indexed by inbox_in_progress where state = 'in_progress' {which} order by seq"
     );
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map([], claimed)?.collect::<Result<Vec<_>, _>>()?;
+    let rows = connection.query_all(&sql, [], claimed)?;
     let with_language =
         |task: Claimed| Ok(Claimed { language: languages::of(connection, &task.chat)?, ..task });
     rows.into_iter().map(with_language).collect()
@@ -146,7 +143,7 @@ pub fn renew(
 ) -> Result<bool, StoreError> {
     let sql = "update inbox set lease_until_ms = ?3 where id = ?1 and attempt = ?2 and state = 'in_progress'";
     let until = after(now_ms(), lease);
-    Ok(connection.prepare_cached(sql)?.execute(params![task.as_str(), attempt, until])? == 1)
+    Ok(connection.execute(sql, params![task.as_str(), attempt, until])? == 1)
 }
 
 /// A time plus a pause, in milliseconds.
@@ -160,7 +157,7 @@ fn next_due(connection: &Connection, after_ms: i64) -> Result<Option<i64>, Store
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
                where turn.next_seq is not null and max(available_at_ms, coalesce(gather_until_ms, 0)) > ?1
                    /* here: turn */";
-    Ok(connection.prepare_cached(sql)?.query_row([after_ms], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [after_ms], |row| row.get(0))?)
 }
 
 fn claimed(row: &Row<'_>) -> crate::sql::Result<Claimed> {
@@ -191,10 +188,10 @@ pub(super) fn take(
                                 gather_until_ms = null, node = ?5
                where seq = ?1 and state = 'queued'";
     let claimed = params![seq, task.attempt, after(now, lease), now, connection.node()];
-    connection.prepare_cached(sql)?.execute(claimed)?;
+    connection.execute(sql, claimed)?;
     let sql = "update chat_turns set last_turn = (select max(last_turn) + 1 from chat_turns)
                where channel = ?1 and chat_id = ?2";
-    connection.prepare_cached(sql)?.execute(params![task.chat.channel.as_str(), task.chat.id])?;
+    connection.execute(sql, params![task.chat.channel.as_str(), task.chat.id])?;
     let claimed = TaskClaimed { attempt: task.attempt, node: connection.node().map(str::to_owned) };
     events::record(connection, claimed, Some(run), &task.id)?;
     Ok(Claim::Task(Box::new(task)))

@@ -15,6 +15,11 @@ pub(super) fn task_id(row: &Row<'_>, column: usize) -> sql::Result<TaskId> {
     parsed(row, column)
 }
 
+/// Reads an ID from a column that may be null. One that is none of ours is left out.
+pub(super) fn known<T: FromStr>(row: &Row<'_>, column: usize) -> sql::Result<Option<T>> {
+    Ok(row.get::<Option<String>>(column)?.and_then(|id| id.parse().ok()))
+}
+
 /// Reads a message's ID from a column that may be null.
 pub(super) fn message_id(row: &Row<'_>, column: usize) -> sql::Result<Option<MessageId>> {
     Ok(row.get::<Option<String>>(column)?.map(MessageId::from))

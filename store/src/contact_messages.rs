@@ -3,7 +3,8 @@
 use channel::{Chat, Content, Delivery};
 use protocol::{EventId, SessionId};
 
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::columns::known;
+use super::sql::{Connection, params};
 use super::{StoreError, outbox};
 
 /// A message that has left, or never will.
@@ -34,7 +35,7 @@ pub fn queue(
 ) -> Result<i64, StoreError> {
     let NewMessage { call, session, contact_id, chat } = message;
     let sql = "select first_outbox_seq from contact_messages where call_id = ?1";
-    let known = connection.prepare_cached(sql)?.query_row([call.as_str()], |row| row.get(0)).optional()?;
+    let known = connection.query_optional(sql, [call.as_str()], |row| row.get(0))?;
     if let Some(first) = known {
         return Ok(first);
     }
@@ -43,14 +44,8 @@ pub fn queue(
     let sql = "insert into contact_messages
            (call_id, session_id, contact_id, first_outbox_seq, last_outbox_seq, address)
                values (?1, ?2, ?3, ?4, ?5, ?6)";
-    connection.prepare_cached(sql)?.execute(params![
-        call.as_str(),
-        session.as_str(),
-        contact_id,
-        first,
-        last,
-        chat.address(),
-    ])?;
+    connection
+        .execute(sql, params![call.as_str(), session.as_str(), contact_id, first, last, chat.address()])?;
     Ok(first)
 }
 
@@ -64,7 +59,7 @@ pub fn has_met(
     let sql = "select exists (select 1 from contact_messages
                               where session_id = ?1 and contact_id = ?2 and address = ?3)";
     let known = [session.as_str(), contact_id, &address.address()];
-    Ok(connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))?)
+    Ok(connection.query_row(sql, known, |row| row.get(0))?)
 }
 
 /// The messages whose end is not settled yet, the oldest first.
@@ -78,21 +73,17 @@ pub fn ended(connection: &Connection) -> Result<Vec<Ended>, StoreError> {
                    where seq between first_outbox_seq and last_outbox_seq and state = 'queued')
                    /* mine: contact_messages */
                order by first_outbox_seq";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query
-        .query_map([], |row| Ok((row.get::<String>(0)?, row.get::<String>(1)?, row.get(2)?, row.get(3)?)))?;
-    let rows = rows.collect::<Result<Vec<_>, _>>()?.into_iter();
-    Ok(rows
-        .filter_map(|(call, session, contact_id, is_sent)| {
-            Some(Ended { call, session: session.parse().ok()?, contact_id, is_sent })
-        })
-        .collect())
+    let messages = connection.query_all(sql, [], |row| {
+        let (call, contact_id, is_sent) = (row.get(0)?, row.get(2)?, row.get(3)?);
+        Ok(known(row, 1)?.map(|session| Ended { call, session, contact_id, is_sent }))
+    })?;
+    Ok(messages.into_iter().flatten().collect())
 }
 
 /// What became of a message stands in the file, or never will.
 pub fn settle(connection: &Connection, call: &str) -> Result<(), StoreError> {
     let sql = "update contact_messages set is_open = 0 where call_id = ?1";
-    connection.prepare_cached(sql)?.execute([call])?;
+    connection.execute(sql, [call])?;
     Ok(())
 }
 

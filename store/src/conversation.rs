@@ -6,7 +6,7 @@ use protocol::{Addition, EarlierAttempts, HistoryMessage, Parked, Role, TaskId, 
 
 use super::claim::Claimed;
 use super::columns::{json, task_id};
-use super::sql::{Connection, OptionalExtension, params};
+use super::sql::{Connection, params};
 use super::{StoreError, additions, attachments, parked, prior_context};
 
 /// The most messages of a chat that the worker gets.
@@ -54,23 +54,22 @@ pub fn begin(connection: &Connection, chat: &Chat) -> Result<(), StoreError> {
     let sql = "insert into chat_settings (channel, chat_id, begins_after_seq)
                values (?1, ?2, (select coalesce(max(seq), 0) from inbox))
                on conflict (channel, chat_id) do update set begins_after_seq = excluded.begins_after_seq";
-    connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id])?;
+    connection.execute(sql, params![chat.channel.as_str(), chat.id])?;
     Ok(())
 }
 
 /// The model that a chat has chosen, if any.
 pub fn model(connection: &Connection, chat: &Chat) -> Result<Option<String>, StoreError> {
     let sql = "select model from chat_settings where channel = ?1 and chat_id = ?2";
-    let model =
-        connection.prepare_cached(sql)?.query_row(params![chat.channel.as_str(), chat.id], |row| row.get(0));
-    Ok(model.optional()?.flatten())
+    let model = connection.query_optional(sql, params![chat.channel.as_str(), chat.id], |row| row.get(0));
+    Ok(model?.flatten())
 }
 
 /// Chooses the model for a chat; none for the first one.
 pub fn choose_model(connection: &Connection, chat: &Chat, model: Option<&str>) -> Result<(), StoreError> {
     let sql = "insert into chat_settings (channel, chat_id, model) values (?1, ?2, ?3)
                on conflict (channel, chat_id) do update set model = excluded.model";
-    connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id, model])?;
+    connection.execute(sql, params![chat.channel.as_str(), chat.id, model])?;
     Ok(())
 }
 
@@ -84,16 +83,16 @@ pub fn keep(
 ) -> Result<(), StoreError> {
     let sql = "insert into history (channel, chat_id, task_id, role, text, created_at_ms)
                values (?1, ?2, ?3, ?4, ?5, ?6)";
-    let mut insert = connection.prepare_cached(sql)?;
     for (role, text) in [("user", asked), ("assistant", told)] {
-        insert.execute(params![chat.channel.as_str(), chat.id, task.as_str(), role, text, now_ms()])?;
+        let values = params![chat.channel.as_str(), chat.id, task.as_str(), role, text, now_ms()];
+        connection.execute(sql, values)?;
     }
     Ok(())
 }
 
 /// Deletes both sides of a task that is about to run again.
 pub fn forget(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
-    connection.prepare_cached("delete from history where task_id = ?1")?.execute([task.as_str()])?;
+    connection.execute("delete from history where task_id = ?1", [task.as_str()])?;
     Ok(())
 }
 
@@ -106,7 +105,7 @@ pub fn messages(connection: &Connection, chat: &Chat) -> Result<Vec<HistoryMessa
                    and inbox.seq > coalesce((select begins_after_seq from chat_settings
                                              where channel = ?1 and chat_id = ?2), 0)
                order by history.seq desc limit ?3";
-    let mut query = connection.prepare_cached(sql)?;
+    let mut query = connection.prepare(sql)?;
     let mut rows = query.query(params![chat.channel.as_str(), chat.id, MAX_MESSAGES])?;
     let (mut messages, mut bytes, mut traces) = (Vec::new(), 0, 0);
     while let Some(row) = rows.next()? {

@@ -10,8 +10,8 @@ use protocol::event::{AttemptFailed, ReplySent, RetryExhausted, RetryScheduled};
 use protocol::{Event, EventBody, EventId, MessageId, TaskId, millis, now_ms};
 
 use super::claim::after;
-use super::columns::{chat, content, message_id, task_id};
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::columns::{chat, content, known, message_id, task_id};
+use super::sql::{Connection, params};
 use super::{StoreError, events, kv};
 
 #[derive(Debug, Clone)]
@@ -57,11 +57,9 @@ pub fn heads(connection: &Connection, channel: &ChannelName) -> Result<Vec<Head>
                    where state = 'queued' and channel = ?1 and chat_id = line.chat_id
                    order by is_notice, seq limit 1)
                where (sender is null or sender = ?3 or sender_until_ms <= ?2) /* spoken for: outbox */";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![channel.as_str(), now_ms(), connection.node()], |row| {
+    Ok(connection.query_all(sql, params![channel.as_str(), now_ms(), connection.node()], |row| {
         Ok(Head { seq: row.get(0)?, chat_id: row.get(1)?, available_at_ms: row.get(2)? })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })?)
 }
 
 /// The task whose answer is first in the line of a chat; none if no answer is in it.
@@ -70,9 +68,7 @@ pub fn answer_in_line(connection: &Connection, chat: &Chat) -> Result<Option<Tas
                where state = 'queued' and channel = ?1 and chat_id = ?2
                    and task_id is not null and is_notice = 0
                order by seq limit 1";
-    let mut query = connection.prepare_cached(sql)?;
-    let first = query.query_row(params![chat.channel.as_str(), chat.id], |row| task_id(row, 0));
-    Ok(first.optional()?)
+    Ok(connection.query_optional(sql, params![chat.channel.as_str(), chat.id], |row| task_id(row, 0))?)
 }
 
 impl OutgoingMessage {
@@ -107,7 +103,7 @@ fn take(connection: &Connection, seq: i64) -> Result<bool, StoreError> {
                    and (sender is null or sender = ?2 or sender_until_ms < server_ms())
                    /* spoken for: outbox */";
     let lease = i64::try_from(SENDER_LEASE.as_millis()).unwrap_or(i64::MAX);
-    Ok(connection.prepare_cached(sql)?.execute(params![seq, node, lease])? == 1)
+    Ok(connection.execute(sql, params![seq, node, lease])? == 1)
 }
 
 /// A queued message with all its content, which this node sends. The first row of an album is the whole
@@ -125,11 +121,9 @@ pub fn load(connection: &Connection, seq: i64) -> Result<Option<OutgoingMessage>
     if !take(connection, seq)? {
         return Ok(None);
     }
-    let mut query = connection.prepare_cached(sql)?;
-    let mut rows = query.query_map([seq], outgoing)?;
-    let first = rows.next().transpose()?.filter(|first| first.seq == seq);
-    let further = rows.collect::<Result<Vec<_>, _>>()?;
-    Ok(first.map(|first| first.with(further)))
+    let mut rows = connection.query_all(sql, [seq], outgoing)?.into_iter();
+    let first = rows.next().filter(|first| first.seq == seq);
+    Ok(first.map(|first| first.with(rows.collect())))
 }
 
 /// Marks a message as sent, or those of an album, with the IDs that the channel gave; the bytes of files are
@@ -145,7 +139,7 @@ pub fn mark_sent(
     let ids = message_ids.iter().map(Some).chain(std::iter::repeat(None));
     for ((seq, event), id) in message.rows().zip(ids) {
         let marked = params![seq, now_ms(), id.map(MessageId::as_str)];
-        if connection.prepare_cached(sql)?.execute(marked)? == 1 {
+        if connection.execute(sql, marked)? == 1 {
             record(connection, ReplySent { message_id: id.cloned() }, message, event)?;
         }
     }
@@ -169,7 +163,7 @@ pub fn put_off(
     let sql = "update outbox set attempt = attempt + 1, available_at_ms = ?2, error = ?3, updated_at_ms = ?4,
                                  sender = null
                where seq = ?1 and state = 'queued'";
-    if connection.prepare_cached(sql)?.execute(params![message.seq, after(now, pause), error, now])? == 1 {
+    if connection.execute(sql, params![message.seq, after(now, pause), error, now])? == 1 {
         let scheduled = RetryScheduled::Attempt { failed: failed(message, error), delay_ms: millis(pause) };
         record(connection, scheduled, message, &message.event)?;
     }
@@ -179,7 +173,7 @@ pub fn put_off(
 /// Makes each file of an album a message of its own, because the channel did not take them together.
 pub fn take_apart(connection: &Connection, message: &OutgoingMessage, error: &str) -> Result<(), StoreError> {
     let sql = "update outbox set album = null where album = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute([message.seq])?;
+    connection.execute(sql, [message.seq])?;
     put_off(connection, message, error, Duration::ZERO, false)
 }
 
@@ -190,7 +184,7 @@ pub fn make_unanswered_due(connection: &Connection, channel: &ChannelName) -> Re
                where seq = ?1 and state = 'queued' and available_at_ms > ?2";
     for (seq, _) in kv::beginning_with(connection, &prefix)? {
         let row: i64 = seq.parse().unwrap_or(0);
-        connection.prepare_cached(sql)?.execute(params![row, now_ms()])?;
+        connection.execute(sql, params![row, now_ms()])?;
         kv::remove(connection, &format!("{prefix}{seq}"))?;
     }
     Ok(())
@@ -207,7 +201,7 @@ pub fn give_up(connection: &Connection, message: &OutgoingMessage, error: &str) 
                                  finished_at_ms = ?3
                where seq = ?1 and state = 'queued'";
     for (seq, event) in message.rows() {
-        if connection.prepare_cached(sql)?.execute(params![seq, error, now_ms()])? == 1 {
+        if connection.execute(sql, params![seq, error, now_ms()])? == 1 {
             record(connection, RetryExhausted::Attempt(failed(message, error)), message, event)?;
         }
     }
@@ -228,14 +222,13 @@ fn record(
 }
 
 fn outgoing(row: &crate::sql::Row<'_>) -> crate::sql::Result<OutgoingMessage> {
-    let (task, event): (Option<String>, String) = (row.get(1)?, row.get(5)?);
     Ok(OutgoingMessage {
         seq: row.get(0)?,
         further: Vec::new(),
-        task: task.and_then(|task| task.parse().ok()),
+        task: known(row, 1)?,
         chat: chat(row, 2)?,
         attempt: row.get(4)?,
-        event: event.parse().unwrap_or_else(|_| EventId::new()),
+        event: known(row, 5)?.unwrap_or_else(EventId::new),
         content: content(row, 6)?,
         answers: message_id(row, 17)?,
     })
@@ -243,19 +236,17 @@ fn outgoing(row: &crate::sql::Row<'_>) -> crate::sql::Result<OutgoingMessage> {
 
 #[cfg(test)]
 mod tests {
-    use channel::Delivery;
     use channel::content::{Button, File, FileBody, Media, StoredFile};
     use channel::formatting::{Entity, FormattedText, Style};
 
     use super::*;
-    use crate::fixture::{CHANNEL, TestDatabase, test_chat};
-    use crate::{outbox, outgoing_files, resend};
+    use crate::fixture::{self, CHANNEL, TestDatabase, test_chat};
+    use crate::{outgoing_files, resend};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
     fn queue(database: &TestDatabase, chat: i64, content: Content) {
-        let (chat, run) = (test_chat(chat), Some(&database.run));
-        outbox::queue(database, None, &chat, vec![content], Delivery::Push, run).unwrap();
+        database.queue(&test_chat(chat), vec![content]);
     }
 
     fn with_texts(texts: &[(i64, &str)]) -> TestDatabase {
@@ -345,10 +336,8 @@ mod tests {
 
     fn album(names: &[&str]) -> Content {
         let file = |name: &&str| File {
-            name: (*name).to_owned(),
-            caption: FormattedText::plain(""),
-            body: FileBody::Bytes(vec![1, 2, 3]),
             media: Some(Media::Photo),
+            ..fixture::file(name, FileBody::Bytes(vec![1, 2, 3]))
         };
         Content::Album(names.iter().map(file).collect())
     }
@@ -419,10 +408,8 @@ mod tests {
     #[test]
     fn every_kind_is_read_back_as_it_was_stored_and_a_sent_file_leaves_the_database() {
         let database = TestDatabase::new();
-        let file = |caption| {
-            let (name, body) = ("a.bin".to_owned(), FileBody::Bytes(vec![0, 255, 10]));
-            File { name, caption, body, media: None }
-        };
+        let bytes = || FileBody::Bytes(vec![0, 255, 10]);
+        let file = |caption| File { caption, ..fixture::file("a.bin", bytes()) };
         let link = Style::TextLink { url: "https://example.org/".to_owned() };
         let pre = Style::Pre { language: Some("rust".to_owned()) };
         let entities = [(0, link), (5, pre)].map(|(offset, style)| Entity { offset, length: 5, style });

@@ -1,11 +1,11 @@
 //! Messages that their senders change after they were stored.
 
 use channel::Chat;
-use protocol::event::TaskEdited;
+use protocol::event::{TaskEdited, TaskQueued};
 use protocol::{MessageId, TaskId};
 
 use super::columns::task_id;
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 use super::{StoreError, additions, events};
 
 /// The task of a message that was changed.
@@ -47,11 +47,11 @@ pub fn task_of(
                    and (message_id = ?3 or exists (
                        select 1 from parts where task_id = inbox.id and parts.message_id = ?3))
                order by seq desc limit 1";
-    let mut query = connection.prepare_cached(sql)?;
-    let found = query.query_row(params![chat.channel.as_str(), chat.id, message_id.as_str()], |row| {
+    let values = params![chat.channel.as_str(), chat.id, message_id.as_str()];
+    let found = connection.query_optional(sql, values, |row| {
         Ok(Edited { task: task_id(row, 0)?, has_begun: row.get(1)?, said: row.get(2)? })
-    });
-    if let Some(edited) = found.optional()? {
+    })?;
+    if let Some(edited) = found {
         return Ok(Some(edited));
     }
     let added = additions::said_by(connection, chat, message_id)?;
@@ -60,16 +60,13 @@ pub fn task_of(
 
 /// Records that the text of a task was changed.
 pub fn record(connection: &Connection, task: &TaskId, text: &str) -> Result<(), StoreError> {
-    let sql = "select id from events where task_id = ?1 and type = 'task.queued' order by seq desc limit 1";
-    let queued: Option<String> =
-        connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get(0)).optional()?;
-    let queued = queued.and_then(|id| id.parse().ok());
+    let queued = events::newest_of::<TaskQueued>(connection, task)?;
     events::record(connection, TaskEdited { text: text.to_owned() }, queued.as_ref(), task).map(drop)
 }
 
 /// Replaces the text of a task that has not begun.
 pub fn replace_text(connection: &Connection, task: &TaskId, text: &str) -> Result<(), StoreError> {
     let sql = "update inbox set text = ?2 where id = ?1 and state = 'queued' and attempt = 0";
-    connection.prepare_cached(sql)?.execute(params![task.as_str(), text])?;
+    connection.execute(sql, params![task.as_str(), text])?;
     Ok(())
 }

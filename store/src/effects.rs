@@ -6,7 +6,7 @@ use protocol::{EventId, TaskId, now_ms};
 
 use super::StoreError;
 use super::columns::json;
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 
 /// No request is repeated after this time.
 const KEPT_MS: i64 = 24 * 3600 * 1000;
@@ -14,16 +14,16 @@ const KEPT_MS: i64 = 24 * 3600 * 1000;
 /// The answer to an effect that was made before.
 pub fn answer(connection: &Connection, call: &EventId) -> Result<Option<Answer>, StoreError> {
     let sql = "select answer from effects where call_id = ?1";
-    let found = connection.prepare_cached(sql)?.query_row([call.as_str()], |row| json(row, 0)).optional()?;
+    let found = connection.query_optional(sql, [call.as_str()], |row| json(row, 0))?;
     Ok(found.flatten())
 }
 
 /// Notes that an effect was made, in the transaction that makes it.
 pub fn note(connection: &Connection, call: &EventId, answer: &Answer) -> Result<(), StoreError> {
     let now = now_ms();
-    connection.prepare_cached("delete from effects where created_at_ms < ?1")?.execute([now - KEPT_MS])?;
+    connection.execute("delete from effects where created_at_ms < ?1", [now - KEPT_MS])?;
     let sql = "insert into effects (call_id, answer, created_at_ms) values (?1, ?2, ?3)";
-    connection.prepare_cached(sql)?.execute(params![call.as_str(), serde_json::to_string(answer)?, now])?;
+    connection.execute(sql, params![call.as_str(), serde_json::to_string(answer)?, now])?;
     Ok(())
 }
 
@@ -32,7 +32,7 @@ pub fn is_running(connection: &Connection, task: &TaskId, chat: &Chat) -> Result
     let sql = "select exists (select 1 from inbox where id = ?1 and channel = ?2 and chat_id = ?3
                               and state = 'in_progress')";
     let known = [task.as_str(), chat.channel.as_str(), &chat.id];
-    Ok(connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))?)
+    Ok(connection.query_row(sql, known, |row| row.get(0))?)
 }
 
 /// How many messages wait to be sent to a chat that are no part of a reply.
@@ -40,7 +40,7 @@ pub fn waiting(connection: &Connection, chat: &Chat) -> Result<u32, StoreError> 
     let sql = "select count(*) from outbox
                where channel = ?1 and chat_id = ?2 and state = 'queued' and task_id is null";
     let known = [chat.channel.as_str(), &chat.id];
-    Ok(connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))?)
+    Ok(connection.query_row(sql, known, |row| row.get(0))?)
 }
 
 #[cfg(test)]

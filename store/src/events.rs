@@ -5,20 +5,22 @@ use protocol::{Event, EventBody, EventId, TaskId};
 use serde_json::Value;
 
 use super::StoreError;
-use super::sql::{self, Connection, OptionalExtension, Params, Row, params};
+use super::columns::{known, parsed};
+use super::sql::{self, Connection, Params, Row, params};
 
 /// Adds an event. One whose ID is stored is left as it is, so it is safe to repeat this after a crash.
 pub fn append(connection: &Connection, event: &Event) -> Result<(), StoreError> {
     let sql = "insert into events (id, parent_id, task_id, type, time_ms, payload)
                values (?1, ?2, ?3, ?4, ?5, ?6) on conflict (id) do nothing";
-    connection.prepare_cached(sql)?.execute(params![
+    let values = params![
         event.id.as_str(),
         event.parent_id.as_ref().map(EventId::as_str),
         event.task_id.as_ref().map(TaskId::as_str),
         event.body.event_type(),
         event.time_ms,
         object(event.body.payload()).to_string(),
-    ])?;
+    ];
+    connection.execute(sql, values)?;
     Ok(())
 }
 
@@ -46,7 +48,7 @@ pub(crate) fn newest_of<T: EventPayload>(
 /// The time of the newest event.
 pub fn newest_time(connection: &Connection) -> Result<Option<i64>, StoreError> {
     let sql = "select time_ms from events order by seq desc limit 1";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
+    Ok(connection.query_optional(sql, [], |row| row.get(0))?)
 }
 
 /// The newest `process.started`: what commands do while no supervisor runs is recorded under the last run.
@@ -60,9 +62,7 @@ fn newest(
     sql: &str,
     parameters: impl Params,
 ) -> Result<Option<EventId>, StoreError> {
-    let found: Option<String> =
-        connection.prepare_cached(sql)?.query_row(parameters, |row| row.get(0)).optional()?;
-    Ok(found.and_then(|id| id.parse().ok()))
+    Ok(connection.query_optional(sql, parameters, |row| known(row, 0))?.flatten())
 }
 
 /// The columns that [`from_row`] reads.
@@ -70,15 +70,11 @@ pub const COLUMNS: &str = "id, parent_id, task_id, type, payload, time_ms";
 
 /// Reads an event from a row with the [`COLUMNS`].
 pub fn from_row(row: &Row<'_>) -> sql::Result<Event> {
-    let (id, parent, task): (String, Option<String>, Option<String>) =
-        (row.get(0)?, row.get(1)?, row.get(2)?);
+    let is_null = |column| Ok::<_, sql::Error>(row.get_ref(column)? == sql::ValueRef::Null);
     Ok(Event {
-        id: id.parse().map_err(|error| sql::Error::unreadable(0, error))?,
-        parent_id: parent
-            .map(|id| id.parse())
-            .transpose()
-            .map_err(|error| sql::Error::unreadable(1, error))?,
-        task_id: task.map(|id| id.parse()).transpose().map_err(|error| sql::Error::unreadable(2, error))?,
+        id: parsed(row, 0)?,
+        parent_id: if is_null(1)? { None } else { Some(parsed(row, 1)?) },
+        task_id: if is_null(2)? { None } else { Some(parsed(row, 2)?) },
         body: body(row, 3)?,
         time_ms: row.get(5)?,
     })

@@ -45,13 +45,7 @@ impl Kind {
 pub fn add(connection: &Connection, request: &FileRequest) -> Result<(), StoreError> {
     let FileRequest { task, chat, kind, path } = request;
     let sql = "insert into file_requests (task_id, channel, chat_id, kind, path) values (?1, ?2, ?3, ?4, ?5)";
-    connection.prepare_cached(sql)?.execute(params![
-        task.as_str(),
-        chat.channel.as_str(),
-        chat.id,
-        kind.as_str(),
-        path
-    ])?;
+    connection.execute(sql, params![task.as_str(), chat.channel.as_str(), chat.id, kind.as_str(), path])?;
     Ok(())
 }
 
@@ -60,9 +54,7 @@ pub fn oldest(connection: &Connection, most: usize) -> Result<Vec<FileRequest>, 
     let sql = "select file_requests.task_id, file_requests.channel, file_requests.chat_id, kind, path
                from file_requests join inbox on inbox.id = task_id where true /* here: inbox */
                order by inbox.seq limit ?1";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([i64::try_from(most).unwrap_or(i64::MAX)], request)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, [i64::try_from(most).unwrap_or(i64::MAX)], request)?)
 }
 
 /// Queues the answer; one that was answered meanwhile stays so.
@@ -73,7 +65,7 @@ pub fn answer(
     delivery: Delivery,
 ) -> Result<(), StoreError> {
     let sql = "delete from file_requests where task_id = ?1";
-    if connection.prepare_cached(sql)?.execute([request.task.as_str()])? == 1 {
+    if connection.execute(sql, [request.task.as_str()])? == 1 {
         outbox::queue(connection, Some(&request.task), &request.chat, answer, delivery, None)?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::event::{ProcessStarted, ToolCallCompleted, ToolCallStarted};
+use protocol::event::{ProcessStarted, ToolCallCompleted, ToolCallStarted, TurnCompleted};
 use protocol::journal::{CallEnded, CallStarted};
 use protocol::{Event, EventBody, EventId, ReplyFormat, Risk, SessionId, TaskId};
 use serde_json::Value;
@@ -22,7 +22,10 @@ use super::inbox::{self, IncomingMessage};
 use super::sql::address::ServerAddress;
 use super::sql::server::Session;
 use super::sql::{self, Connection, FromSql};
-use super::{Location, Store, events, open};
+use super::{Location, Store, events, open, outbox};
+use channel::attachment::Attachment;
+use channel::content::{File, FileBody};
+use channel::formatting::FormattedText;
 use channel::update_sink::UpdateSink;
 use channel::{
     Access, BoxFuture, Channel, ChannelName, Channels, Chat, Content, Delivery, Outgoing, Rejection,
@@ -214,6 +217,11 @@ impl TestDatabase {
         inbox::enqueue(self, &incoming(chat, text), &self.run).unwrap().unwrap()
     }
 
+    /// Queues messages to a chat, and returns the numbers of their rows.
+    pub fn queue(&self, chat: &Chat, contents: Vec<Content>) -> Vec<i64> {
+        outbox::queue(self, None, chat, contents, Delivery::Push, Some(&self.run)).unwrap()
+    }
+
     pub fn try_claim(&self) -> Claim {
         claim::claim(self, Duration::from_secs(60), &self.run).unwrap()
     }
@@ -251,12 +259,22 @@ impl TestDatabase {
 }
 
 fn column<T: FromSql>(connection: &Connection, sql: &str) -> Vec<T> {
-    let mut statement = connection.prepare(sql).unwrap();
-    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    connection.query_all(sql, [], |row| row.get(0)).unwrap()
 }
 
 pub fn incoming(chat: Chat, text: &str) -> IncomingMessage {
     IncomingMessage { chat, update_id: None, message_id: None, text: text.to_owned(), origin: None }
+}
+
+/// A file that comes with a message.
+pub fn attachment(kind: &'static str) -> Attachment {
+    let (source, kind) = (kind.to_owned(), kind.into());
+    Attachment { source, kind, media_type: None, file_name: None, size_bytes: Some(7) }
+}
+
+/// A file that leaves, without a caption.
+pub fn file(name: &str, body: FileBody) -> File {
+    File { name: name.to_owned(), caption: FormattedText::plain(""), body, media: None }
 }
 
 pub fn done(reply: &str) -> Ending {
@@ -288,6 +306,21 @@ pub fn call_started(tool_name: &str, path: &str) -> ToolCallStarted {
         traceparent: None,
     };
     ToolCallStarted { call, session_id: SessionId::default_session() }
+}
+
+/// A turn with this many tokens of input, of which so many were cached, and of output.
+pub fn turn(input_tokens: u64, cached_input_tokens: u64, output_tokens: u64) -> TurnCompleted {
+    TurnCompleted {
+        model_name: "m".to_owned(),
+        provider: None,
+        latency_ms: 1,
+        input_tokens,
+        cached_input_tokens,
+        output_tokens,
+        tool_calls: 0,
+        cut: false,
+        cost_micros: None,
+    }
 }
 
 pub fn call_completed(output_text: &str) -> ToolCallCompleted {

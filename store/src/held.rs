@@ -43,7 +43,7 @@ pub fn hold(
         return Ok(());
     }
     let sql = "update inbox set available_at_ms = ?2, updated_at_ms = ?3 where seq = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![seq, until_ms, now])?;
+    connection.execute(sql, params![seq, until_ms, now])?;
     if let (Some(channel), Delivery::Push) = (channel, delivery) {
         let kept = Text::LimitKept.to(language);
         let text = Text::Sentences { first: &used_up, second: &kept }.to(language);
@@ -68,5 +68,5 @@ pub fn look_again(connection: &Connection) -> Result<usize, StoreError> {
     let sql = "update inbox set available_at_ms = ?1, updated_at_ms = ?1
                where state = 'queued' and available_at_ms > ?1 and id in (
                    select task_id from events where type = 'quota.exhausted' and time_ms >= ?1 - ?2)";
-    Ok(connection.prepare_cached(sql)?.execute(params![now, DAY_MS])?)
+    Ok(connection.execute(sql, params![now, DAY_MS])?)
 }

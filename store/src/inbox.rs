@@ -6,7 +6,7 @@ use protocol::{EventId, MessageId, Origin, TaskId, now_ms};
 use serde::{Deserialize, Serialize};
 
 use super::columns::{self, json};
-use super::sql::{Connection, OptionalExtension, params};
+use super::sql::{Connection, params};
 use super::{StoreError, additions, events, outbox};
 
 /// An incoming message.
@@ -52,7 +52,7 @@ pub fn enqueue(
     incoming: &IncomingMessage,
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
-    let Some(task) = insert(connection, incoming, "queued", None)? else { return Ok(None) };
+    let Some(task) = insert(connection, incoming, None)? else { return Ok(None) };
     let queued = TaskQueued {
         channel: incoming.chat.channel.as_str().to_owned(),
         chat_id: incoming.chat.id.clone(),
@@ -71,7 +71,7 @@ pub fn store_skipped(
     reason: &str,
     run: &EventId,
 ) -> Result<Option<TaskId>, StoreError> {
-    let Some(task) = insert(connection, incoming, "skipped", Some(reason))? else { return Ok(None) };
+    let Some(task) = insert(connection, incoming, Some(reason))? else { return Ok(None) };
     events::record(connection, skipped(incoming, reason), Some(run), &task)?;
     Ok(Some(task))
 }
@@ -86,7 +86,7 @@ pub fn store_part(
     run: &EventId,
 ) -> Result<bool, StoreError> {
     let row = IncomingMessage { text: String::new(), ..incoming.clone() };
-    let Some(task) = insert(connection, &row, "skipped", Some(reason))? else { return Ok(false) };
+    let Some(task) = insert(connection, &row, Some(reason))? else { return Ok(false) };
     let part = TaskPart { part_of: of.clone(), text: incoming.text.clone() };
     let skipped = TaskSkipped { part: Some(part), ..skipped(incoming, reason) };
     events::record(connection, skipped, Some(run), &task)?;
@@ -104,14 +104,14 @@ fn skipped(incoming: &IncomingMessage, reason: &str) -> TaskSkipped {
 
 /// A task's message in its chat.
 pub fn message_id(connection: &Connection, task: &TaskId) -> Result<Option<MessageId>, StoreError> {
-    let mut query = connection.prepare_cached("select message_id from inbox where id = ?1")?;
-    Ok(query.query_row([task.as_str()], |row| columns::message_id(row, 0)).optional()?.flatten())
+    let sql = "select message_id from inbox where id = ?1";
+    Ok(connection.query_optional(sql, [task.as_str()], |row| columns::message_id(row, 0))?.flatten())
 }
 
 /// Who wrote a task's message, if its channel knows.
 pub fn origin(connection: &Connection, task: &TaskId) -> Result<Option<Origin>, StoreError> {
-    let mut query = connection.prepare_cached("select origin from inbox where id = ?1")?;
-    Ok(query.query_row([task.as_str()], |row| json(row, 0)).optional()?.flatten())
+    let sql = "select origin from inbox where id = ?1";
+    Ok(connection.query_optional(sql, [task.as_str()], |row| json(row, 0))?.flatten())
 }
 
 pub fn status(connection: &Connection, message: &TaskId) -> Result<Option<MessageStatus>, StoreError> {
@@ -122,8 +122,7 @@ pub fn status(connection: &Connection, message: &TaskId) -> Result<Option<Messag
     let sql = "select case when exists (select 1 from file_requests where task_id = ?1) then 'in_progress'
                       else state end
                from inbox where id = ?1";
-    let mut query = connection.prepare_cached(sql)?;
-    let found = query.query_row([task.as_str()], |row| row.get(0)).optional()?;
+    let found = connection.query_optional(sql, [task.as_str()], |row| row.get(0))?;
     let Some(status) = found else { return Ok(None) };
     let mut status = MessageStatus { task_id: message.clone(), status, reply: None };
     if !status.is_open() {
@@ -132,33 +131,34 @@ pub fn status(connection: &Connection, message: &TaskId) -> Result<Option<Messag
     Ok(Some(status))
 }
 
+/// Adds a row, which is queued, or skipped for a reason.
 fn insert(
     connection: &Connection,
     incoming: &IncomingMessage,
-    state: &str,
-    error: Option<&str>,
+    skipped: Option<&str>,
 ) -> Result<Option<TaskId>, StoreError> {
     let (task, now) = (TaskId::new(), now_ms());
-    let ended = (state == "skipped").then_some(now);
+    let (state, ended) = if skipped.is_some() { ("skipped", Some(now)) } else { ("queued", None) };
     let origin = incoming.origin.as_ref().map(serde_json::to_string).transpose()?;
     let sql = "insert into inbox (id, channel, chat_id, update_id, text, state, error, available_at_ms,
                                   created_at_ms, updated_at_ms, finished_at_ms, message_id, origin, user_id)
                values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?8, ?9, ?10, ?11, ?12)
                on conflict (channel, update_id) where update_id is not null do nothing";
-    let added = connection.prepare_cached(sql)?.execute(params![
+    let values = params![
         task.as_str(),
         incoming.chat.channel.as_str(),
         incoming.chat.id,
         incoming.update_id,
         incoming.text,
         state,
-        error,
+        skipped,
         now,
         ended,
         incoming.message_id.as_ref().map(MessageId::as_str),
         origin,
         incoming.origin.as_ref().and_then(|origin| user_id(&incoming.chat.channel, origin)),
-    ])?;
+    ];
+    let added = connection.execute(sql, values)?;
     if added == 0 {
         report_reuse(connection, incoming)?;
     }
@@ -175,19 +175,11 @@ fn report_reuse(connection: &Connection, incoming: &IncomingMessage) -> Result<(
     let sql = "select id from inbox where channel = ?1 and update_id = ?2
                and (chat_id <> ?3 or message_id is distinct from ?4
                     or (text <> ?5 and text <> '' and ?5 <> ''))";
-    let other = connection.prepare_cached(sql)?.query_row(
-        params![
-            incoming.chat.channel.as_str(),
-            incoming.update_id,
-            incoming.chat.id,
-            incoming.message_id.as_ref().map(MessageId::as_str),
-            incoming.text
-        ],
-        |row| row.get::<String>(0),
-    );
-    if let Some(stored_task) = other.optional()? {
-        let (channel, chat_id) = (&incoming.chat.channel, &incoming.chat.id);
-        let (update_id, message_id) = (&incoming.update_id, &incoming.message_id);
+    let (channel, chat_id) = (&incoming.chat.channel, &incoming.chat.id);
+    let (update_id, message_id) = (&incoming.update_id, &incoming.message_id);
+    let number = message_id.as_ref().map(MessageId::as_str);
+    let values = params![channel.as_str(), update_id, chat_id, number, incoming.text];
+    if let Some(stored_task) = connection.query_optional(sql, values, |row| row.get::<String>(0))? {
         tracing::error!(
             %channel, chat_id, ?update_id, ?message_id, stored_task,
             "an update's ID came again with another message, which is taken for a repetition and not run"

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::StoreError;
-use super::sql::{Connection, OptionalExtension, params};
+use super::sql::{Connection, params};
 
 /// How far the tool server's journal has been read.
 pub const JOURNAL_POSITION: &str = "journal.position";
@@ -54,16 +54,14 @@ pub(crate) fn adopt(connection: &Connection) -> Result<(), StoreError> {
     for begin in OF_A_NODE {
         let sql = "update kv set key = ?2 || key where key >= ?1 and key < ?3";
         let prefix = format!("node.{}.", connection.node().unwrap_or_default());
-        connection.prepare_cached(sql)?.execute(params![begin, prefix, format!("{begin}\u{10ffff}")])?;
+        connection.execute(sql, params![begin, prefix, format!("{begin}\u{10ffff}")])?;
     }
     Ok(())
 }
 
 pub fn get(connection: &Connection, key: &str) -> Result<Option<String>, StoreError> {
     let key = stored(connection, key);
-    let value =
-        connection.prepare_cached("select value from kv where key = ?1")?.query_row([key], |row| row.get(0));
-    Ok(value.optional()?)
+    Ok(connection.query_optional("select value from kv where key = ?1", [key], |row| row.get(0))?)
 }
 
 /// Tries whether the database takes changes. On a server with a full disk only a change does that has to have
@@ -83,22 +81,20 @@ pub(crate) fn probe(connection: &Connection) -> Result<(), StoreError> {
 pub fn beginning_with(connection: &Connection, prefix: &str) -> Result<Vec<(String, String)>, StoreError> {
     // A range, so that the table's key is used: nothing that follows the prefix sorts behind U+10FFFF.
     let sql = "select substr(key, length(?1) + 1), value from kv where key > ?1 and key < ?2 order by key";
-    let mut query = connection.prepare_cached(sql)?;
     let prefix = stored(connection, prefix);
-    let rows =
-        query.query_map([&*prefix, &format!("{prefix}\u{10ffff}")], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection
+        .query_all(sql, [&*prefix, &format!("{prefix}\u{10ffff}")], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
 pub fn remove(connection: &Connection, key: &str) -> Result<(), StoreError> {
     let key = stored(connection, key);
-    connection.prepare_cached("delete from kv where key = ?1")?.execute([key])?;
+    connection.execute("delete from kv where key = ?1", [key])?;
     Ok(())
 }
 
 pub fn set(connection: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
     let sql =
         "insert into kv (key, value) values (?1, ?2) on conflict (key) do update set value = excluded.value";
-    connection.prepare_cached(sql)?.execute(params![stored(connection, key), value])?;
+    connection.execute(sql, params![stored(connection, key), value])?;
     Ok(())
 }

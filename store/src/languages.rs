@@ -18,7 +18,7 @@ pub fn of(connection: &Connection, chat: &Chat) -> Result<Language, StoreError> 
                                (select value from kv where key = ?3))";
     let chat = chat.whole();
     let values = params![chat.channel.as_str(), chat.id, SETTING];
-    let code: Option<String> = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?;
+    let code: Option<String> = connection.query_row(sql, values, |row| row.get(0))?;
     Ok(code.and_then(|code| Language::of_code(&code)).unwrap_or_default())
 }
 
@@ -27,7 +27,7 @@ pub fn choose(connection: &Connection, chat: &Chat, language: Option<Language>) 
     let sql = "insert into chat_settings (channel, chat_id, language) values (?1, ?2, ?3)
                on conflict (channel, chat_id) do update set language = excluded.language";
     let (chat, code) = (chat.whole(), language.map(Language::word));
-    connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id, code])?;
+    connection.execute(sql, params![chat.channel.as_str(), chat.id, code])?;
     Ok(())
 }
 
@@ -37,7 +37,7 @@ pub fn note_client(connection: &Connection, chat: &Chat, tag: &str) -> Result<()
                on conflict (channel, chat_id) do update set client_language = excluded.client_language
                where chat_settings.client_language is distinct from excluded.client_language";
     let (chat, code) = (chat.whole(), Language::of_code(tag).map(Language::word));
-    connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id, code])?;
+    connection.execute(sql, params![chat.channel.as_str(), chat.id, code])?;
     Ok(())
 }
 

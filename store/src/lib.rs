@@ -40,7 +40,6 @@ mod location;
 pub mod membership;
 pub mod message_numbers;
 pub mod move_database;
-mod moved_row;
 pub mod nodes;
 pub mod open;
 mod open_server;

@@ -9,7 +9,7 @@ use protocol::{TaskId, now_ms};
 use super::StoreError;
 use super::attachments::ALBUM_PAUSE_MS;
 use super::columns::{self, task_id};
-use super::sql::{Connection, OptionalExtension as _, Row, params};
+use super::sql::{Connection, Row, params};
 
 /// The next task of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
     let now = now_ms();
     let running = "select count(*) from inbox indexed by inbox_in_progress
                    where state = 'in_progress' /* mine: inbox */";
-    let mut before: u32 = connection.prepare_cached(running)?.query_row([], |row| row.get(0))?;
+    let mut before: u32 = connection.query_row(running, [], |row| row.get(0))?;
     // As tasks are claimed: see `claim.rs`.
     let sql = "select task.id, task.channel, task.chat_id, available_at_ms, created_at_ms, attempt > 0,
                       max(available_at_ms, coalesce(gather_until_ms, 0)) <= ?1 or updated_at_ms > ?1,
@@ -74,31 +74,25 @@ fn all(connection: &Connection) -> Result<Vec<InLine>, StoreError> {
                       coalesce(gather_until_ms, 0) > ?1
                from chat_turns as turn cross join inbox as task on task.seq = turn.next_seq
                where turn.next_seq is not null /* here: turn */ order by turn.last_turn, turn.next_seq";
-    let mut query = connection.prepare_cached(sql)?;
     let mut line = Vec::new();
-    for next in query.query_map([now], next)? {
-        let next = next?;
-        if next.is_due {
-            let waits_for = WaitsFor::Worker { before };
+    for next in connection.query_all(sql, [now], next)? {
+        let (since_ms, waits_for) = if next.is_due {
             before += 1;
-            if !next.is_parked {
-                line.push(InLine {
-                    task: next.task,
-                    chat: next.chat,
-                    since_ms: next.available_at_ms.min(now),
-                    waits_for,
-                });
+            if next.is_parked {
+                continue;
             }
+            (next.available_at_ms.min(now), WaitsFor::Worker { before: before - 1 })
         } else if !next.has_begun
             && let Some(name) = file_of(connection, &next, now)?
         {
-            let waits_for = WaitsFor::File { name };
-            line.push(InLine { task: next.task, chat: next.chat, since_ms: next.created_at_ms, waits_for });
+            (next.created_at_ms, WaitsFor::File { name })
         } else if next.is_gathering {
             // No more than typing is shown meanwhile.
-            let waits_for = WaitsFor::Sender;
-            line.push(InLine { task: next.task, chat: next.chat, since_ms: now, waits_for });
-        }
+            (now, WaitsFor::Sender)
+        } else {
+            continue;
+        };
+        line.push(InLine { task: next.task, chat: next.chat, since_ms, waits_for });
     }
     Ok(line)
 }
@@ -122,10 +116,7 @@ fn file_of(connection: &Connection, next: &Next, now: i64) -> Result<Option<Stri
                where task_id = ?1 and (state = 'waiting' or ?2 = 1)
                order by state = 'waiting' desc, seq limit 1";
     let is_almost_due = !next.is_gathering && next.available_at_ms <= now + ALBUM_PAUSE_MS;
-    let name = connection
-        .prepare_cached(sql)?
-        .query_row(params![next.task.as_str(), is_almost_due], |row| row.get(0));
-    Ok(name.optional()?)
+    Ok(connection.query_optional(sql, params![next.task.as_str(), is_almost_due], |row| row.get(0))?)
 }
 
 #[cfg(test)]
@@ -135,8 +126,8 @@ mod tests {
     use channel::attachment::Attachment;
 
     use super::*;
-    use crate::attachments::{self, Origin};
-    use crate::fixture::{CHANNEL, TestDatabase, local_chat, retry, test_chat};
+    use crate::attachments::{self, Fetched, NotFetched, Origin};
+    use crate::fixture::{CHANNEL, TestDatabase, attachment, local_chat, retry, test_chat};
     use crate::parts;
 
     fn line(database: &TestDatabase) -> Vec<(String, WaitsFor)> {
@@ -181,24 +172,14 @@ mod tests {
         for (file_name, expected) in [(Some("film.mp4"), "film.mp4"), (None, "the video")] {
             let database = TestDatabase::new();
             let task = database.enqueue(test_chat(1), "look");
-            let file = Attachment {
-                source: "f".to_owned(),
-                kind: "video".into(),
-                media_type: None,
-                file_name: file_name.map(str::to_owned),
-                size_bytes: None,
-            };
+            let file_name = file_name.map(str::to_owned);
+            let file = Attachment { file_name, ..attachment("video") };
             let origin = Origin { message_id: None, said: "", album: None, directory: "/inbox" };
             attachments::add(&database, &task, &origin, &[file]).unwrap();
             let name = expected.to_owned();
             assert_eq!(line(&database), [("1".to_owned(), WaitsFor::File { name })]);
             let [file] = attachments::due(&database, &[CHANNEL], 1).unwrap().try_into().unwrap();
-            attachments::settle(
-                &database,
-                &file,
-                &attachments::Fetched::Failed(attachments::NotFetched::GivenUp),
-            )
-            .unwrap();
+            attachments::settle(&database, &file, &Fetched::Failed(NotFetched::GivenUp)).unwrap();
             assert_eq!(line(&database), [behind("1", 0)]);
         }
     }

@@ -31,15 +31,9 @@ impl From<PathBuf> for Location {
     }
 }
 
-impl From<&PathBuf> for Location {
-    fn from(path: &PathBuf) -> Self {
-        Self::File(path.clone())
-    }
-}
-
-impl From<&Path> for Location {
-    fn from(path: &Path) -> Self {
-        Self::File(path.to_owned())
+impl<P: AsRef<Path> + ?Sized> From<&P> for Location {
+    fn from(path: &P) -> Self {
+        Self::File(path.as_ref().to_owned())
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::sql::address::ServerAddress;
 use super::sql::server::Session;
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 use super::{Location, Store, StoreError};
 
 /// A node of which nothing was heard for so long is gone; each is heard of every [`BEAT`].
@@ -133,7 +133,7 @@ impl Member {
                        started_at_ms = server_ms(), seen_at_ms = server_ms(), spoken_for_by = null,
                        shares_workspaces = excluded.shares_workspaces,
                        state = case nodes.state when 'gone' then 'active' else nodes.state end";
-        connection.prepare_cached(sql)?.execute(params![self.node, self.shares_workspaces])?;
+        connection.execute(sql, params![self.node, self.shares_workspaces])?;
         Ok(())
     }
 
@@ -158,14 +158,14 @@ impl Member {
     fn beat(&self, connection: &Connection) -> Result<(), StoreError> {
         let began = Instant::now();
         let sql = "update nodes set seen_at_ms = server_ms() where name = ?1 and state <> 'gone'";
-        if connection.prepare_cached(sql)?.execute([&self.node])? == 0 {
+        if connection.execute(sql, [&self.node])? == 0 {
             tracing::warn!(node = self.node, "the node was taken for gone; it joins again");
             self.register(connection)?;
         }
         let epoch = match self.standing.borrow().leads {
             Some(Leadership { epoch, .. }) => {
                 let sql = "update leaders set until_ms = server_ms() where epoch = ?1";
-                connection.prepare_cached(sql)?.execute([epoch])?;
+                connection.execute(sql, [epoch])?;
                 Some(epoch)
             }
             None => self.try_to_lead(connection)?,
@@ -193,7 +193,7 @@ impl Member {
         }
         let sql = "insert into leaders (node, since_ms, until_ms) values (?1, server_ms(), server_ms())
                    returning epoch";
-        let epoch = connection.prepare_cached(sql)?.query_row([&self.node], |row| row.get(0))?;
+        let epoch = connection.query_row(sql, [&self.node], |row| row.get(0))?;
         tracing::info!(node = self.node, epoch, "this node leads");
         Ok(Some(epoch))
     }
@@ -204,10 +204,8 @@ impl Member {
                      where name = (select node from leaders order by epoch desc limit 1)
                          and seen_at_ms < server_ms() - ?1";
         let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
-        let mut query = connection.prepare_cached(stale)?;
-        let Some(leader) = query.query_row([lease], |row| row.get::<String>(0)).optional()? else {
-            return Ok(());
-        };
+        let leader = connection.query_optional(stale, [lease], |row| row.get::<String>(0))?;
+        let Some(leader) = leader else { return Ok(()) };
         let sql = format!(
             "select pg_terminate_backend(pid) from pg_locks
              where locktype = 'advisory' and granted and objsubid = 2
@@ -215,7 +213,7 @@ impl Member {
                  and classid::bigint = {LEADER_LOCK}
                  and objid::bigint = hashtext(current_schema())::bigint & 4294967295"
         );
-        connection.prepare_cached(&sql)?.query([])?;
+        connection.prepare(&sql)?.query([])?;
         tracing::warn!(leader, "nothing was heard of the leader; its connection was ended");
         Ok(())
     }
@@ -239,6 +237,7 @@ impl Member {
         }
         Ok(())
     }
+
     /// What a notification means: a word, and for some the node that it is for.
     fn understand(&self, said: &str) -> Option<Heard> {
         let (word, node) = said.split_once(' ').map_or((said, None), |(word, node)| (word, Some(node)));

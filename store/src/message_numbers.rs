@@ -21,7 +21,7 @@ pub fn highest(connection: &Connection, chat: &Chat) -> Result<Option<MessageId>
                    where chat_id = ?1 order by seq desc limit ?3) as newest
                where channel = ?2";
     let params = params![chat.id, chat.channel.as_str(), NEWEST_RECEIVED];
-    let received: Option<i64> = connection.prepare_cached(sql)?.query_row(params, |row| row.get(0))?;
+    let received: Option<i64> = connection.query_row(sql, params, |row| row.get(0))?;
     let sent = sent(connection, chat)?.into_iter().filter_map(|id| id.as_str().parse().ok());
     Ok(sent.chain(received).max().map(MessageId::from))
 }
@@ -31,10 +31,8 @@ pub fn sent(connection: &Connection, chat: &Chat) -> Result<Vec<MessageId>, Stor
     let sql = "select message_id from outbox
                where seq > (select coalesce(max(seq), 0) from outbox) - ?3
                    and channel = ?1 and chat_id = ?2 and message_id is not null";
-    let mut query = connection.prepare_cached(sql)?;
     let params = params![chat.channel.as_str(), chat.id, NEWEST_SENT];
-    let rows = query.query_map(params, |row| row.get::<String>(0))?;
-    Ok(rows.map(|id| id.map(MessageId::from)).collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, params, |row| Ok(MessageId::from(row.get::<String>(0)?)))?)
 }
 
 #[cfg(test)]

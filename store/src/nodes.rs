@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::chat;
 use super::membership::LEASE;
 use super::sql::server::WRITER_LOCK;
-use super::sql::{Connection, OptionalExtension as _, Row, params};
+use super::sql::{Connection, Row, params};
 use super::{StoreError, events, kv};
 
 /// A chat whose node is gone reads so at most this often.
@@ -85,23 +85,20 @@ pub fn all(connection: &Connection) -> Result<Vec<Node>, StoreError> {
             leads: row.get(7)?,
         })
     };
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, [], read)?)
 }
 
 /// The node of each chat that has one.
 pub fn of_chats(connection: &Connection) -> Result<Vec<(Chat, String)>, StoreError> {
-    let mut query = connection.prepare_cached("select channel, chat_id, node from chats")?;
-    let rows = query.query_map([], |row| Ok((chat(row, 0)?, row.get(2)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection
+        .query_all("select channel, chat_id, node from chats", [], |row| Ok((chat(row, 0)?, row.get(2)?)))?)
 }
 
 /// Gives a chat a node, unless it has one: the active one with the fewest open tasks, then the fewest chats.
 pub fn place(connection: &Connection, chat: &Chat, run: &EventId) -> Result<(), StoreError> {
     let known = "select exists (select 1 from chats where channel = ?1 and chat_id = ?2)";
     let values = params![chat.channel.as_str(), chat.id];
-    if connection.prepare_cached(known)?.query_row(values, |row| row.get(0))? {
+    if connection.query_row(known, values, |row| row.get(0))? {
         return Ok(());
     }
     let node = least_loaded(connection, None)?.unwrap_or_else(|| name(connection));
@@ -121,9 +118,8 @@ fn least_loaded(connection: &Connection, from: Option<&Node>) -> Result<Option<S
                               where chats.node = name),
                         (select count(*) from chats where node = name), name
                limit 1";
-    let mut query = connection.prepare_cached(sql)?;
     let shares = i64::from(from.is_some_and(|node| node.shares_workspaces));
-    Ok(query.query_row([shares], |row| row.get(0)).optional()?)
+    Ok(connection.query_optional(sql, [shares], |row| row.get(0))?)
 }
 
 fn put(
@@ -138,7 +134,7 @@ fn put(
                on conflict (channel, chat_id)
                do update set node = excluded.node, placed_at_ms = excluded.placed_at_ms, told_at_ms = null";
     let (channel, id) = (chat.channel.as_str(), chat.id.as_str());
-    connection.prepare_cached(sql)?.execute(params![channel, id, node, now_ms()])?;
+    connection.execute(sql, params![channel, id, node, now_ms()])?;
     let placed = ChatPlaced {
         channel: channel.to_owned(),
         chat_id: id.to_owned(),
@@ -180,7 +176,7 @@ fn is_running(connection: &Connection, chat: &Chat) -> Result<bool, StoreError> 
     let sql = "select exists (select 1 from inbox
                               where state = 'in_progress' and channel = ?1 and chat_id = ?2)";
     let chat = params![chat.channel.as_str(), chat.id];
-    Ok(connection.prepare_cached(sql)?.query_row(chat, |row| row.get(0))?)
+    Ok(connection.query_row(sql, chat, |row| row.get(0))?)
 }
 
 /// New chats go elsewhere from now on, and so do the chats of a node whose workspaces the others mount.
@@ -207,7 +203,7 @@ pub fn resume(connection: &Connection, name: &str) -> Result<Result<(), Refusal>
 fn set_state(connection: &Connection, name: &str, state: &str) -> Result<Option<Node>, StoreError> {
     let found = all(connection)?.into_iter().find(|node| node.name == name);
     let sql = "update nodes set state = ?2 where name = ?1 and state <> 'gone'";
-    connection.prepare_cached(sql)?.execute(params![name, state])?;
+    connection.execute(sql, params![name, state])?;
     Ok(found)
 }
 
@@ -240,19 +236,17 @@ pub fn declare_gone(connection: &Connection, run: &EventId) -> Result<(), StoreE
     let late = "select name from nodes
                 where name <> ?1 and state <> 'gone' and seen_at_ms < server_ms() - ?2";
     let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
-    let mut query = connection.prepare_cached(late)?;
-    let late = query.query_map(params![name(connection), lease], |row| row.get::<String>(0))?;
-    for node in late.collect::<Result<Vec<_>, _>>()? {
+    for node in connection.query_all(late, params![name(connection), lease], |row| row.get::<String>(0))? {
         let sql = "update nodes set state = 'gone' where name = ?1";
-        connection.prepare_cached(sql)?.execute([&node])?;
+        connection.execute(sql, [&node])?;
         let running = "select count(*) from inbox where state = 'in_progress' and node = ?1";
-        let tasks: i64 = connection.prepare_cached(running)?.query_row([&node], |row| row.get(0))?;
+        let tasks: i64 = connection.query_row(running, [&node], |row| row.get(0))?;
         let gone = NodeGone { node, tasks: u64::try_from(tasks).unwrap_or(0) };
         events::append(connection, &Event::now(gone, Some(run), None))?;
     }
     let sql = "update nodes set spoken_for_by = ?1
                where state = 'gone' and coalesce(spoken_for_by, '') <> ?1";
-    connection.prepare_cached(sql)?.execute([name(connection)])?;
+    connection.execute(sql, [name(connection)])?;
     Ok(())
 }
 
@@ -260,7 +254,7 @@ pub fn declare_gone(connection: &Connection, run: &EventId) -> Result<(), StoreE
 pub fn is_alone(connection: &Connection) -> Result<bool, StoreError> {
     let Some(node) = connection.node() else { return Ok(true) };
     let sql = "select not exists (select 1 from nodes where name <> ?1 and state <> 'gone')";
-    Ok(connection.prepare_cached(sql)?.query_row([node], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [node], |row| row.get(0))?)
 }
 
 /// Records that this node leads.
@@ -280,9 +274,8 @@ pub fn to_be_told(connection: &Connection) -> Result<Vec<(Chat, String)>, StoreE
                                        and received.chat_id = chats.chat_id))
                returning channel, chat_id, node";
     let now = now_ms();
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![now, now - TELL_EVERY_MS], |row| Ok((chat(row, 0)?, row.get(2)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection
+        .query_all(sql, params![now, now - TELL_EVERY_MS], |row| Ok((chat(row, 0)?, row.get(2)?)))?)
 }
 
 /// Takes over what a database without nodes has: its positions, and its chats. Done by the first node.
@@ -295,43 +288,36 @@ pub fn adopt(connection: &Connection) -> Result<(), StoreError> {
     let sql = "insert into chats (channel, chat_id, node, placed_at_ms)
                select channel, chat_id, ?1, ?2 from (
                    select channel, chat_id from inbox union select channel, chat_id from outbox) as known";
-    connection.prepare_cached(sql)?.execute(params![name(connection), now_ms()])?;
+    connection.execute(sql, params![name(connection), now_ms()])?;
     for table in ["open_calls", "questions", "decisions", "contact_messages"] {
         let sql = format!("update {table} set node = ?1 where node is null");
-        connection.prepare_cached(&sql)?.execute([name(connection)])?;
+        connection.execute(&sql, [name(connection)])?;
     }
     let running = "update inbox set node = ?1 where state = 'in_progress' and node is null";
-    connection.prepare_cached(running)?.execute([name(connection)])?;
+    connection.execute(running, [name(connection)])?;
     Ok(())
 }
 
-/// That nodes work with the database, and which; empty if none does.
-pub(crate) fn at_work(connection: &Connection) -> Result<String, StoreError> {
+/// That nodes work with the database, and which; none if none does.
+pub(crate) fn at_work(connection: &Connection) -> Result<Option<String>, StoreError> {
     let sql = format!(
         "select distinct name from nodes join pg_locks on locktype = 'advisory' and granted
              and classid::bigint = {WRITER_LOCK} and pid <> pg_backend_pid()
              and objid::bigint = hashtext(current_schema() || '/' || name)::bigint & 4294967295
          order by name"
     );
-    let names = texts(connection, &sql)?;
-    Ok(match names.is_empty() {
-        true => String::new(),
-        false => format!("stop the supervisors of these nodes first: {}", names.join(", ")),
-    })
-}
-
-fn texts(connection: &Connection, sql: &str) -> Result<Vec<String>, StoreError> {
-    let mut query = connection.prepare_cached(sql)?;
-    Ok(query.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    let names: Vec<String> = connection.query_all(&sql, [], |row| row.get(0))?;
+    let stop_them = || format!("stop the supervisors of these nodes first: {}", names.join(", "));
+    Ok((!names.is_empty()).then(stop_them))
 }
 
 /// Why a database of a server cannot become a file, which has one node; none if it can.
 pub(crate) fn not_yet_one(connection: &Connection) -> Result<Option<String>, StoreError> {
-    let at_work = at_work(connection)?;
-    if !at_work.is_empty() {
+    if let Some(at_work) = at_work(connection)? {
         return Ok(Some(at_work));
     }
-    let homes = texts(connection, "select distinct node from chats order by 1")?;
+    let homes = "select distinct node from chats order by 1";
+    let homes: Vec<String> = connection.query_all(homes, [], |row| row.get(0))?;
     if homes.len() > 1 {
         return Ok(Some(format!(
             "a file has one node, and chats are on {}: move them to one with `supervisor chats move`",
@@ -346,10 +332,10 @@ pub(crate) fn not_yet_one(connection: &Connection) -> Result<Option<String>, Sto
 /// What the one node had for itself belongs to the file.
 pub(crate) fn become_one(connection: &Connection) -> Result<(), StoreError> {
     let newest = "select name from nodes order by started_at_ms desc limit 1";
-    let name = connection.query_row(newest, [], |row| row.get::<String>(0)).optional()?;
+    let name = connection.query_optional(newest, [], |row| row.get::<String>(0))?;
     let prefix = format!("node.{}.", name.unwrap_or_default());
     let sql = "update kv set key = substr(key, length(?1) + 1) where substr(key, 1, length(?1)) = ?1";
-    connection.prepare_cached(sql)?.execute([&prefix])?;
+    connection.execute(sql, [&prefix])?;
     connection.execute_batch(
         "delete from kv where key like 'node.%';
          delete from chats; delete from leaders; delete from nodes;

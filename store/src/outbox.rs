@@ -9,7 +9,7 @@ use protocol::{Event, EventId, MessageId, ReplyFormat, TaskId, now_ms};
 use serde::Serialize;
 use texts::Text;
 
-use super::sql::{Connection, OptionalExtension, params};
+use super::sql::{Connection, params};
 use super::{StoreError, columns, events, languages, outgoing_files};
 
 /// A row as `GET /outbox/{id}` shows it.
@@ -110,13 +110,13 @@ pub fn queue_notice(
     let seqs = queue(connection, None, chat, vec![content], Delivery::Push, Some(run))?;
     let seq = seqs.last().copied().unwrap_or_default();
     let sql = "update outbox set is_notice = 1, available_at_ms = available_at_ms + ?2 where seq = ?1";
-    connection.prepare_cached(sql)?.execute([seq, delay_ms])?;
+    connection.execute(sql, [seq, delay_ms])?;
     Ok(seq)
 }
 
 pub fn row(connection: &Connection, outbox_id: i64) -> Result<Option<OutboxRow>, StoreError> {
     let sql = "select chat_id, kind, state, attempt, error, message_id from outbox where seq = ?1";
-    let found = connection.prepare_cached(sql)?.query_row([outbox_id], |row| {
+    Ok(connection.query_optional(sql, [outbox_id], |row| {
         Ok(OutboxRow {
             outbox_id,
             chat: row.get(0)?,
@@ -126,8 +126,7 @@ pub fn row(connection: &Connection, outbox_id: i64) -> Result<Option<OutboxRow>,
             error: row.get(4)?,
             message_id: columns::message_id(row, 5)?,
         })
-    });
-    Ok(found.optional()?)
+    })?)
 }
 
 /// Gives up a message that is not wanted any more, if it has not left.
@@ -135,7 +134,7 @@ pub(crate) fn withdraw(connection: &Connection, outbox_id: i64) -> Result<(), St
     let sql = "update outbox set state = 'dead', error = 'not wanted any more', finished_at_ms = ?2,
                                  updated_at_ms = ?2
                where seq = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![outbox_id, now_ms()])?;
+    connection.execute(sql, params![outbox_id, now_ms()])?;
     Ok(())
 }
 
@@ -143,8 +142,7 @@ pub(crate) fn withdraw(connection: &Connection, outbox_id: i64) -> Result<(), St
 pub(crate) fn reply_of(connection: &Connection, task: &TaskId) -> Result<Option<String>, StoreError> {
     let sql = "select text from outbox
                where task_id = ?1 and round = (select requeues from inbox where id = ?1) order by part";
-    let mut query = connection.prepare_cached(sql)?;
-    let parts = query.query_map([task.as_str()], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    let parts = connection.query_all(sql, [task.as_str()], |row| row.get::<String>(0))?;
     Ok((!parts.is_empty()).then(|| parts.join("\n")))
 }
 
@@ -177,8 +175,7 @@ impl NewRow<'_> {
     }
 }
 
-/// Adds a row and its `reply.queued`, whose ID it returns.
-/// Returns the row's number and the event of it.
+/// Adds a row and its `reply.queued`. Returns the number of the one and the ID of the other.
 fn insert(
     connection: &Connection,
     row: &NewRow<'_>,
@@ -222,7 +219,7 @@ fn insert(
         file.and_then(|file| file.media).map(Media::name),
         row.album,
     ];
-    let seq = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?;
+    let seq = connection.query_row(sql, values, |row| row.get(0))?;
     Ok((seq, queued.id))
 }
 
@@ -273,7 +270,7 @@ mod tests {
     fn an_invalid_row_cannot_be_stored() {
         let database = TestDatabase::new();
         let edit = vec![Content::Edit { message_id: 7.into(), text: "better".to_owned() }];
-        queue(&database, None, &test_chat(1), edit, Delivery::Push, Some(&database.run)).unwrap();
+        database.queue(&test_chat(1), edit);
         database.refuses(&[
             "update outbox set kind = 'telepathy'",
             "update outbox set kind = 'text'",

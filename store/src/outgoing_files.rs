@@ -9,7 +9,7 @@ use channel::BoxFuture;
 use channel::content::{FileBody, StoredFile, StoredFiles};
 use protocol::EventId;
 
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 use super::{Store, StoreError};
 
 /// The ID of a file that the outbox is to send; one that comes as bytes is stored.
@@ -28,7 +28,7 @@ pub(super) fn of(connection: &Connection, body: &FileBody) -> Result<String, Sto
 pub fn begin(connection: &Connection) -> Result<String, StoreError> {
     let id = EventId::new().to_string();
     let sql = "insert into outgoing_files (file_id, size_bytes) values (?1, 0)";
-    connection.prepare_cached(sql)?.execute([&id])?;
+    connection.execute(sql, [&id])?;
     Ok(id)
 }
 
@@ -40,18 +40,18 @@ pub fn add_part(
     bytes: &[u8],
 ) -> Result<StoredFile, StoreError> {
     let sql = "insert into outgoing_parts (file_id, number, bytes) values (?1, ?2, ?3)";
-    connection.prepare_cached(sql)?.execute(params![id, number, bytes])?;
+    connection.execute(sql, params![id, number, bytes])?;
     let sql = "update outgoing_files set size_bytes = size_bytes + ?2 where file_id = ?1
                returning size_bytes";
     let added = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-    let size: i64 = connection.prepare_cached(sql)?.query_row(params![id, added], |row| row.get(0))?;
+    let size: i64 = connection.query_row(sql, params![id, added], |row| row.get(0))?;
     Ok(StoredFile { id: id.to_owned(), size_bytes: u64::try_from(size).unwrap_or_default() })
 }
 
 /// The part of this number; none behind the last.
 pub fn part(connection: &Connection, id: &str, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
     let sql = "select bytes from outgoing_parts where file_id = ?1 and number = ?2";
-    Ok(connection.prepare_cached(sql)?.query_row(params![id, number], |row| row.get(0)).optional()?)
+    Ok(connection.query_optional(sql, params![id, number], |row| row.get(0))?)
 }
 
 impl StoredFiles for Store {
@@ -65,7 +65,7 @@ impl StoredFiles for Store {
 pub fn delete(connection: &Connection, id: &str) -> Result<(), StoreError> {
     let sql = "delete from outgoing_files where file_id = ?1
                and not exists (select 1 from outbox where outbox.file_id = ?1)";
-    connection.prepare_cached(sql)?.execute([id])?;
+    connection.execute(sql, [id])?;
     Ok(())
 }
 
@@ -73,19 +73,16 @@ pub fn delete(connection: &Connection, id: &str) -> Result<(), StoreError> {
 pub fn delete_abandoned(connection: &Connection) -> Result<(), StoreError> {
     let sql = "delete from outgoing_files where not exists (
                    select 1 from outbox where outbox.file_id = outgoing_files.file_id)";
-    connection.prepare_cached(sql)?.execute([])?;
+    connection.execute(sql, [])?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use channel::content::File;
-    use channel::formatting::FormattedText;
-    use channel::{Content, Delivery};
+    use channel::Content;
 
     use super::*;
-    use crate::fixture::{TestDatabase, test_chat};
-    use crate::outbox;
+    use crate::fixture::{TestDatabase, file, test_chat};
 
     #[test]
     fn a_file_in_parts_is_kept_until_its_row_goes_and_only_if_it_has_one() {
@@ -97,14 +94,8 @@ mod tests {
         let abandoned = begin(&database).unwrap();
         add_part(&database, &abandoned, 0, b"x").unwrap();
 
-        let file = File {
-            name: "a".to_owned(),
-            caption: FormattedText::plain(""),
-            body: FileBody::Stored(stored),
-            media: None,
-        };
-        let (chat, content) = (test_chat(1), vec![Content::Document(file)]);
-        outbox::queue(&database, None, &chat, content, Delivery::Push, Some(&database.run)).unwrap();
+        let file = file("a", FileBody::Stored(stored));
+        database.queue(&test_chat(1), vec![Content::Document(file)]);
         delete(&database, &id).unwrap();
         delete_abandoned(&database).unwrap();
         let parts: Vec<_> = (0..3).map(|number| part(&database, &id, number).unwrap()).collect();

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::StoreError;
 use super::attachments::INBOX;
 use super::columns::json;
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 
 /// So many sources are named.
 const MOST_NAMED: usize = 5;
@@ -32,15 +32,14 @@ const READ: &str = "select id, origin from inbox
 pub fn seen_in(connection: &Connection, chat: &Chat) -> Result<Option<String>, StoreError> {
     let (channel, id) = (chat.channel.as_str(), &chat.id);
     let running = "select 1 from inbox where channel = ?1 and chat_id = ?2 and state = 'in_progress'";
-    if connection.prepare_cached(running)?.query_row(params![channel, id], |_| Ok(())).optional()?.is_none() {
+    if connection.query_optional(running, params![channel, id], |_| Ok(()))?.is_none() {
         return Ok(None);
     }
-    let mut query = connection.prepare_cached(READ)?;
-    let rows = query.query_map(params![channel, id], |row| Ok((row.get::<String>(0)?, json(row, 1)?)))?;
+    let tasks = connection.query_all(READ, params![channel, id], |row| {
+        Ok((row.get::<String>(0)?, json::<Origin>(row, 1)?.unwrap_or_default()))
+    })?;
     let mut sources = BTreeSet::new();
-    for row in rows.collect::<Result<Vec<(String, Option<Origin>)>, _>>()? {
-        let (task, origin) = row;
-        let origin = origin.unwrap_or_default();
+    for (task, origin) in tasks {
         sources.extend(origin.forwarded_from.map(|writer| format!("a message of {}", short(&writer))));
         let passed_on = origin.passed_on.iter();
         sources.extend(passed_on.map(|part| format!("a message of {}", short(&part.writer))));
@@ -56,18 +55,15 @@ pub fn seen_in(connection: &Connection, chat: &Chat) -> Result<Option<String>, S
 /// The files that came with a task's message.
 fn files_of(connection: &Connection, task: &str) -> Result<Vec<String>, StoreError> {
     let sql = "select coalesce(file_name, kind) from attachments where task_id = ?1 and state = 'stored'";
-    let mut query = connection.prepare_cached(sql)?;
-    let names = query.query_map([task], |row| row.get::<String>(0))?;
-    let names = names.collect::<Result<Vec<_>, _>>()?.into_iter();
-    Ok(names.map(|name| format!("a file that came in ({})", short(&name))).collect())
+    Ok(connection
+        .query_all(sql, [task], |row| Ok(format!("a file that came in ({})", short(row.text(0)?))))?)
 }
 
 /// The calls of a task that read from outside, or a file that came into its chat earlier.
 fn calls_of(connection: &Connection, task: &str, chat: &Chat) -> Result<Vec<String>, StoreError> {
     let sql = "select payload from events indexed by events_task
                where task_id = ?1 and type = 'tool_call.started'";
-    let mut query = connection.prepare_cached(sql)?;
-    let calls = query.query_map([task], |row| json::<Value>(row, 0))?.collect::<Result<Vec<_>, _>>()?;
+    let calls = connection.query_all(sql, [task], |row| json::<Value>(row, 0))?;
     let mut sources = Vec::new();
     for call in calls.into_iter().flatten() {
         let (tool, arguments) = (call["tool_name"].as_str().unwrap_or_default(), &call["arguments"]);
@@ -98,11 +94,9 @@ fn came_in(connection: &Connection, chat: &Chat, arguments: &str) -> Result<Opti
     let sql = "select path from attachments join inbox on inbox.id = attachments.task_id
                where inbox.channel = ?1 and inbox.chat_id = ?2 and attachments.state = 'stored'
                order by attachments.seq desc";
-    let mut query = connection.prepare_cached(sql)?;
-    let paths = query.query_map(params![chat.channel.as_str(), chat.id], |row| row.get::<String>(0))?;
-    let names: Vec<String> = paths
-        .map(|path| Ok(path?.rsplit('/').next().unwrap_or_default().to_owned()))
-        .collect::<Result<_, StoreError>>()?;
+    let names = connection.query_all(sql, params![chat.channel.as_str(), chat.id], |row| {
+        Ok(row.text(0)?.rsplit('/').next().unwrap_or_default().to_owned())
+    })?;
     let named = names.iter().find(|name| arguments.contains(name.as_str())).or(names.first());
     Ok(named.map(|name| format!("a file that came in ({})", short(name))))
 }

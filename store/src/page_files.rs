@@ -5,7 +5,7 @@
 use protocol::EventId;
 
 use super::StoreError;
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 
 /// What is known of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,40 +18,39 @@ pub struct PageFile {
 pub fn begin(connection: &Connection, name: &str) -> Result<String, StoreError> {
     let id = EventId::new().to_string();
     let sql = "insert into page_files (file_id, name) values (?1, ?2)";
-    connection.prepare_cached(sql)?.execute([&id, name])?;
+    connection.execute(sql, [&id, name])?;
     Ok(id)
 }
 
 /// Adds the part of this number; the first has number 0.
 pub fn add_part(connection: &Connection, id: &str, number: u32, bytes: &[u8]) -> Result<(), StoreError> {
     let sql = "insert into page_parts (file_id, number, bytes) values (?1, ?2, ?3)";
-    connection.prepare_cached(sql)?.execute(params![id, number, bytes])?;
+    connection.execute(sql, params![id, number, bytes])?;
     let sql = "update page_files set size_bytes = size_bytes + ?2 where file_id = ?1";
     let added = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-    connection.prepare_cached(sql)?.execute(params![id, added])?;
+    connection.execute(sql, params![id, added])?;
     Ok(())
 }
 
 /// What is known of a file; none if it is gone.
 pub fn find(connection: &Connection, id: &str) -> Result<Option<PageFile>, StoreError> {
     let sql = "select name, size_bytes from page_files where file_id = ?1";
-    let found = connection.prepare_cached(sql)?.query_row([id], |row| {
+    Ok(connection.query_optional(sql, [id], |row| {
         let size: i64 = row.get(1)?;
         let size_bytes = u64::try_from(size).unwrap_or_default();
         Ok(PageFile { name: row.get(0)?, size_bytes })
-    });
-    Ok(found.optional()?)
+    })?)
 }
 
 /// The part of this number; none behind the last.
 pub fn part(connection: &Connection, id: &str, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
     let sql = "select bytes from page_parts where file_id = ?1 and number = ?2";
-    Ok(connection.prepare_cached(sql)?.query_row(params![id, number], |row| row.get(0)).optional()?)
+    Ok(connection.query_optional(sql, params![id, number], |row| row.get(0))?)
 }
 
 /// Deletes a file whose message was not stored.
 pub fn delete(connection: &Connection, id: &str) -> Result<(), StoreError> {
-    connection.prepare_cached("delete from page_files where file_id = ?1")?.execute([id])?;
+    connection.execute("delete from page_files where file_id = ?1", [id])?;
     Ok(())
 }
 
@@ -60,19 +59,17 @@ pub fn delete_abandoned(connection: &Connection) -> Result<(), StoreError> {
     let sql = "delete from page_files
                where not exists (select 1 from attachments where source = page_files.file_id)
                    and not exists (select 1 from outbox where message_id = page_files.file_id)";
-    connection.prepare_cached(sql)?.execute([])?;
+    connection.execute(sql, [])?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use channel::content::{File, FileBody};
-    use channel::formatting::FormattedText;
-    use channel::{Content, Delivery};
+    use channel::Content;
+    use channel::content::FileBody;
 
     use super::*;
-    use crate::fixture::{TestDatabase, test_chat};
-    use crate::outbox;
+    use crate::fixture::{TestDatabase, file, test_chat};
 
     #[test]
     fn a_file_is_kept_until_its_message_goes_and_only_if_it_has_one() {
@@ -82,14 +79,8 @@ mod tests {
             add_part(&database, id, 0, b"ab").unwrap();
             add_part(&database, id, 1, b"c").unwrap();
         }
-        let file = File {
-            name: "kept.txt".to_owned(),
-            caption: FormattedText::plain(""),
-            body: FileBody::Bytes(b"abc".to_vec()),
-            media: None,
-        };
-        let content = vec![Content::Document(file)];
-        outbox::queue(&database, None, &test_chat(1), content, Delivery::Push, Some(&database.run)).unwrap();
+        let file = file("kept.txt", FileBody::Bytes(b"abc".to_vec()));
+        database.queue(&test_chat(1), vec![Content::Document(file)]);
         let sent = "update outbox set state = 'sent', file_id = null, finished_at_ms = 1, message_id = ?1";
         database.execute(sent, [&kept]).unwrap();
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use texts::Text;
 
 use super::columns::chat;
-use super::sql::{Connection, OptionalExtension, Row, params};
-use super::{StoreError, cancel, events, kv, languages, moved_row, outbox, schedules};
+use super::sql::{Connection, Row, params};
+use super::{StoreError, cancel, events, kv, languages, outbox, schedules};
 
 /// How long a code can be used, and the pause before its chat gets another one.
 const CODE_LIFE_MS: i64 = 60 * 60 * 1000;
@@ -55,7 +55,7 @@ pub fn give_code(connection: &Connection, chat: &Chat, title: &str) -> Result<Op
     let now = now_ms();
     // A code that was given in the future is older than the clock says.
     let sql = "delete from pairing_codes where given_at_ms <= ?1 or given_at_ms > ?2";
-    connection.prepare_cached(sql)?.execute([now - CODE_LIFE_MS, now])?;
+    connection.execute(sql, [now - CODE_LIFE_MS, now])?;
     let count = connection.query_row("select count(*) from pairing_codes", [], |row| row.get::<i64>(0))?;
     if count >= MAX_CODES {
         tracing::warn!(count, "too many strangers want to use the bot; some get no answer");
@@ -64,15 +64,14 @@ pub fn give_code(connection: &Connection, chat: &Chat, title: &str) -> Result<Op
     let code = new_code()?;
     let sql = "insert into pairing_codes (code, channel, chat_id, title, given_at_ms)
                values (?1, ?2, ?3, ?4, ?5) on conflict (channel, chat_id) do nothing";
-    let given =
-        connection.prepare_cached(sql)?.execute(params![code, chat.channel.as_str(), chat.id, title, now])?;
+    let given = connection.execute(sql, params![code, chat.channel.as_str(), chat.id, title, now])?;
     Ok((given == 1).then_some(code))
 }
 
 /// Notes that the owner is asked about the chat with this code, or has answered.
 pub fn set_asked(connection: &Connection, code: &str, is_asked: bool) -> Result<(), StoreError> {
     let sql = "update pairing_codes set is_asked = ?2 where code = ?1";
-    connection.prepare_cached(sql)?.execute(params![code, is_asked])?;
+    connection.execute(sql, params![code, is_asked])?;
     Ok(())
 }
 
@@ -80,30 +79,22 @@ pub fn set_asked(connection: &Connection, code: &str, is_asked: bool) -> Result<
 pub fn asked(connection: &Connection, channel: &ChannelName) -> Result<Vec<KnownChat>, StoreError> {
     let sql = "select channel, chat_id, title, given_at_ms, code from pairing_codes
                where channel = ?1 and is_asked = 1 and given_at_ms > ?2 order by given_at_ms, chat_id";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(params![channel.as_str(), now_ms() - CODE_LIFE_MS], known)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, params![channel.as_str(), now_ms() - CODE_LIFE_MS], known)?)
 }
 
 /// A chat waits until the owner of its channel can be asked about it.
 pub fn wait(connection: &Connection, chat: &Chat, title: &str) -> Result<(), StoreError> {
     let sql = "delete from strangers where wrote_at_ms <= ?1";
     let now = now_ms();
-    connection.prepare_cached(sql)?.execute([now - WAIT_MS])?;
+    connection.execute(sql, [now - WAIT_MS])?;
     let sql = "insert into strangers (channel, chat_id, title, wrote_at_ms)
                select ?1, ?2, ?3, ?4
                where (select count(*) from strangers) < ?5
                  and not exists (select 1 from pairing_codes
                                  where channel = ?1 and chat_id = ?2 and given_at_ms > ?6)
                on conflict (channel, chat_id) do nothing";
-    connection.prepare_cached(sql)?.execute(params![
-        chat.channel.as_str(),
-        chat.id,
-        title,
-        now,
-        MAX_CODES,
-        now - CODE_LIFE_MS
-    ])?;
+    connection
+        .execute(sql, params![chat.channel.as_str(), chat.id, title, now, MAX_CODES, now - CODE_LIFE_MS])?;
     Ok(())
 }
 
@@ -119,18 +110,15 @@ pub fn next_stranger(
                where channel = ?1 and chat_id = (select chat_id from strangers where channel = ?1
                                                  order by wrote_at_ms, chat_id limit 1)
                returning chat_id, title";
-    let found = connection.prepare_cached(sql)?.query_row([channel.as_str()], |row| {
+    Ok(connection.query_optional(sql, [channel.as_str()], |row| {
         Ok((Chat::new(channel.clone(), &row.get::<String>(0)?), row.get(1)?))
-    });
-    Ok(found.optional()?)
+    })?)
 }
 
 /// The names of the chats of a channel that wait for a code, oldest first.
 pub fn waiting_strangers(connection: &Connection, channel: &ChannelName) -> Result<Vec<String>, StoreError> {
     let sql = "select title from strangers where channel = ?1 order by wrote_at_ms, chat_id";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([channel.as_str()], |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, [channel.as_str()], |row| row.get(0))?)
 }
 
 /// Tells the owner of a channel how many chats wait: in a message that has not left yet, else in a new one,
@@ -144,7 +132,7 @@ pub fn tell_how_many(
     let channel = owner.channel.as_str();
     let sql = "select count(*), count(*) filter (where is_told = 0) from strangers where channel = ?1";
     let (all, untold): (i64, i64) =
-        connection.prepare_cached(sql)?.query_row([channel], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        connection.query_row(sql, [channel], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if untold == 0 {
         return Ok(());
     }
@@ -155,7 +143,7 @@ pub fn tell_how_many(
     });
     if let Some((seq, at)) = last {
         let sql = "update outbox set text = ?2 where seq = ?1 and state = 'queued' and attempt = 0";
-        if connection.prepare_cached(sql)?.execute(params![seq, in_words(all)])? == 1 {
+        if connection.execute(sql, params![seq, in_words(all)])? == 1 {
             return Ok(());
         }
         if (0..CODE_LIFE_MS).contains(&(now_ms() - at)) {
@@ -166,7 +154,7 @@ pub fn tell_how_many(
     let seq = outbox::queue_notice(connection, owner, content, DIGEST_DELAY_MS, run)?;
     kv::set(connection, &key, &format!("{seq} {}", now_ms()))?;
     let sql = "update strangers set is_told = 1 where channel = ?1";
-    connection.prepare_cached(sql)?.execute([channel])?;
+    connection.execute(sql, [channel])?;
     Ok(())
 }
 
@@ -185,16 +173,13 @@ pub fn pair(
     let sql = "delete from pairing_codes where code = ?1 and given_at_ms > ?2
                returning channel, chat_id, title, given_at_ms, code";
     let code = code.trim().to_ascii_uppercase();
-    let found = connection
-        .prepare_cached(sql)?
-        .query_row(params![code, now_ms() - CODE_LIFE_MS], known)
-        .optional()?;
+    let found = connection.query_optional(sql, params![code, now_ms() - CODE_LIFE_MS], known)?;
     let Some(known) = found else { return Ok(None) };
     let sql = "insert into paired_chats (channel, chat_id, title, paired_at_ms, paired_by)
                values (?1, ?2, ?3, ?4, ?5)
                on conflict (channel, chat_id) do update set title = excluded.title";
     let KnownChat { chat, title, .. } = &known;
-    connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id, title, now_ms(), by])?;
+    connection.execute(sql, params![chat.channel.as_str(), chat.id, title, now_ms(), by])?;
     let paired = ChatPaired {
         channel: chat.channel.as_str().to_owned(),
         chat_id: chat.id.clone(),
@@ -225,7 +210,7 @@ pub fn unpair(
 ) -> Result<Option<Chat>, StoreError> {
     let sql = "delete from paired_chats where chat_id = ?1
                returning channel, chat_id, title, paired_at_ms, paired_by";
-    let found = connection.prepare_cached(sql)?.query_row([chat_id], known).optional()?;
+    let found = connection.query_optional(sql, [chat_id], known)?;
     let Some(KnownChat { chat, .. }) = found else { return Ok(None) };
     cancel::in_chat(connection, &chat, true, by)?;
     schedules::cancel_all(connection, &chat, by, run)?;
@@ -242,24 +227,14 @@ pub fn unpair(
 pub fn paired(connection: &Connection) -> Result<Vec<KnownChat>, StoreError> {
     let sql = "select channel, chat_id, title, paired_at_ms, paired_by from paired_chats
                order by paired_at_ms, chat_id";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([], known)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, [], known)?)
 }
 
 /// The chats that have a code, oldest first.
 pub fn waiting(connection: &Connection) -> Result<Vec<KnownChat>, StoreError> {
     let sql = "select channel, chat_id, title, given_at_ms, code from pairing_codes
                where given_at_ms > ?1 order by given_at_ms, chat_id";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([now_ms() - CODE_LIFE_MS], known)?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// A chat has another ID.
-pub(super) fn moved(connection: &Connection, from: &Chat, to: &str) -> Result<(), StoreError> {
-    let mut tables = ["paired_chats", "pairing_codes", "strangers"].into_iter();
-    tables.try_for_each(|table| moved_row::moved(connection, table, from, to))
+    Ok(connection.query_all(sql, [now_ms() - CODE_LIFE_MS], known)?)
 }
 
 fn known(row: &Row<'_>) -> crate::sql::Result<KnownChat> {

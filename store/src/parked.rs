@@ -7,7 +7,8 @@
 use protocol::{CallState, EventId, Parked, TaskId, now_ms};
 
 use super::StoreError;
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::columns::known;
+use super::sql::{Connection, params};
 
 /// How long after the last of its approvals has expired a task runs, should no end have been reported.
 const MARGIN_MS: i64 = 60_000;
@@ -21,15 +22,15 @@ pub enum WaitEnd {
 
 /// Keeps what a task continues with. Returns when it is due at the latest.
 pub(super) fn keep(connection: &Connection, task: &TaskId, parked: &Parked) -> Result<i64, StoreError> {
-    connection.prepare_cached("delete from awaited where task_id = ?1")?.execute([task.as_str()])?;
+    connection.execute("delete from awaited where task_id = ?1", [task.as_str()])?;
     let turn = serde_json::to_string(parked)?;
     let sql = "insert into parked (task_id, turn) values (?1, ?2)
                on conflict (task_id) do update set turn = excluded.turn";
-    connection.prepare_cached(sql)?.execute(params![task.as_str(), turn])?;
+    connection.execute(sql, params![task.as_str(), turn])?;
     let mut due = now_ms();
     for (approval, expires_at_ms) in parked.awaited() {
         let sql = "insert into awaited (task_id, approval_id) values (?1, ?2) on conflict do nothing";
-        connection.prepare_cached(sql)?.execute(params![task.as_str(), approval.as_str()])?;
+        connection.execute(sql, params![task.as_str(), approval.as_str()])?;
         due = due.max(expires_at_ms.saturating_add(MARGIN_MS));
     }
     Ok(due)
@@ -38,8 +39,8 @@ pub(super) fn keep(connection: &Connection, task: &TaskId, parked: &Parked) -> R
 /// What a task continues with, if it waited.
 pub fn of(connection: &Connection, task: &TaskId) -> Result<Option<Parked>, StoreError> {
     let sql = "select turn from parked where task_id = ?1";
-    let turn = connection.prepare_cached(sql)?.query_row([task.as_str()], |row| row.get::<String>(0));
-    let Some(turn) = turn.optional()? else { return Ok(None) };
+    let turn = connection.query_optional(sql, [task.as_str()], |row| row.get::<String>(0))?;
+    let Some(turn) = turn else { return Ok(None) };
     let mut parked: Parked = serde_json::from_str(&turn)?;
     for call in &mut parked.calls {
         if let CallState::Waits { approval_id, .. } = &call.state
@@ -54,17 +55,14 @@ pub fn of(connection: &Connection, task: &TaskId) -> Result<Option<Parked>, Stor
 fn is_expired(connection: &Connection, task: &TaskId, approval: &EventId) -> Result<bool, StoreError> {
     let sql = "select exists (select 1 from awaited
                               where task_id = ?1 and approval_id = ?2 and ended = 'expired')";
-    let mut query = connection.prepare_cached(sql)?;
-    Ok(query.query_row([task.as_str(), approval.as_str()], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [task.as_str(), approval.as_str()], |row| row.get(0))?)
 }
 
 /// The approvals that tasks wait for.
 pub fn awaited(connection: &Connection) -> Result<Vec<EventId>, StoreError> {
     let sql = "select distinct approval_id from awaited join inbox on inbox.id = task_id
                where ended is null /* here: inbox */";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([], |row| row.get::<String>(0))?.collect::<Result<Vec<_>, _>>()?;
-    Ok(rows.iter().filter_map(|id| id.parse().ok()).collect())
+    Ok(connection.query_all(sql, [], |row| known(row, 0))?.into_iter().flatten().collect())
 }
 
 /// An approval has ended: the tasks that wait for nothing else run now.
@@ -74,13 +72,13 @@ pub fn settle(connection: &Connection, approval: &EventId, end: WaitEnd) -> Resu
         WaitEnd::Expired => "expired",
     };
     let sql = "update awaited set ended = ?2 where approval_id = ?1 and ended is null";
-    if connection.prepare_cached(sql)?.execute([approval.as_str(), end])? == 0 {
+    if connection.execute(sql, [approval.as_str(), end])? == 0 {
         return Ok(());
     }
     let sql = "update inbox set available_at_ms = ?2, updated_at_ms = ?2
                where state = 'queued' and id in (select task_id from awaited where approval_id = ?1)
                    and not exists (select 1 from awaited where task_id = inbox.id and ended is null)";
-    connection.prepare_cached(sql)?.execute(params![approval.as_str(), now_ms()])?;
+    connection.execute(sql, params![approval.as_str(), now_ms()])?;
     Ok(())
 }
 

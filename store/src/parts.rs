@@ -11,7 +11,7 @@ use super::StoreError;
 use super::claim::after;
 use super::columns::task_id;
 use super::inbox::IncomingMessage;
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 
 /// A task gets no further message beyond so many, or beyond so many characters.
 const MOST_PARTS: u32 = 100;
@@ -31,13 +31,12 @@ pub fn open_task(
                    and state = 'queued' and attempt = 0
                    and length(text) < ?6 and (select count(*) from parts where task_id = inbox.id) < ?7
                order by seq desc limit 1";
-    let mut query = connection.prepare_cached(sql)?;
     let (channel, now) = (chat.channel.as_str(), now_ms());
-    let found = query
-        .query_row(params![channel, chat.id, now, user, sent_at, MOST_CHARS, MOST_PARTS], |row| {
-            task_id(row, 0)
-        });
-    Ok(found.optional()?)
+    Ok(connection.query_optional(
+        sql,
+        params![channel, chat.id, now, user, sent_at, MOST_CHARS, MOST_PARTS],
+        |row| task_id(row, 0),
+    )?)
 }
 
 /// Keeps a task waiting for messages that come within `quiet` after one of this time, in seconds since the
@@ -49,7 +48,7 @@ pub fn wait(connection: &Connection, task: &TaskId, quiet: Duration, sent_at: i6
     // Channels tell the time of a message in whole seconds.
     let seconds = i64::try_from(quiet.as_millis().div_ceil(1000)).unwrap_or(i64::MAX);
     let (until, sent_until) = (after(now, quiet), sent_at.saturating_add(seconds));
-    connection.prepare_cached(sql)?.execute(params![task.as_str(), until, sent_until, now])?;
+    connection.execute(sql, params![task.as_str(), until, sent_until, now])?;
     Ok(())
 }
 
@@ -59,15 +58,14 @@ pub fn end(connection: &Connection, chat: &Chat, user: Option<&str>) -> Result<(
                where channel = ?1 and chat_id = ?2 and gather_until_ms is not null
                    and user_id is not distinct from ?3
                    and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id, user])?;
+    connection.execute(sql, params![chat.channel.as_str(), chat.id, user])?;
     Ok(())
 }
 
 /// Whether the newest part of a task is a piece that was cut, so that another one follows.
 pub fn ends_cut(connection: &Connection, task: &TaskId) -> Result<bool, StoreError> {
     let sql = "select is_cut from parts where task_id = ?1 order by seq desc limit 1";
-    let mut query = connection.prepare_cached(sql)?;
-    let found = query.query_row([task.as_str()], |row| row.get(0)).optional()?;
+    let found = connection.query_optional(sql, [task.as_str()], |row| row.get(0))?;
     Ok(found.unwrap_or(false))
 }
 
@@ -81,20 +79,21 @@ pub fn add(
     let sql = "insert into parts (task_id, message_id, text, forwarded_from, is_cut)
                values (?1, ?2, ?3, ?4, ?5)";
     let forwarded_from = message.origin.as_ref().and_then(|origin| origin.forwarded_from.as_ref());
-    connection.prepare_cached(sql)?.execute(params![
+    let values = params![
         task.as_str(),
         message.message_id.as_ref().map(MessageId::as_str),
         message.text,
         forwarded_from,
         is_cut
-    ])?;
+    ];
+    connection.execute(sql, values)?;
     Ok(())
 }
 
 /// Makes what a task says so far its first parts, unless it has some.
 pub fn begin(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     let has_parts = "select exists (select 1 from parts where task_id = ?1)";
-    if connection.prepare_cached(has_parts)?.query_row([task.as_str()], |row| row.get(0))? {
+    if connection.query_row(has_parts, [task.as_str()], |row| row.get(0))? {
         return Ok(());
     }
     let of_files = "insert into parts (task_id, message_id, text, forwarded_from)
@@ -105,8 +104,8 @@ pub fn begin(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
                     order by attachments.seq";
     let alone = "insert into parts (task_id, message_id, text, forwarded_from)
                  select id, message_id, text, origin ->> 'forwarded_from' from inbox where id = ?1";
-    if connection.prepare_cached(of_files)?.execute([task.as_str()])? == 0 {
-        connection.prepare_cached(alone)?.execute([task.as_str()])?;
+    if connection.execute(of_files, [task.as_str()])? == 0 {
+        connection.execute(alone, [task.as_str()])?;
     }
     Ok(())
 }
@@ -119,7 +118,7 @@ pub fn replace(
     text: &str,
 ) -> Result<bool, StoreError> {
     let sql = "update parts set text = ?3 where task_id = ?1 and message_id = ?2";
-    Ok(connection.prepare_cached(sql)?.execute(params![task.as_str(), message_id.as_str(), text])? > 0)
+    Ok(connection.execute(sql, params![task.as_str(), message_id.as_str(), text])? > 0)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use protocol::event::{TaskDone, TaskParked};
 use protocol::{EarlierAttempts, PastCall, PastCallStatus, Plan, TaskId};
 
 use super::StoreError;
-use super::sql::{Connection, OptionalExtension, Row, params};
+use super::sql::{Connection, Row, params};
 
 /// How much of a task's calls to read: the newest `calls`, each cut at so many characters.
 struct Bounds {
@@ -36,7 +36,7 @@ const CUT: char = '…';
 /// What earlier attempts at a task did. A call without an end counts as interrupted, marked or not. A task
 /// that was done and is requeued starts without earlier work, because somebody asked to do it again.
 pub fn earlier_attempts(connection: &Connection, task: &TaskId) -> Result<EarlierAttempts, StoreError> {
-    let since = newest_end(connection, task)?;
+    let since = newest_of_type(connection, task, TaskDone::TYPE)?;
     told_since(connection, task, since, &EARLIER)
 }
 
@@ -64,15 +64,11 @@ pub(crate) fn trace(connection: &Connection, task: &TaskId) -> Result<Vec<PastCa
     calls_of(connection, task, 0, &TRACE)
 }
 
-/// The event of the task's newest `task.done`.
-fn newest_end(connection: &Connection, task: &TaskId) -> Result<i64, StoreError> {
-    newest_of_type(connection, task, TaskDone::TYPE)
-}
-
+/// The number of the task's newest event of a type; 0 if it has none.
 fn newest_of_type(connection: &Connection, task: &TaskId, event_type: &str) -> Result<i64, StoreError> {
     let sql = "select coalesce(max(seq), 0) from events indexed by events_task
                where task_id = ?1 and type = ?2";
-    Ok(connection.prepare_cached(sql)?.query_row([task.as_str(), event_type], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [task.as_str(), event_type], |row| row.get(0))?)
 }
 
 fn calls_of(
@@ -98,8 +94,8 @@ fn calls_of(
                                        and (above.type = 'tool_call.started'
                                             or ?7 = 1 and above.type = 'agent.started'))
                order by begun.seq desc limit ?2";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map(
+    let mut calls = connection.query_all(
+        sql,
         params![
             task.as_str(),
             bounds.calls,
@@ -111,7 +107,6 @@ fn calls_of(
         ],
         |row| past_call(row, bounds),
     )?;
-    let mut calls = rows.collect::<Result<Vec<_>, _>>()?;
     calls.reverse();
     Ok(calls)
 }
@@ -138,25 +133,19 @@ fn summary_of(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<
                where task_id = ?1 and type = 'context.assembled' and seq > ?2
                    and payload ->> 'summary' is not null
                order by seq desc limit 1";
-    Ok(connection
-        .prepare_cached(sql)?
-        .query_row(params![task.as_str(), since_seq], |row| row.get(0))
-        .optional()?)
+    Ok(connection.query_optional(sql, params![task.as_str(), since_seq], |row| row.get(0))?)
 }
 
 /// The plan of a task, as it is now.
 pub(crate) fn plan_of(connection: &Connection, task: &TaskId) -> Result<Option<Plan>, StoreError> {
-    plan_since(connection, task, newest_end(connection, task)?)
-}
-
-fn plan_since(connection: &Connection, task: &TaskId, since_seq: i64) -> Result<Option<Plan>, StoreError> {
+    let since_seq = newest_of_type(connection, task, TaskDone::TYPE)?;
     let sql = "select coalesce(payload -> 'plan', payload) from events indexed by events_task
                where task_id = ?1 and type in ('plan.created', 'plan.updated') and seq > ?2
                order by seq desc limit 1";
-    let mut query = connection.prepare_cached(sql)?;
-    let newest = query.query_row(params![task.as_str(), since_seq], |row| row.get::<String>(0));
+    let newest =
+        connection.query_optional(sql, params![task.as_str(), since_seq], |row| row.get::<String>(0));
     // One that a newer version wrote is no plan of ours.
-    Ok(newest.optional()?.and_then(|plan| serde_json::from_str(&plan).ok()))
+    Ok(newest?.and_then(|plan| serde_json::from_str(&plan).ok()))
 }
 
 /// A text cut to so many characters, with a mark where it was cut.

@@ -75,14 +75,9 @@ impl World {
         let (database, run) = (&self.database, &self.run);
         match step {
             Step::Message { chat, update } => {
-                let (chat, update_id) = (fixture::test_chat(chat), update.map(|update| update.to_string()));
-                let incoming = IncomingMessage {
-                    chat,
-                    update_id,
-                    message_id: None,
-                    text: "hello".to_owned(),
-                    origin: None,
-                };
+                let update_id = update.map(|update| update.to_string());
+                let chat = fixture::test_chat(chat);
+                let incoming = IncomingMessage { update_id, ..fixture::incoming(chat, "hello") };
                 inbox::enqueue(database, &incoming, run).unwrap();
             }
             Step::Claim if self.running.len() < WORKERS => {
@@ -134,15 +129,14 @@ impl World {
     }
 
     fn any_task(&self, which: Index) -> Option<protocol::TaskId> {
-        let mut query = self.database.prepare("select id from inbox order by seq").unwrap();
-        let ids: Vec<_> = query.query_map([], |row| task_id(row, 0)).unwrap().map(Result::unwrap).collect();
+        let sql = "select id from inbox order by seq";
+        let ids = self.database.query_all(sql, [], |row| task_id(row, 0)).unwrap();
         (!ids.is_empty()).then(|| which.get(&ids).clone())
     }
 
     /// Checks that a query for an invalid state finds nothing.
     fn assert_none(&self, what: &str, sql: &str) {
-        let mut query = self.database.prepare(sql).unwrap();
-        let found: Vec<String> = query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let found = self.database.query_all(sql, [], |row| row.get::<String>(0)).unwrap();
         assert!(found.is_empty(), "{what}: {found:?}");
     }
 

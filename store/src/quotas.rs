@@ -224,7 +224,7 @@ fn narrower(one: Option<Quota>, other: Quota) -> Quota {
 
 fn is_busy(connection: &Connection, user: &str) -> Result<bool, StoreError> {
     let sql = "select exists (select 1 from inbox where user_id = ?1 and state = 'in_progress')";
-    Ok(connection.prepare_cached(sql)?.query_row([user], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [user], |row| row.get(0))?)
 }
 
 /// What was used since midnight. A task counts once on each day on which it begins; the one that asks does
@@ -249,11 +249,10 @@ fn used(connection: &Connection, of: &Of<'_>, task: &str, now_ms: i64) -> Result
              and (task.finished_at_ms is null or task.finished_at_ms >= ?1)"
     );
     let (id, channel) = of.values();
-    let mut query = connection.prepare_cached(&sql)?;
     let number = |row: &crate::sql::Row<'_>, column: usize| {
         Ok::<_, crate::sql::Error>(u64::try_from(row.get::<i64>(column)?).unwrap_or(0))
     };
-    Ok(query.query_row(params![midnight, id, channel, task], |row| {
+    Ok(connection.query_row(&sql, params![midnight, id, channel, task], |row| {
         Ok(Used {
             tasks: number(row, 0)?,
             turns: number(row, 1)?,
@@ -271,7 +270,7 @@ mod tests {
 
     use super::*;
     use crate::claim::{Claim, Claimed, claim_within};
-    use crate::fixture::{TestDatabase, done, test_chat};
+    use crate::fixture::{self, TestDatabase, done, test_chat};
     use crate::inbox::{IncomingMessage, enqueue};
 
     fn limits(of: &str, set: impl FnOnce(&mut DailyLimits)) -> Limits {
@@ -281,17 +280,7 @@ mod tests {
     }
 
     fn turn(tokens: u64, cost_micros: Option<u64>) -> TurnCompleted {
-        TurnCompleted {
-            model_name: "m".to_owned(),
-            provider: None,
-            latency_ms: 1,
-            input_tokens: tokens,
-            cached_input_tokens: 5,
-            output_tokens: 5,
-            tool_calls: 0,
-            cut: false,
-            cost_micros,
-        }
+        TurnCompleted { cost_micros, ..fixture::turn(tokens, 5, 5) }
     }
 
     fn ada() -> Sender {
@@ -300,8 +289,7 @@ mod tests {
 
     fn from_ada(database: &TestDatabase, chat: i64) {
         let origin = Some(Origin { from: Some(ada()), ..Origin::default() });
-        let (chat, text) = (test_chat(chat), "hello".to_owned());
-        let message = IncomingMessage { chat, update_id: None, message_id: None, text, origin };
+        let message = IncomingMessage { origin, ..fixture::incoming(test_chat(chat), "hello") };
         enqueue(database, &message, &database.run).unwrap();
     }
 
@@ -384,7 +372,7 @@ mod tests {
         let limits = limits("chat", |chat| chat.tasks_per_day = Some(1));
         database.enqueue(test_chat(1), "one");
         let first = begun(&database, &limits);
-        assert!(database.end(&first, crate::fixture::retry(0)));
+        assert!(database.end(&first, fixture::retry(0)));
         assert_eq!(begun(&database, &limits).id, first.id);
     }
 }

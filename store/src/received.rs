@@ -5,7 +5,7 @@ use channel::update::Update;
 use protocol::EventId;
 
 use super::membership::LEASE;
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, Row, params};
 use super::{StoreError, kv, nodes};
 
 /// The most that is read at once.
@@ -25,7 +25,7 @@ pub struct Waiting {
 /// Whether a node leads: one that was taken for dead stores nothing any more.
 pub fn is_led(connection: &Connection, epoch: i64) -> Result<bool, StoreError> {
     let newest = "select max(epoch) from leaders";
-    Ok(connection.prepare_cached(newest)?.query_row([], |row| row.get::<Option<i64>>(0))? == Some(epoch))
+    Ok(connection.query_row(newest, [], |row| row.get::<Option<i64>>(0))? == Some(epoch))
 }
 
 /// Stores updates for the nodes of their chats.
@@ -39,7 +39,7 @@ pub fn store(
         nodes::place(connection, &update.chat, run)?;
         let sql = "insert into received (channel, chat_id, change) values (?1, ?2, ?3)";
         let json = serde_json::to_string(update)?;
-        connection.prepare_cached(sql)?.execute(params![channel.as_str(), update.chat.id, json])?;
+        connection.execute(sql, params![channel.as_str(), update.chat.id, json])?;
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ pub fn set_through(connection: &Connection, channel: &ChannelName) -> Result<(),
 fn is_through(connection: &Connection, channel: &ChannelName) -> Result<bool, StoreError> {
     let sql = "select epoch from leaders where until_ms > server_ms() - ?1 order by epoch desc limit 1";
     let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
-    let epoch = connection.prepare_cached(sql)?.query_row([lease], |row| row.get::<i64>(0)).optional()?;
+    let epoch = connection.query_optional(sql, [lease], |row| row.get::<i64>(0))?;
     let through = kv::get(connection, &through(channel))?;
     Ok(epoch.is_some_and(|epoch| through.is_some_and(|through| through == epoch.to_string())))
 }
@@ -68,9 +68,8 @@ pub fn waiting(connection: &Connection, channel: &ChannelName) -> Result<Waiting
     let sql = format!(
         "select seq, change from received where channel = ?1 /* here: received */ order by seq limit {BATCH}"
     );
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map([channel.as_str()], |row| Ok((row.get(0)?, row.get::<String>(1)?)))?;
-    let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
+    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let rows: Vec<(i64, String)> = connection.query_all(&sql, [channel.as_str()], read)?;
     let is_last = rows.len() < usize::try_from(BATCH).unwrap_or(usize::MAX);
     let is_all = is_last && is_through(connection, channel)?;
     let updates = rows.iter().map(|(_, json)| serde_json::from_str(json)).collect::<Result<_, _>>()?;
@@ -79,9 +78,8 @@ pub fn waiting(connection: &Connection, channel: &ChannelName) -> Result<Waiting
 
 /// Removes what this node has read. A chat that was moved here meanwhile may have older rows, which stay.
 pub fn remove(connection: &Connection, rows: &[i64]) -> Result<(), StoreError> {
-    let mut delete = connection.prepare_cached("delete from received where seq = ?1")?;
-    rows.iter().try_for_each(|row| delete.execute([row]).map(drop))?;
-    Ok(())
+    let delete = |row| connection.execute("delete from received where seq = ?1", [row]).map(drop);
+    Ok(rows.iter().try_for_each(delete)?)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use protocol::{EventId, TaskId, now_ms};
 use serde::{Deserialize, Serialize};
 
 use super::columns::task_id;
-use super::sql::{Connection, OptionalExtension, params};
+use super::sql::{Connection, params};
 use super::{StoreError, conversation, events};
 
 /// The most tasks that one call requeues, so that the writer is never busy for long.
@@ -71,10 +71,8 @@ pub fn task(
     run: &EventId,
 ) -> Result<Requeued, StoreError> {
     let sql = "select state, text <> '' from inbox where id = ?1";
-    let found = connection
-        .prepare_cached(sql)?
-        .query_row([id.as_str()], |row| Ok((row.get::<String>(0)?, row.get(1)?)));
-    match found.optional()? {
+    let found = connection.query_optional(sql, [id.as_str()], |row| Ok((row.get::<String>(0)?, row.get(1)?)));
+    match found? {
         None => Ok(Requeued::NoSuchTask),
         Some((state, _)) if state == "queued" || state == "in_progress" => Ok(Requeued::Open { state }),
         Some((state, _)) if state == "done" && !force => Ok(Requeued::Done),
@@ -93,10 +91,10 @@ pub fn newest_in_chat(
     let sql = "select id, text from inbox
                where channel = ?1 and chat_id = ?2 and state in ('dead', 'skipped') and text <> ''
                order by seq desc limit 1";
-    let newest = connection
-        .prepare_cached(sql)?
-        .query_row(params![chat.channel.as_str(), chat.id], |row| Ok((task_id(row, 0)?, row.get(1)?)));
-    let Some((id, text)) = newest.optional()? else { return Ok(None) };
+    let newest = connection.query_optional(sql, params![chat.channel.as_str(), chat.id], |row| {
+        Ok((task_id(row, 0)?, row.get(1)?))
+    });
+    let Some((id, text)) = newest? else { return Ok(None) };
     requeue(connection, &id, by, run)?;
     Ok(Some(text))
 }
@@ -115,11 +113,10 @@ pub fn matching(
          order by seq limit ?3",
         filter.state.as_str()
     );
-    let mut query = connection.prepare_cached(&sql)?;
     let limit = i64::try_from(MOST_AT_ONCE + 1).unwrap_or(i64::MAX);
     let since = filter.since_ms.unwrap_or(i64::MIN);
-    let rows = query.query_map(params![since, filter.chat_id, limit], |row| task_id(row, 0))?;
-    let mut task_ids = rows.collect::<Result<Vec<_>, _>>()?;
+    let mut task_ids =
+        connection.query_all(&sql, params![since, filter.chat_id, limit], |row| task_id(row, 0))?;
     let more = task_ids.len() > MOST_AT_ONCE;
     task_ids.truncate(MOST_AT_ONCE);
     task_ids.iter().try_for_each(|task| requeue(connection, task, by, run))?;
@@ -144,7 +141,7 @@ fn requeue(connection: &Connection, id: &TaskId, by: &str, run: &EventId) -> Res
                    available_at_ms = ?2, updated_at_ms = ?2, finished_at_ms = null
                where id = ?1 and state in ('done', 'dead', 'cancelled', 'skipped')
                returning channel, chat_id, text, requeues, attempt";
-    let queued = connection.prepare_cached(sql)?.query_row(params![id.as_str(), now_ms()], |row| {
+    let queued = connection.query_row(sql, params![id.as_str(), now_ms()], |row| {
         let requeued = RequeuedBy {
             reason: "requeued".to_owned(),
             by: by.to_owned(),

@@ -4,6 +4,7 @@ use protocol::event::ReplyRequeued;
 use protocol::{Event, EventId, TaskId, now_ms};
 use serde::{Deserialize, Serialize};
 
+use super::columns::known;
 use super::requeue::MOST_AT_ONCE;
 use super::sql::{Connection, params};
 use super::{StoreError, events};
@@ -39,17 +40,14 @@ pub fn resend(connection: &Connection, which: &Which, by: &str, run: &EventId) -
     };
     let sql = format!("select seq, task_id from outbox where state = 'dead' {rule} order by seq limit ?2");
     let limit = i64::try_from(MOST_AT_ONCE + 1).unwrap_or(i64::MAX);
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map(params![of, limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut dead = rows.collect::<Result<Vec<(i64, Option<String>)>, _>>()?;
+    let mut dead = connection.query_all(&sql, params![of, limit], |row| Ok((row.get(0)?, known(row, 1)?)))?;
     let more = dead.len() > MOST_AT_ONCE;
     dead.truncate(MOST_AT_ONCE);
     let sql = "update outbox set state = 'queued', attempt = 0, available_at_ms = ?2, updated_at_ms = ?2,
                                  finished_at_ms = null
                where seq = ?1";
     for (number, task) in &dead {
-        connection.prepare_cached(sql)?.execute(params![number, now_ms()])?;
-        let task = task.as_ref().and_then(|task| task.parse().ok());
+        connection.execute(sql, params![number, now_ms()])?;
         let requeued = ReplyRequeued { outbox_id: *number, by: by.to_owned() };
         events::append(connection, &Event::now(requeued, Some(run), task.as_ref()))?;
     }
@@ -58,17 +56,15 @@ pub fn resend(connection: &Connection, which: &Which, by: &str, run: &EventId) -
 
 #[cfg(test)]
 mod tests {
-    use channel::{Content, Delivery};
+    use channel::Content;
 
     use super::*;
     use crate::delivery;
     use crate::fixture::{TestDatabase, test_chat};
-    use crate::outbox;
 
     fn dead(database: &TestDatabase, count: usize) {
         let texts = (0..count).map(|number| Content::Text(number.to_string())).collect();
-        let queued = outbox::queue(database, None, &test_chat(1), texts, Delivery::Push, Some(&database.run));
-        for number in queued.unwrap() {
+        for number in database.queue(&test_chat(1), texts) {
             let message = delivery::load(database, number).unwrap().unwrap();
             delivery::give_up(database, &message, "no luck").unwrap();
         }
@@ -83,7 +79,7 @@ mod tests {
         let database = TestDatabase::new();
         dead(&database, 3);
         let waiting = vec![Content::Text("waiting".to_owned())];
-        outbox::queue(&database, None, &test_chat(1), waiting, Delivery::Push, Some(&database.run)).unwrap();
+        database.queue(&test_chat(1), waiting);
         assert_eq!(again(&database, &Which::OutboxId(2)), [2]);
         assert_eq!(again(&database, &Which::OutboxId(2)), [0; 0], "it is queued");
         assert_eq!(again(&database, &Which::OutboxId(4)), [0; 0], "it was never given up");

@@ -55,13 +55,11 @@ pub fn count(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreErr
 /// Deletes a batch of the oldest tasks with everything of theirs. All counts are 0 when none are left.
 pub fn tasks(connection: &Connection, before_ms: i64) -> Result<Pruned, StoreError> {
     let sql = format!("select id from inbox where {OLD_TASKS} order by seq limit ?2");
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map(params![before_ms, TASKS_AT_ONCE], |row| row.get(0))?;
-    let ids = rows.collect::<Result<Vec<String>, _>>()?;
+    let ids: Vec<String> = connection.query_all(&sql, params![before_ms, TASKS_AT_ONCE], |row| row.get(0))?;
     let mut pruned = Pruned::default();
     kv::set(connection, PERMIT, "")?;
     for id in &ids {
-        let delete = |sql: &str| Ok::<_, StoreError>(connection.prepare_cached(sql)?.execute([id])?);
+        let delete = |sql: &str| Ok::<_, StoreError>(connection.execute(sql, [id])?);
         delete("delete from history where task_id = ?1")?;
         delete("delete from outbox where task_id = ?1")?;
         pruned.events_of_tasks += rows_of(delete("delete from events where task_id = ?1")?);
@@ -77,16 +75,15 @@ pub fn events(connection: &Connection, before_ms: i64, until_seq: i64) -> Result
     let from_seq = until_seq.saturating_sub(EVENTS_AT_ONCE);
     let sql =
         format!("select seq, id from events where seq > ?2 and seq <= ?3 and {OLD_EVENTS} order by seq desc");
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows =
-        query.query_map(params![before_ms, from_seq, until_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let old = rows.collect::<Result<Vec<(i64, String)>, _>>()?;
+    let old: Vec<(i64, String)> =
+        connection
+            .query_all(&sql, params![before_ms, from_seq, until_seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut pruned = Pruned::default();
     kv::set(connection, PERMIT, "")?;
     for (seq, id) in &old {
         let sql = "delete from events where seq = ?1
                    and not exists (select 1 from events as below where below.parent_id = ?2)";
-        pruned.other_events += rows_of(connection.prepare_cached(sql)?.execute(params![seq, id])?);
+        pruned.other_events += rows_of(connection.execute(sql, params![seq, id])?);
     }
     kv::remove(connection, PERMIT)?;
     Ok((pruned, from_seq))

@@ -38,7 +38,7 @@ pub fn write(connection: &Connection, task: &TaskId) -> Result<(), StoreError> {
     }
     let (text, passed_on) = joined(pieces);
     let sql = "update inbox set text = ?2 where id = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![task.as_str(), text])?;
+    connection.execute(sql, params![task.as_str(), text])?;
     if messages > 1 { note_passed_on(connection, task, passed_on) } else { Ok(()) }
 }
 
@@ -56,7 +56,6 @@ pub fn without_files(text: &str) -> Cow<'_, str> {
 /// The messages of a task that has parts.
 fn parts(connection: &Connection, task: &TaskId) -> Result<Vec<Piece>, StoreError> {
     let sql = "select message_id, text, forwarded_from, is_cut from parts where task_id = ?1 order by seq";
-    let mut query = connection.prepare_cached(sql)?;
     let piece = |row: &Row<'_>| {
         Ok(Piece {
             message_id: row.get(0)?,
@@ -66,7 +65,7 @@ fn parts(connection: &Connection, task: &TaskId) -> Result<Vec<Piece>, StoreErro
             files: String::new(),
         })
     };
-    Ok(query.query_map([task.as_str()], piece)?.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(sql, [task.as_str()], piece)?)
 }
 
 /// Adds the files to the messages that they came with. Where there are no parts, they tell the message.
@@ -74,7 +73,7 @@ fn add_files(connection: &Connection, task: &TaskId, pieces: &mut Vec<Piece>) ->
     let sql = "select message_id, said, kind, path, media_type, file_name, size_bytes, error, transcript,
                       transcript_error, state
                from attachments where task_id = ?1 order by seq";
-    let mut query = connection.prepare_cached(sql)?;
+    let mut query = connection.prepare(sql)?;
     let mut rows = query.query([task.as_str()])?;
     let mut is_waiting = false;
     while let Some(row) = rows.next()? {
@@ -158,18 +157,17 @@ fn note_passed_on(
     let Some(mut origin) = inbox::origin(connection, task)? else { return Ok(()) };
     (origin.forwarded_from, origin.passed_on) = (None, passed_on);
     let sql = "update inbox set origin = ?2 where id = ?1 and state = 'queued'";
-    connection.prepare_cached(sql)?.execute(params![task.as_str(), serde_json::to_string(&origin)?])?;
+    connection.execute(sql, params![task.as_str(), serde_json::to_string(&origin)?])?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use channel::attachment::Attachment;
     use protocol::Origin;
 
     use super::*;
     use crate::attachments::{self, Fetched, NotFetched};
-    use crate::fixture::{CHANNEL, TestDatabase, incoming, test_chat};
+    use crate::fixture::{CHANNEL, TestDatabase, attachment, incoming, test_chat};
     use crate::inbox::IncomingMessage;
     use crate::parts;
 
@@ -192,16 +190,9 @@ mod tests {
     }
 
     fn bring(database: &TestDatabase, task: &TaskId, message: &IncomingMessage, kind: &'static str) {
-        let file = Attachment {
-            source: kind.to_owned(),
-            kind: kind.into(),
-            media_type: None,
-            file_name: None,
-            size_bytes: Some(7),
-        };
         let (message_id, said) = (message.message_id.as_ref(), message.text.as_str());
         let origin = attachments::Origin { message_id, said, album: None, directory: "/inbox" };
-        attachments::add(database, task, &origin, &[file]).unwrap();
+        attachments::add(database, task, &origin, &[attachment(kind)]).unwrap();
     }
 
     /// The text of the only task, with paths left out, and its parts that were only passed on.

@@ -1,16 +1,15 @@
 //! Schedules: what a chat wants to be done later, and what became of it.
 
 use channel::Chat;
-use jiff::Timestamp;
 use protocol::event::{ScheduleCancelled, ScheduleCreated, ScheduleDue, ScheduleMissed};
 use protocol::{Event, EventId, Origin, TaskId};
 use serde::Serialize;
 
 use super::columns::{chat, json};
 use super::inbox::{self, IncomingMessage};
-use super::sql::{Connection, OptionalExtension, Row, params};
+use super::sql::{Connection, Row, params};
 use super::{StoreError, events};
-use crate::timing::{self, TimingError};
+use crate::timing;
 
 /// A schedule that is later than this is not run any more.
 pub(crate) const MOST_LATE_MS: i64 = 24 * 3600 * 1000;
@@ -113,8 +112,7 @@ pub fn create(
 ) -> Result<bool, StoreError> {
     let of_chat = "select count(*) from schedules where channel = ?1 and chat_id = ?2";
     let (channel, chat_id) = (schedule.chat.channel.as_str(), &schedule.chat.id);
-    let count: u32 =
-        connection.prepare_cached(of_chat)?.query_row(params![channel, chat_id], |row| row.get(0))?;
+    let count: u32 = connection.query_row(of_chat, params![channel, chat_id], |row| row.get(0))?;
     if count >= most {
         return Ok(false);
     }
@@ -123,7 +121,7 @@ pub fn create(
         "insert into schedules ({COLUMNS}, updated_at_ms)
          values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
     );
-    connection.prepare_cached(&sql)?.execute(params![
+    let values = params![
         schedule.id,
         channel,
         chat_id,
@@ -136,7 +134,8 @@ pub fn create(
         origin,
         schedule.created_at_ms,
         now_ms,
-    ])?;
+    ];
+    connection.execute(&sql, values)?;
     let created = ScheduleCreated {
         schedule_id: schedule.id.clone(),
         channel: channel.to_owned(),
@@ -193,23 +192,19 @@ pub fn of_chat(connection: &Connection, chat: &Chat) -> Result<Vec<Schedule>, St
     let sql = format!(
         "select {COLUMNS} from schedules where channel = ?1 and chat_id = ?2 order by next_at_ms, id"
     );
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map(params![chat.channel.as_str(), chat.id], schedule)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(&sql, params![chat.channel.as_str(), chat.id], schedule)?)
 }
 
 /// The schedules of all chats, the next one first.
 pub fn all(connection: &Connection) -> Result<Vec<Schedule>, StoreError> {
-    let mut query =
-        connection.prepare_cached(&format!("select {COLUMNS} from schedules order by next_at_ms, id"))?;
-    let rows = query.query_map([], schedule)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let sql = format!("select {COLUMNS} from schedules order by next_at_ms, id");
+    Ok(connection.query_all(&sql, [], schedule)?)
 }
 
 /// When the first schedule is due.
 pub fn next_due(connection: &Connection) -> Result<Option<i64>, StoreError> {
     let sql = "select min(next_at_ms) from schedules";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
 /// Queues the schedules that are due as tasks, and decides when each is due again. In one transaction, so
@@ -225,8 +220,7 @@ pub fn make_due(
     let sql = format!(
         "select {COLUMNS} from schedules where next_at_ms <= ?1 order by next_at_ms, id limit {BATCH}"
     );
-    let mut query = connection.prepare_cached(&sql)?;
-    let due = query.query_map([now_ms], schedule)?.collect::<Result<Vec<_>, _>>()?;
+    let due = connection.query_all(&sql, [now_ms], schedule)?;
     let has_more = due.len() == usize::try_from(BATCH).unwrap_or(usize::MAX);
     let mut missed = Vec::new();
     for schedule in due {
@@ -244,7 +238,7 @@ pub fn make_due(
             Some(next) => {
                 let sql = "update schedules set next_at_ms = ?2, times_left = ?3, updated_at_ms = ?4
                            where id = ?1";
-                connection.prepare_cached(sql)?.execute(params![schedule.id, next, times_left, now_ms])?;
+                connection.execute(sql, params![schedule.id, next, times_left, now_ms])?;
             }
             None => remove(connection, &schedule)?,
         }
@@ -313,47 +307,41 @@ fn queue(
 
 /// When a schedule is due after a time: what was due several times meanwhile is run once.
 fn following(schedule: &Schedule, after_ms: i64) -> Option<i64> {
-    let next = next_of(schedule, after_ms).ok().flatten()?;
+    let zone = timing::zone(&schedule.timezone).ok()?;
+    let next = timing::next(schedule.every.as_ref()?, &zone, timing::from_ms(after_ms)).ok()?;
+    let next = next.as_millisecond();
     schedule.until_ms.is_none_or(|until| next <= until).then_some(next)
-}
-
-fn next_of(schedule: &Schedule, after_ms: i64) -> Result<Option<i64>, TimingError> {
-    let Some(line) = &schedule.every else { return Ok(None) };
-    let zone = timing::zone(&schedule.timezone)?;
-    timing::next(line, &zone, timing::from_ms(after_ms)).map(|next| Some(Timestamp::as_millisecond(next)))
 }
 
 /// What was decided at a time that is yet to come was decided by a wrong clock.
 fn decide_again_after_a_set_back(connection: &Connection, now_ms: i64) -> Result<(), StoreError> {
     let sql = format!("select {COLUMNS} from schedules where updated_at_ms > ?1 and every is not null");
-    let mut query = connection.prepare_cached(&sql)?;
-    let wrong = query.query_map([now_ms + CLOCK_TOLERANCE_MS], schedule)?.collect::<Result<Vec<_>, _>>()?;
+    let wrong = connection.query_all(&sql, [now_ms + CLOCK_TOLERANCE_MS], schedule)?;
     for schedule in wrong {
         let Some(next) = following(&schedule, now_ms) else { continue };
         let sql = "update schedules set next_at_ms = ?2, updated_at_ms = ?3 where id = ?1";
-        connection.prepare_cached(sql)?.execute(params![schedule.id, next, now_ms])?;
+        connection.execute(sql, params![schedule.id, next, now_ms])?;
     }
     Ok(())
 }
 
 fn remove(connection: &Connection, schedule: &Schedule) -> Result<(), StoreError> {
-    connection.prepare_cached("delete from schedules where id = ?1")?.execute([&schedule.id])?;
+    connection.execute("delete from schedules where id = ?1", [&schedule.id])?;
     Ok(())
 }
 
 /// The time zone that a chat last named.
 pub fn timezone(connection: &Connection, chat: &Chat) -> Result<Option<String>, StoreError> {
     let sql = "select timezone from chat_settings where channel = ?1 and chat_id = ?2";
-    let found =
-        connection.prepare_cached(sql)?.query_row(params![chat.channel.as_str(), chat.id], |row| row.get(0));
-    Ok(found.optional()?.flatten())
+    let found = connection.query_optional(sql, params![chat.channel.as_str(), chat.id], |row| row.get(0));
+    Ok(found?.flatten())
 }
 
 /// Remembers the time zone that a chat named.
 pub fn remember_timezone(connection: &Connection, chat: &Chat, name: &str) -> Result<(), StoreError> {
     let sql = "insert into chat_settings (channel, chat_id, timezone) values (?1, ?2, ?3)
                on conflict (channel, chat_id) do update set timezone = excluded.timezone";
-    connection.prepare_cached(sql)?.execute(params![chat.channel.as_str(), chat.id, name])?;
+    connection.execute(sql, params![chat.channel.as_str(), chat.id, name])?;
     Ok(())
 }
 

@@ -47,9 +47,7 @@ pub fn of_channel(
     );
     let known: Vec<&str> = known.iter().map(|task| task.as_str()).collect();
     let known = serde_json::json!(known).to_string();
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map(params![channel.as_str(), known, now_ms() - SHORT_MS], staged)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(&sql, params![channel.as_str(), known, now_ms() - SHORT_MS], staged)?)
 }
 
 fn staged(row: &Row<'_>) -> crate::sql::Result<Staged> {

@@ -17,7 +17,7 @@ use protocol::{Addition, EventId, MessageId, Origin, now_ms};
 use super::claim::Claimed;
 use super::columns::{chat, json, message_id, task_id};
 use super::inbox::{self, IncomingMessage};
-use super::sql::{Connection, OptionalExtension as _, params};
+use super::sql::{Connection, params};
 use super::{StoreError, edits, events};
 
 /// More of those that wait are not looked at.
@@ -51,7 +51,7 @@ pub fn waiting(connection: &Connection, task: &Claimed) -> Result<Waiting, Store
                where channel = ?1 and chat_id = ?2 and state = 'queued' and stands_alone = 0
                    and steps_aside = 0
                order by seq limit ?4";
-    let mut query = connection.prepare_cached(sql)?;
+    let mut query = connection.prepare(sql)?;
     let (of, id) = (&task.chat, task.id.as_str());
     let mut rows = query.query(params![of.channel.as_str(), of.id, id, MOST])?;
     let mut waiting = Waiting::default();
@@ -94,23 +94,17 @@ pub fn take(
                where id = ?1 and state = 'queued' and attempt = 0";
     let of = addition.message.as_str();
     let found = connection
-        .prepare_cached(sql)?
-        .query_row([of], |row| Ok((chat(row, 0)?, message_id(row, 2)?, row.get::<String>(3)?)));
-    let Some((in_chat, number, text)) = found.optional()? else { return Ok(false) };
+        .query_optional(sql, [of], |row| Ok((chat(row, 0)?, message_id(row, 2)?, row.get::<String>(3)?)));
+    let Some((in_chat, number, text)) = found? else { return Ok(false) };
     let sql = "insert into additions (task_id, message_task_id, message_id, text, origin)
                values (?1, ?2, ?3, ?4, ?5)";
     let origin = addition.origin.as_ref().map(serde_json::to_string).transpose()?;
-    connection.prepare_cached(sql)?.execute(params![
-        task.id.as_str(),
-        of,
-        number.as_ref().map(MessageId::as_str),
-        addition.text,
-        origin
-    ])?;
+    let values = params![task.id.as_str(), of, number.as_ref().map(MessageId::as_str), addition.text, origin];
+    connection.execute(sql, values)?;
     let sql = "update inbox set state = 'skipped', error = ?2, text = '', finished_at_ms = ?3,
                                 updated_at_ms = ?3, gather_until_ms = null
                where id = ?1";
-    connection.prepare_cached(sql)?.execute(params![of, REASON, now_ms()])?;
+    connection.execute(sql, params![of, REASON, now_ms()])?;
     let part = Some(TaskPart { part_of: task.id.clone(), text: addition.text.clone() });
     let skipped = TaskSkipped { channel: None, chat_id: None, reason: REASON.to_owned(), part };
     events::record(connection, skipped, Some(run), &addition.message)?;

@@ -3,6 +3,7 @@
 use protocol::event::ToolCallInterrupted;
 use protocol::{Event, EventId, TaskId};
 
+use super::columns::known;
 use super::sql::Connection;
 use super::{StoreError, events};
 
@@ -13,15 +14,11 @@ pub fn newest_event(connection: &Connection) -> Result<i64, StoreError> {
 
 /// Marks the calls up to `until_seq` that have no end as interrupted, and counts them.
 pub fn mark_interrupted(connection: &Connection, until_seq: i64, reason: &str) -> Result<usize, StoreError> {
-    let mut query = connection.prepare_cached(OPEN)?;
-    let rows = query.query_map([until_seq], |row| {
-        Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?, row.get::<Option<String>>(2)?))
+    let open = connection.query_all(OPEN, [until_seq], |row| {
+        Ok((known::<EventId>(row, 0)?, known::<TaskId>(row, 1)?, row.get(2)?))
     })?;
-    let open = rows.collect::<Result<Vec<_>, _>>()?;
     let marked = open.len();
     for (call, task, tool_name) in open {
-        let call: Option<EventId> = call.parse().ok();
-        let task: Option<TaskId> = task.as_deref().and_then(|task| task.parse().ok());
         let interrupted = ToolCallInterrupted { tool_name, error: reason.to_owned() };
         events::append(connection, &Event::now(interrupted, call.as_ref(), task.as_ref()))?;
     }

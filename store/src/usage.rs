@@ -1,12 +1,10 @@
 //! What a chat does and uses, from its tasks and their events.
 
 use channel::Chat;
+use settings::quotas::DAY_MS;
 
 use super::StoreError;
-use super::sql::{Connection, OptionalExtension, params};
-
-/// A day in UTC has no leap seconds here, as in Unix time.
-const DAY_MS: i64 = 86_400_000;
+use super::sql::{Connection, params};
 
 /// The task of a chat that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +42,7 @@ pub fn running(connection: &Connection, chat: &Chat) -> Result<Option<Running>, 
                from inbox as task where channel = ?1 and chat_id = ?2 and state in ('queued', 'in_progress')
                    and (state = 'in_progress' or exists (select 1 from parked where task_id = task.id))
                order by seq limit 1";
-    let found = connection.prepare_cached(sql)?.query_row(params![chat.channel.as_str(), chat.id], |row| {
+    Ok(connection.query_optional(sql, params![chat.channel.as_str(), chat.id], |row| {
         Ok(Running {
             text: row.get(0)?,
             since_ms: row.get(2)?,
@@ -52,8 +50,7 @@ pub fn running(connection: &Connection, chat: &Chat) -> Result<Option<Running>, 
             tool_name: row.get(4)?,
             is_parked: row.get(5)?,
         })
-    });
-    Ok(found.optional()?)
+    })?)
 }
 
 /// How many tasks of a chat wait to begin.
@@ -61,8 +58,7 @@ pub fn waiting(connection: &Connection, chat: &Chat) -> Result<i64, StoreError> 
     let sql = "select count(*) from inbox where channel = ?1 and chat_id = ?2
                and state in ('queued', 'in_progress') and state = 'queued'
                and not exists (select 1 from parked where task_id = id)";
-    let mut query = connection.prepare_cached(sql)?;
-    Ok(query.query_row(params![chat.channel.as_str(), chat.id], |row| row.get(0))?)
+    Ok(connection.query_row(sql, params![chat.channel.as_str(), chat.id], |row| row.get(0))?)
 }
 
 /// What a chat used since midnight (UTC): of the tasks that run or ended since then, the turns since then.
@@ -77,8 +73,7 @@ pub fn today(connection: &Connection, chat: &Chat, now_ms: i64) -> Result<Usage,
                        and turn.type in ('turn.completed', 'model_request.completed')
                where task.chat_id = ?2 and task.channel = ?1 and task.attempt > 0
                    and (task.finished_at_ms is null or task.finished_at_ms >= ?3)";
-    let mut query = connection.prepare_cached(sql)?;
-    Ok(query.query_row(params![chat.channel.as_str(), chat.id, midnight], |row| {
+    Ok(connection.query_row(sql, params![chat.channel.as_str(), chat.id, midnight], |row| {
         Ok(Usage {
             tasks: row.get(0)?,
             turns: row.get(1)?,
@@ -95,21 +90,7 @@ mod tests {
     use protocol::now_ms;
 
     use super::*;
-    use crate::fixture::{TestDatabase, call_started, done, test_chat};
-
-    fn turn(cost_micros: Option<u64>) -> TurnCompleted {
-        TurnCompleted {
-            model_name: "m".to_owned(),
-            provider: None,
-            latency_ms: 1,
-            input_tokens: 100,
-            cached_input_tokens: 0,
-            output_tokens: 10,
-            tool_calls: 0,
-            cut: false,
-            cost_micros,
-        }
-    }
+    use crate::fixture::{TestDatabase, call_started, done, test_chat, turn};
 
     #[test]
     fn a_chat_is_told_of_its_own_work_today() {
@@ -117,12 +98,13 @@ mod tests {
         assert_eq!(today(&database, &test_chat(1), now_ms()).unwrap(), Usage::default());
         database.enqueue(test_chat(1), "first");
         let first = database.claim();
-        database.append(turn(None), None, Some(&first.id));
+        database.append(turn(100, 0, 10), None, Some(&first.id));
         assert!(database.end(&first, done("ok")));
         database.enqueue(test_chat(1), "second");
         database.enqueue(test_chat(1), "waits");
         let second = database.claim();
-        database.append(turn(Some(5)), None, Some(&second.id));
+        let with_price = TurnCompleted { cost_micros: Some(5), ..turn(100, 0, 10) };
+        database.append(with_price, None, Some(&second.id));
         database.append(call_started("bash", "."), None, Some(&second.id));
         database.enqueue(test_chat(2), "another chat's");
 

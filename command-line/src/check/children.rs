@@ -14,7 +14,7 @@ use serde_json::Value;
 use settings::table::TOOL_ALLOWED_ROOTS;
 use tokio::time::timeout;
 
-use super::{Finding, Verdict};
+use super::Finding;
 use process::error_chain;
 use supervisor::children::environment::ChildSettings;
 use supervisor::children::spawn::{Given, Program, SpawnError, command};
@@ -105,9 +105,7 @@ async fn sandbox_with(
     arguments: &[&str],
 ) -> Finding {
     const NAME: &str = "sandbox";
-    let mut asked = asked(&settings.programs, "tool-server", arguments);
-    asked.environment = environment;
-    quiet(&mut asked.environment);
+    let asked = asked_quietly(&settings.programs, "tool-server", arguments, environment);
     let answer = match ask(asked).await {
         Ok(answer) => answer,
         Err(error) => return Finding::fail(NAME, error, "Run `tool-server check`."),
@@ -132,9 +130,8 @@ async fn sandbox_with(
 /// The rules of calls, as the tool server reads them.
 async fn policy(config: &Config) -> Finding {
     const NAME: &str = "policy";
-    let mut asked = asked(&config.children.programs, "tool-server", &["policy", "list"]);
-    asked.environment = config.children.tool_server.clone();
-    quiet(&mut asked.environment);
+    let environment = config.children.tool_server.clone();
+    let asked = asked_quietly(&config.children.programs, "tool-server", &["policy", "list"], environment);
     match ask(asked).await {
         Ok(answer) if answer.status.success() => {
             let own = stdout(&answer).lines().filter(|rule| rule.starts_with("policy.toml")).count();
@@ -168,9 +165,7 @@ pub(crate) async fn model_answers(settings: &ChildSettings) -> Finding {
 
 async fn model_by(settings: &ChildSettings, arguments: &[&str]) -> Finding {
     const NAME: &str = "model";
-    let mut asked = asked(&settings.programs, "agent-worker", arguments);
-    asked.environment.clone_from(&settings.worker);
-    quiet(&mut asked.environment);
+    let asked = asked_quietly(&settings.programs, "agent-worker", arguments, settings.worker.clone());
     let keys = settings.worker_secrets.iter();
     let secrets = keys.map(|(name, key)| (name.clone(), key.expose().to_owned())).collect();
     let answer = match ask_with(asked, Given { secrets, ..Given::default() }).await {
@@ -186,12 +181,7 @@ async fn model_by(settings: &ChildSettings, arguments: &[&str]) -> Finding {
             what: what.to_owned(),
             remedy: report["remedy"].as_str().map(str::to_owned),
         },
-        (_, _) => Finding {
-            name: NAME.into(),
-            verdict: Verdict::Fail,
-            what: stderr(&answer),
-            remedy: Some("Correct the variable; see docs/models.md.".to_owned()),
-        },
+        (_, _) => Finding::fail(NAME, stderr(&answer), "Correct the variable; see docs/models.md."),
     }
 }
 
@@ -205,9 +195,15 @@ fn asked(directory: &Path, program: &str, arguments: &[&str]) -> Program {
     }
 }
 
-/// Logs errors only; a later variable overrides an earlier one.
-fn quiet(environment: &mut Vec<(String, String)>) {
+/// A program that logs errors only; a later variable overrides an earlier one.
+fn asked_quietly(
+    directory: &Path,
+    program: &str,
+    arguments: &[&str],
+    mut environment: Vec<(String, String)>,
+) -> Program {
     environment.push(("RUST_LOG".to_owned(), "error".to_owned()));
+    Program { environment, ..asked(directory, program, arguments) }
 }
 
 async fn ask(program: Program) -> Result<Output, String> {

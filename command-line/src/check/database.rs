@@ -20,20 +20,16 @@ pub(super) fn database(data: &DataDir) -> Finding {
 }
 
 fn at(location: &Location) -> Finding {
-    let connection = match queries::open(location) {
-        Ok(connection) => connection,
+    match queries::open(location).and_then(|connection| inspect(&connection)) {
+        Ok(finding) => finding,
         Err(QueryError::Missing(_) | QueryError::NoTables(_)) => {
-            return Finding::warn(NAME, "does not exist yet", "`supervisor run` creates it.");
+            Finding::warn(NAME, "does not exist yet", "`supervisor run` creates it.")
         }
         Err(error) => {
             let remedy = "Keep the file and restore a backup; see docs/backup.md.";
-            return Finding::fail(NAME, error.to_string(), remedy);
+            Finding::fail(NAME, error.to_string(), remedy)
         }
-    };
-    inspect(&connection).unwrap_or_else(|error| {
-        let remedy = "Keep the file and restore a backup; see docs/backup.md.";
-        Finding::fail(NAME, error.to_string(), remedy)
-    })
+    }
 }
 
 fn inspect(connection: &Connection) -> Result<Finding, QueryError> {

@@ -6,12 +6,12 @@ use protocol::approval::{ApprovalDecision, ApprovalScope};
 use protocol::now_ms;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use store::queries::short_id::shown;
 use texts::Language;
 use toolkit::approvals::{Approval, ApprovalState, Decided};
 
 use super::control_client::ControlClient;
 use super::error::CommandError;
-use super::queue::CommandOutput;
 use crate::terminal::{Colour, Column, Screen, Table};
 use settings::Span;
 use supervisor::age::since;
@@ -89,7 +89,7 @@ pub(super) async fn show(
     data: &DataDir,
     arguments: &ApprovalsArguments,
     screen: Screen,
-) -> Result<CommandOutput, CommandError> {
+) -> Result<String, CommandError> {
     let client = ControlClient::new(data)?;
     let path = match arguments {
         ApprovalsArguments { decided: true, .. } => "?state=decided",
@@ -103,23 +103,20 @@ pub(super) async fn show(
             let id = found["id"].as_str().unwrap_or_default();
             found = client.send(client.get(&format!("/approvals/{id}?reveal=true"))).await?;
         }
-        let text = match (arguments.json, parsed(&found)) {
+        return Ok(match (arguments.json, parsed(&found)) {
             (false, Some(approval)) => words::described(&approval),
             (true, _) | (_, None) => found.to_string(),
-        };
-        return Ok(CommandOutput { text, succeeded: true });
+        });
     }
     if arguments.json {
-        let text = json!({"approvals": approvals}).to_string();
-        return Ok(CommandOutput { text, succeeded: true });
+        return Ok(json!({"approvals": approvals}).to_string());
     }
     let approvals: Vec<Approval> = approvals.iter().filter_map(parsed).collect();
-    if approvals.is_empty() {
-        let text = if arguments.decided { "Nothing was decided." } else { "Nothing waits for a decision." };
-        let text = text.to_owned();
-        return Ok(CommandOutput { text, succeeded: true });
-    }
-    Ok(CommandOutput { text: table(&approvals, screen), succeeded: true })
+    Ok(match (approvals.is_empty(), arguments.decided) {
+        (true, true) => "Nothing was decided.".to_owned(),
+        (true, false) => "Nothing waits for a decision.".to_owned(),
+        (false, _) => table(&approvals, screen),
+    })
 }
 
 const COLUMNS_OF_APPROVALS: &[Column] = &[
@@ -133,9 +130,8 @@ const COLUMNS_OF_APPROVALS: &[Column] = &[
 fn table(approvals: &[Approval], screen: Screen) -> String {
     let (mut table, now) = (Table::new(COLUMNS_OF_APPROVALS), now_ms());
     for approval in approvals {
-        let id = approval.id.as_str();
         let row = [
-            id[id.len().saturating_sub(8)..].to_owned(),
+            shown(approval.id.as_str()).to_owned(),
             approval.state.name().to_owned(),
             since(approval.created_at_ms, now),
             approval.session.as_str().to_owned(),
@@ -172,10 +168,7 @@ fn in_words(decided: &Decided) -> String {
     format!("{how}{by}{at}{answer}{reason}")
 }
 
-pub(super) async fn approve(
-    data: &DataDir,
-    arguments: &ApproveArguments,
-) -> Result<CommandOutput, CommandError> {
+pub(super) async fn approve(data: &DataDir, arguments: &ApproveArguments) -> Result<String, CommandError> {
     let scope = match arguments.scope {
         Scope::Call => ApprovalScope::Call,
         Scope::Task => ApprovalScope::Task,
@@ -188,7 +181,7 @@ pub(super) async fn approve(
     decide(data, &arguments.id, decision).await
 }
 
-pub(super) async fn deny(data: &DataDir, arguments: &DenyArguments) -> Result<CommandOutput, CommandError> {
+pub(super) async fn deny(data: &DataDir, arguments: &DenyArguments) -> Result<String, CommandError> {
     let mut decision = json!({"decision": ApprovalDecision::Deny});
     if let Some(reason) = &arguments.reason {
         decision["reason"] = reason.as_str().into();
@@ -196,21 +189,18 @@ pub(super) async fn deny(data: &DataDir, arguments: &DenyArguments) -> Result<Co
     decide(data, &arguments.id, decision).await
 }
 
-pub(super) async fn answer(
-    data: &DataDir,
-    arguments: &AnswerArguments,
-) -> Result<CommandOutput, CommandError> {
+pub(super) async fn answer(data: &DataDir, arguments: &AnswerArguments) -> Result<String, CommandError> {
     let decision = json!({"decision": ApprovalDecision::Grant, "answer": arguments.answer});
     decide(data, &arguments.id, decision).await
 }
 
-async fn decide(data: &DataDir, id: &str, mut decision: Value) -> Result<CommandOutput, CommandError> {
+async fn decide(data: &DataDir, id: &str, mut decision: Value) -> Result<String, CommandError> {
     let client = ControlClient::new(data)?;
     let List { approvals } = client.send(client.get("/approvals")).await?;
     let id = resolve(&approvals, id)?["id"].as_str().unwrap_or_default().to_owned();
     decision["by"] = "the command line".into();
     let decided: Approval = client.send(client.post(&format!("/approvals/{id}")).json(&decision)).await?;
-    Ok(CommandOutput { text: words::outcome(&decided, Language::English), succeeded: true })
+    Ok(words::outcome(&decided, Language::English))
 }
 
 /// The one approval whose ID begins or ends so.

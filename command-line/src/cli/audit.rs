@@ -181,7 +181,8 @@ fn decided(asked: &AskedAbout) -> String {
 /// How the call ended, in a word.
 fn result(call: &Call) -> (String, Colour) {
     let is_first = |code: &str| code == ErrorCode::ApprovalRequired.as_str();
-    let code = call.ended().and_then(|end| end.failure.as_ref()).map(|failure| failure.error_code.as_str());
+    let failure = call.ended().and_then(|end| end.failure.as_ref());
+    let code = failure.map(|failure| failure.error_code.as_str());
     match call.approval.as_ref().filter(|_| code.is_some_and(is_first)).map(|asked| asked.decision) {
         Some(Decision::Granted) => return ("waited: granted".to_owned(), Colour::Good),
         Some(Decision::Waits) => return ("waits".to_owned(), Colour::Doubtful),
@@ -190,10 +191,9 @@ fn result(call: &Call) -> (String, Colour) {
         None => {}
     }
     let operation = call.ended().and_then(|end| end.change.as_ref()).map(|change| &change.operation);
-    let code = call.ended().and_then(|end| end.failure.as_ref()).map(|failure| &failure.error_code);
     match call.status {
         "done" => (operation.cloned().unwrap_or_else(|| "done".to_owned()), Colour::Good),
-        "failed" => (code.cloned().unwrap_or_else(|| "failed".to_owned()), Colour::Bad),
+        "failed" => (code.unwrap_or("failed").to_owned(), Colour::Bad),
         other => (other.to_owned(), Colour::Doubtful),
     }
 }

@@ -6,19 +6,16 @@ use protocol::now_ms;
 use serde_json::json;
 use store::pairing::{self, Paired};
 
-use super::control_client::ControlClient;
+use super::BY;
+use super::control_client::{ControlClient, post};
 use super::database_access::{DatabaseAccess, database_access};
 use super::error::CommandError;
 use super::nodes::ChatsCommand;
-use super::queue::CommandOutput;
 use crate::terminal::{Column, Screen, Table};
 use supervisor::age::since;
 use supervisor::control::chats::{AllowedBy, Chats, PairRequest, UnpairRequest, list, refusal, summary};
 use supervisor::control::error::ControlError;
 use supervisor::data_dir::DataDir;
-
-/// Who asked, in the events.
-const BY: &str = "cli";
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -60,7 +57,7 @@ pub(super) async fn show(
     data: &DataDir,
     arguments: ChatsArguments,
     screen: Screen,
-) -> Result<CommandOutput, CommandError> {
+) -> Result<String, CommandError> {
     if let Some(command) = arguments.command {
         return super::nodes::move_chat(data, command).await;
     }
@@ -74,16 +71,12 @@ pub(super) async fn show(
             exclusive.store.write(move |tx| list(tx, &channels)).await?
         }
     };
-    let text = if arguments.json { super::pretty(&json!(listed)) } else { table(&listed, now_ms(), screen) };
-    Ok(CommandOutput { text, succeeded: true })
+    Ok(if arguments.json { super::pretty(&json!(listed)) } else { table(&listed, now_ms(), screen) })
 }
 
-pub(super) async fn pair(data: &DataDir, arguments: PairArguments) -> Result<CommandOutput, CommandError> {
+pub(super) async fn pair(data: &DataDir, arguments: PairArguments) -> Result<String, CommandError> {
     let paired: Paired = match database_access(data).await? {
-        DatabaseAccess::ViaSupervisor => {
-            let client = ControlClient::new(data)?;
-            client.send(client.post("/pair").json(&PairRequest { code: arguments.code })).await?
-        }
+        DatabaseAccess::ViaSupervisor => post(data, "/pair", &PairRequest { code: arguments.code }).await?,
         DatabaseAccess::Exclusive(exclusive) => {
             let (code, run) = (arguments.code, exclusive.run.clone());
             let write = exclusive.store.write(move |tx| {
@@ -95,24 +88,18 @@ pub(super) async fn pair(data: &DataDir, arguments: PairArguments) -> Result<Com
             write.await?.as_ref().map(summary).ok_or_else(|| refused(&ControlError::NoSuchCode))?
         }
     };
-    let text = if arguments.json {
+    Ok(if arguments.json {
         super::pretty(&json!(paired))
     } else {
         format!("{} may use the bot: chat {} of {}.", paired.title, paired.chat, paired.channel)
-    };
-    Ok(CommandOutput { text, succeeded: true })
+    })
 }
 
-pub(super) async fn unpair(
-    data: &DataDir,
-    arguments: UnpairArguments,
-) -> Result<CommandOutput, CommandError> {
+pub(super) async fn unpair(data: &DataDir, arguments: UnpairArguments) -> Result<String, CommandError> {
     let chat = arguments.chat;
     match database_access(data).await? {
         DatabaseAccess::ViaSupervisor => {
-            let client = ControlClient::new(data)?;
-            let request = client.post("/unpair").json(&UnpairRequest { chat: chat.clone() });
-            let _: UnpairRequest = client.send(request).await?;
+            let _: UnpairRequest = post(data, "/unpair", &UnpairRequest { chat: chat.clone() }).await?;
         }
         DatabaseAccess::Exclusive(exclusive) => {
             let (id, run) = (chat.clone(), exclusive.run.clone());
@@ -120,8 +107,7 @@ pub(super) async fn unpair(
             unpaired.ok_or_else(|| refused(&refusal(&exclusive.channels, &chat)))?;
         }
     }
-    let text = format!("Chat {chat} may no longer use the bot. What it had asked for is cancelled.");
-    Ok(CommandOutput { text, succeeded: true })
+    Ok(format!("Chat {chat} may no longer use the bot. What it had asked for is cancelled."))
 }
 
 fn refused(error: &ControlError) -> CommandError {

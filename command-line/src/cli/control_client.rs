@@ -1,12 +1,23 @@
 //! A client for the control port of the running supervisor, found through the data directory.
 
 use reqwest::{Client, RequestBuilder};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::CommandError;
 use supervisor::data_dir::DataDir;
 use supervisor::tokens::Tokens;
+
+/// Sends one request with this body to the supervisor of a data directory, and reads the response.
+pub(super) async fn post<T: DeserializeOwned>(
+    data: &DataDir,
+    path: &str,
+    body: &impl Serialize,
+) -> Result<T, CommandError> {
+    let client = ControlClient::new(data)?;
+    client.send(client.post(path).json(body)).await
+}
 
 /// Sends requests to one supervisor.
 pub(super) struct ControlClient {

@@ -6,7 +6,7 @@ use protocol::event::JournalAccepted;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::control_client::ControlClient;
+use super::control_client::post;
 use super::database_access::{DatabaseAccess, ExclusiveStore, database_access};
 use super::error::CommandError;
 use supervisor::control::error::ControlError;
@@ -36,7 +36,10 @@ pub(crate) struct AcceptArguments {
 pub(super) async fn run(data: &DataDir, command: &JournalCommand) -> Result<String, CommandError> {
     let JournalCommand::Accept(arguments) = command;
     let accepted = match database_access(data).await? {
-        DatabaseAccess::ViaSupervisor => ask(data, arguments).await?,
+        DatabaseAccess::ViaSupervisor => {
+            let request = AcceptRequest { reason: arguments.reason.clone() };
+            post(data, "/journal/accept", &request).await?
+        }
         DatabaseAccess::Exclusive(exclusive) => accept_directly(data, &exclusive, arguments).await?,
     };
     if arguments.json {
@@ -44,12 +47,6 @@ pub(super) async fn run(data: &DataDir, command: &JournalCommand) -> Result<Stri
     }
     let JournalAccepted { expected_hash, accepted_hash, .. } = accepted;
     Ok(format!("Accepted. The journal is checked from {accepted_hash} on; expected was {expected_hash}."))
-}
-
-async fn ask(data: &DataDir, arguments: &AcceptArguments) -> Result<JournalAccepted, CommandError> {
-    let client = ControlClient::new(data)?;
-    let request = AcceptRequest { reason: arguments.reason.clone() };
-    client.send(client.post("/journal/accept").json(&request)).await
 }
 
 /// Reads the journal to its end, as a running supervisor does, and accepts what was found.

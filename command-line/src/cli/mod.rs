@@ -21,7 +21,6 @@ mod prune;
 mod queue;
 mod resend;
 mod schedules;
-mod setup;
 mod tasks;
 mod tree;
 mod tree_text;
@@ -35,7 +34,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use protocol::visible;
 
+use crate::setup::SetupArguments;
 use supervisor::children::launcher::COMMAND;
+
+/// Who asks for a change, in the events.
+const BY: &str = "cli";
 
 /// Starts Autonous and talks to it.
 ///
@@ -157,7 +160,7 @@ pub(crate) enum Command {
     /// Set up the model, Telegram and the directories: asks, tries each answer, and writes autonous.toml.
     ///
     /// Run it again to change one thing; the rest stays. Secrets go into files of their own beside it.
-    Setup(setup::SetupArguments),
+    Setup(SetupArguments),
     /// Print the settings that hold and where each comes from; write or judge a file of them.
     ///
     /// Works whether or not the supervisor is running. It shows what a start would use now, with secrets as

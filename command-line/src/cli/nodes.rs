@@ -6,9 +6,8 @@ use serde_json::json;
 use store::nodes::{Drained, Node};
 use store::queries;
 
-use super::control_client::ControlClient;
+use super::control_client::post;
 use super::error::CommandError;
-use super::queue::CommandOutput;
 use crate::terminal::{Column, Screen, Table};
 use supervisor::age::since;
 use supervisor::control::nodes::{MoveRequest, NodeRequest};
@@ -71,33 +70,26 @@ pub(super) async fn run(
     data: &DataDir,
     arguments: NodesArguments,
     screen: Screen,
-) -> Result<CommandOutput, CommandError> {
-    let text = match arguments.command {
+) -> Result<String, CommandError> {
+    Ok(match arguments.command {
         None => {
             let nodes = store::nodes::all(&queries::open(data.database())?)?;
             if arguments.json { super::pretty(&json!({"nodes": nodes})) } else { table(&nodes, screen) }
         }
         Some(NodesCommand::Drain { node }) => {
-            let client = ControlClient::new(data)?;
-            let drained = client.send(client.post("/nodes/drain").json(&NodeRequest { node })).await?;
-            summary(&drained)
+            summary(&post(data, "/nodes/drain", &NodeRequest { node }).await?)
         }
         Some(NodesCommand::Resume { node }) => {
-            let client = ControlClient::new(data)?;
-            let request = client.post("/nodes/resume").json(&NodeRequest { node });
-            let NodeRequest { node } = client.send(request).await?;
+            let NodeRequest { node } = post(data, "/nodes/resume", &NodeRequest { node }).await?;
             format!("{node} takes new chats again.")
         }
-    };
-    Ok(CommandOutput { text, succeeded: true })
+    })
 }
 
-pub(super) async fn move_chat(data: &DataDir, command: ChatsCommand) -> Result<CommandOutput, CommandError> {
+pub(super) async fn move_chat(data: &DataDir, command: ChatsCommand) -> Result<String, CommandError> {
     let ChatsCommand::Move { chat, node } = command;
-    let client = ControlClient::new(data)?;
-    let request = client.post("/chats/move").json(&MoveRequest { chat, node });
-    let MoveRequest { chat, node } = client.send(request).await?;
-    Ok(CommandOutput { text: format!("{chat} is on {node} from now on."), succeeded: true })
+    let MoveRequest { chat, node } = post(data, "/chats/move", &MoveRequest { chat, node }).await?;
+    Ok(format!("{chat} is on {node} from now on."))
 }
 
 fn summary(drained: &Drained) -> String {

@@ -7,7 +7,6 @@ use clap::Args;
 use super::control_client::ControlClient;
 use super::database_access::{DatabaseAccess, database_access};
 use super::error::CommandError;
-use super::queue::CommandOutput;
 use supervisor::data_dir::DataDir;
 use supervisor::page::links::{Ended, Link};
 use supervisor::page::sessions::Sessions;
@@ -28,17 +27,16 @@ pub(super) async fn open(
     data: &DataDir,
     arguments: &OpenArguments,
     has_desktop: bool,
-) -> Result<CommandOutput, CommandError> {
+) -> Result<String, CommandError> {
     let client = ControlClient::new(data)?;
     let Link { path } = client.send(client.post("/session/link")).await?;
     let address = format!("{}{path}", Tokens::read(&data.tokens())?.control_url);
     let is_opened = !arguments.print && has_desktop && start_browser(&address);
-    let text = if is_opened {
+    Ok(if is_opened {
         format!("{address}\nThe link was opened in your browser. It works once.")
     } else {
         address
-    };
-    Ok(CommandOutput { text, succeeded: true })
+    })
 }
 
 fn start_browser(address: &str) -> bool {
@@ -48,7 +46,7 @@ fn start_browser(address: &str) -> bool {
 }
 
 /// Ends all sessions of the page.
-pub(super) async fn sign_out(data: &DataDir) -> Result<CommandOutput, CommandError> {
+pub(super) async fn sign_out(data: &DataDir) -> Result<String, CommandError> {
     let ended = match database_access(data).await? {
         DatabaseAccess::ViaSupervisor => {
             let client = ControlClient::new(data)?;
@@ -58,5 +56,5 @@ pub(super) async fn sign_out(data: &DataDir) -> Result<CommandOutput, CommandErr
         DatabaseAccess::Exclusive(exclusive) => Sessions::new(exclusive.store.clone()).end_all().await?,
     };
     let sessions = if ended == 1 { "session" } else { "sessions" };
-    Ok(CommandOutput { text: format!("Ended {ended} {sessions} of the page."), succeeded: true })
+    Ok(format!("Ended {ended} {sessions} of the page."))
 }

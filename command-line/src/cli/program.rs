@@ -84,8 +84,7 @@ fn with_settings(command: Command, named: Option<PathBuf>) -> anyhow::Result<Exi
         (Command::Run(run), Ok(())) => run_all(&run, &source, &data, SettingsOrigin::new(environment, named)),
         (Command::Setup(setup), Ok(())) => {
             let path = cli::config::place(&source, &data);
-            let answers = setup.into();
-            let set_up = crate::setup::run(path, &environment, &data, &answers);
+            let set_up = crate::setup::run(path, &environment, &data, &setup);
             runtime().and_then(|runtime| runtime.block_on(set_up)).map(|()| ExitCode::SUCCESS)
         }
         (command, Ok(())) => carry_out(command, &source, &data),
@@ -115,47 +114,29 @@ fn carry_out(command: Command, source: &Source, data: &DataDir) -> anyhow::Resul
         Command::Undo(undo) => exit_with(runtime()?.block_on(cli::undo::run(data, &undo))?),
         Command::Usage(usage) => print_output(cli::usage::run(data, &usage, screen(source))),
         Command::Schedules(schedules) => print_output(cli::schedules::run(data, &schedules, screen(source))),
-        Command::Chats(_)
-        | Command::Nodes(_)
-        | Command::Pair(_)
-        | Command::Unpair(_)
-        | Command::Approvals(_)
-        | Command::Approve(_)
-        | Command::Answer(_)
-        | Command::Deny(_) => exit_with(runtime()?.block_on(about_chats(command, data, screen(source)))?),
+        Command::Chats(chats) => print_once_done(cli::chats::show(data, chats, screen(source))),
+        Command::Nodes(nodes) => print_once_done(cli::nodes::run(data, nodes, screen(source))),
+        Command::Pair(pair) => print_once_done(cli::chats::pair(data, pair)),
+        Command::Unpair(unpair) => print_once_done(cli::chats::unpair(data, unpair)),
+        Command::Approvals(list) => print_once_done(cli::approvals::show(data, &list, screen(source))),
+        Command::Approve(approve) => print_once_done(cli::approvals::approve(data, &approve)),
+        Command::Answer(answer) => print_once_done(cli::approvals::answer(data, &answer)),
+        Command::Deny(deny) => print_once_done(cli::approvals::deny(data, &deny)),
         Command::Backup(backup) => make_backup(source, data, &backup),
-        Command::MoveDatabase(to) => {
-            print(&cli::move_database::run(data, &to, screen(source))?);
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Prune(prune) => print_output(runtime()?.block_on(cli::prune::run(data, &prune))),
-        Command::Journal { command } => print_output(runtime()?.block_on(cli::journal::run(data, &command))),
+        Command::MoveDatabase(to) => print_output(cli::move_database::run(data, &to, screen(source))),
+        Command::Prune(prune) => print_once_done(cli::prune::run(data, &prune)),
+        Command::Journal { command } => print_once_done(cli::journal::run(data, &command)),
         Command::Tree(tree) => print_output(cli::tree::run(data, &tree, screen(source))),
         Command::Open(open) => {
             let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| source.text(name).is_some());
-            exit_with(runtime()?.block_on(cli::page::open(data, &open, has_desktop))?)
+            print_once_done(cli::page::open(data, &open, has_desktop))
         }
-        Command::SignOut => exit_with(runtime()?.block_on(cli::page::sign_out(data))?),
+        Command::SignOut => print_once_done(cli::page::sign_out(data)),
         Command::Version(version) => {
             exit_with(runtime()?.block_on(cli::version::run(data, &version, screen(source)))?)
         }
         Command::Token(token) => show_token(data, &token),
     }
-}
-
-/// Commands about chats, and about what waits for a person.
-async fn about_chats(command: Command, data: &DataDir, screen: Screen) -> anyhow::Result<CommandOutput> {
-    Ok(match command {
-        Command::Chats(chats) => cli::chats::show(data, chats, screen).await?,
-        Command::Nodes(nodes) => cli::nodes::run(data, nodes, screen).await?,
-        Command::Pair(pair) => cli::chats::pair(data, pair).await?,
-        Command::Unpair(unpair) => cli::chats::unpair(data, unpair).await?,
-        Command::Approvals(list) => cli::approvals::show(data, &list, screen).await?,
-        Command::Approve(approve) => cli::approvals::approve(data, &approve).await?,
-        Command::Answer(answer) => cli::approvals::answer(data, &answer).await?,
-        Command::Deny(deny) => cli::approvals::deny(data, &deny).await?,
-        other => anyhow::bail!("{other:?} is no command about chats"),
-    })
 }
 
 fn run_all(
@@ -235,9 +216,8 @@ fn announcing(arguments: &RunArguments, data: &Path) -> impl FnOnce(&Tokens, boo
 
 /// From here on this process starts no program, signals no other process, listens on no further port, and
 /// reaches no file but those of the data and configuration directories, those that the address of a database
-/// server names, and what resolving names needs. All of
-/// `/etc` is readable, because a rule belongs to a file and not to its name, and `/etc/resolv.conf` is
-/// replaced while we run.
+/// server names, and what resolving names needs. All of `/etc` is readable, because a rule belongs to a file
+/// and not to its name, and `/etc/resolv.conf` is replaced while we run.
 fn confine_self(config: &Config) -> anyhow::Result<()> {
     let powers = Powers {
         read_write: config.data.own_directories(),
@@ -274,10 +254,14 @@ async fn follow_requests(mut requests: Requests, stop: CancellationToken, reload
     }
 }
 
-fn print_output<E: std::error::Error + Send + Sync + 'static>(
-    text: Result<String, E>,
+fn print_once_done<E: Into<anyhow::Error>>(
+    work: impl Future<Output = Result<String, E>>,
 ) -> anyhow::Result<ExitCode> {
-    print(&text?);
+    print_output(runtime()?.block_on(work))
+}
+
+fn print_output(text: Result<String, impl Into<anyhow::Error>>) -> anyhow::Result<ExitCode> {
+    print(&text.map_err(Into::into)?);
     Ok(ExitCode::SUCCESS)
 }
 

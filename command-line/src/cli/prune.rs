@@ -8,7 +8,7 @@ use store::Location;
 use store::queries::{self, QueryError};
 use store::retention::{Pruned, count};
 
-use super::control_client::ControlClient;
+use super::control_client::post;
 use super::database_access::{DatabaseAccess, ExclusiveStore, database_access};
 use super::error::CommandError;
 use settings::Span;
@@ -39,7 +39,8 @@ pub(super) async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<St
     let (pruned, shrunk) = match database_access(data).await? {
         DatabaseAccess::ViaSupervisor => {
             progress.step("The supervisor deletes what is old");
-            (ask(data, arguments).await?, false)
+            let request = PruneRequest { older_than_seconds: arguments.older_than.0.as_secs() };
+            (post(data, "/prune", &request).await?, false)
         }
         DatabaseAccess::Exclusive(exclusive) => {
             (prune_directly(data, &exclusive, before_ms, &progress).await?, true)
@@ -49,12 +50,6 @@ pub(super) async fn run(data: &DataDir, arguments: &PruneArguments) -> Result<St
     let text = report(pruned, arguments.json, "Deleted");
     let hint = "\nThe freed space is reused. To shrink the file, prune while the supervisor is not running.";
     Ok(if shrunk || arguments.json { text } else { text + hint })
-}
-
-async fn ask(data: &DataDir, arguments: &PruneArguments) -> Result<Pruned, CommandError> {
-    let client = ControlClient::new(data)?;
-    let request = PruneRequest { older_than_seconds: arguments.older_than.0.as_secs() };
-    client.send(client.post("/prune").json(&request)).await
 }
 
 async fn prune_directly(

@@ -11,7 +11,8 @@ use store::queries;
 use store::queries::short_id::{resolve, shown};
 use store::requeue::{self, Ended, Filter, RequeuedMany};
 
-use super::control_client::ControlClient;
+use super::BY;
+use super::control_client::{ControlClient, post};
 use super::database_access::{DatabaseAccess, ExclusiveStore, database_access};
 use super::error::CommandError;
 use crate::terminal::COLUMNS;
@@ -20,9 +21,6 @@ use settings::Span;
 use supervisor::control::error::ControlError;
 use supervisor::control::tasks::{TaskState, state_of_cancelled, state_of_requeued};
 use supervisor::data_dir::DataDir;
-
-/// Who asked, in the events.
-const BY: &str = "cli";
 
 #[derive(Debug, Args)]
 pub(crate) struct RequeueArguments {
@@ -159,11 +157,8 @@ async fn requeue_all(
     let access = database_access(data).await?;
     let mut tasks = Vec::new();
     loop {
-        let many = match &access {
-            DatabaseAccess::ViaSupervisor => {
-                let client = ControlClient::new(data)?;
-                client.send::<RequeuedMany>(client.post("/tasks/requeue").json(&filter)).await?
-            }
+        let many: RequeuedMany = match &access {
+            DatabaseAccess::ViaSupervisor => post(data, "/tasks/requeue", &filter).await?,
             DatabaseAccess::Exclusive(ExclusiveStore { store, run, .. }) => {
                 let (run, filter) = (run.clone(), filter.clone());
                 store.write(move |tx| requeue::matching(tx, &filter, BY, &run)).await?

@@ -6,14 +6,12 @@ use store::queries;
 use store::queries::short_id::resolve;
 use store::resend::{self, Resent, Which};
 
-use super::control_client::ControlClient;
+use super::BY;
+use super::control_client::post;
 use super::database_access::{DatabaseAccess, database_access};
 use super::error::CommandError;
 use super::queue::CommandOutput;
 use supervisor::data_dir::DataDir;
-
-/// Who asked, in the events.
-const BY: &str = "cli";
 
 /// A number of more digits is part of a task's ID.
 const MAX_OUTBOX_DIGITS: usize = 7;
@@ -78,10 +76,7 @@ fn wanted(data: &DataDir, arguments: &ResendArguments) -> Result<Vec<(String, Wh
 
 async fn send_again(data: &DataDir, access: &DatabaseAccess, which: &Which) -> Result<Resent, CommandError> {
     match access {
-        DatabaseAccess::ViaSupervisor => {
-            let client = ControlClient::new(data)?;
-            client.send(client.post("/outbox/resend").json(which)).await
-        }
+        DatabaseAccess::ViaSupervisor => post(data, "/outbox/resend", which).await,
         DatabaseAccess::Exclusive(exclusive) => {
             let (which, run) = (which.clone(), exclusive.run.clone());
             Ok(exclusive.store.write(move |tx| resend::resend(tx, &which, BY, &run)).await?)

@@ -118,14 +118,9 @@ fn task_table(tasks: &[Task], now: i64) -> Table<'static> {
 fn undelivered_table(messages: &[Undelivered], now: i64) -> Table<'static> {
     let mut table = Table::new(UNDELIVERED_COLUMNS);
     for message in messages {
+        let of_task = message.task_id.as_deref().map(|id| shown(id).to_owned());
         table.row([
-            (
-                message
-                    .task_id
-                    .as_deref()
-                    .map_or_else(|| message.outbox_id.to_string(), |id| shown(id).to_owned()),
-                None,
-            ),
+            (of_task.unwrap_or_else(|| message.outbox_id.to_string()), None),
             (message.chat_id.clone(), None),
             (since(message.finished_at_ms.unwrap_or(now), now), None),
             (message.attempt.to_string(), None),

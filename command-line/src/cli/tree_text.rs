@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use protocol::{Event, visible};
 use serde_json::Value;
+use settings::quotas::DAY_MS;
 use supervisor::tree::Node;
 
 use crate::terminal::width::fitted;
@@ -21,8 +22,6 @@ const FIRST_FIELDS: &[&str] = &[
     "output_text",
     "latency_ms",
 ];
-
-const DAY_MS: i64 = 86_400_000;
 
 /// The trees as lines. A date (UTC) is above each event whose day is not that of the line before, for the
 /// first event not that of `now_ms`.
@@ -70,7 +69,7 @@ fn date(time_ms: i64) -> String {
 }
 
 pub(crate) fn clock(time_ms: i64) -> String {
-    let ms = time_ms.rem_euclid(86_400_000);
+    let ms = time_ms.rem_euclid(DAY_MS);
     format!("{:02}:{:02}:{:02}.{:03}", ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000)
 }
 
@@ -98,21 +97,14 @@ fn word(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::EventBody;
     use serde_json::json;
 
     use super::*;
-    use crate::terminal::COLUMNS;
+    use crate::terminal::{COLUMNS, progress};
     use supervisor::tree::grow;
 
     fn event(id: &str, parent: Option<&str>, event_type: &str, payload: Value) -> Event {
-        Event {
-            id: id.parse().unwrap(),
-            parent_id: parent.map(|parent| parent.parse().unwrap()),
-            task_id: None,
-            body: EventBody::new(event_type.to_owned(), payload),
-            time_ms: 3_723_004,
-        }
+        Event { time_ms: 3_723_004, ..progress::tests::event(id, parent, event_type, payload) }
     }
 
     fn events() -> Vec<Event> {

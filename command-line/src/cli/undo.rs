@@ -5,7 +5,7 @@ use store::queries::short_id::resolve;
 use store::queries::{self, QueryError};
 use texts::Language;
 
-use super::control_client::ControlClient;
+use super::control_client::post;
 use super::error::CommandError;
 use super::queue::CommandOutput;
 use supervisor::control::undo::UndoRequest;
@@ -30,8 +30,7 @@ pub(super) async fn run(data: &DataDir, arguments: &UndoArguments) -> Result<Com
         resolved => resolved?,
     };
     drop(connection);
-    let client = ControlClient::new(data)?;
-    let done: Undone = client.send(client.post("/undo").json(&UndoRequest::Id(id))).await?;
+    let done: Undone = post(data, "/undo", &UndoRequest::Id(id)).await?;
     let text = if arguments.json { super::pretty(&serde_json::json!(done)) } else { in_words(&done) };
     Ok(CommandOutput { text, succeeded: done.refused.is_empty() })
 }

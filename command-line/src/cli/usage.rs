@@ -4,14 +4,13 @@ use clap::Args;
 use progress_line::LateLine;
 use protocol::now_ms;
 use serde_json::json;
+use settings::quotas::DAY_MS;
 use store::queries::usage::{Used, used};
 use store::queries::{self, QueryError};
 use store::quotas::money_in_words;
 
 use crate::terminal::{Column, Screen, Table, width};
 use supervisor::data_dir::DataDir;
-
-const DAY_MS: i64 = 86_400_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct UsageArguments {

@@ -12,6 +12,7 @@ mod telegram;
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use settings::Source;
 
 use crate::check::children::tier;
@@ -22,35 +23,46 @@ use supervisor::children::environment::ChildSettings;
 use supervisor::config::{Config, own_directory};
 use supervisor::data_dir::DataDir;
 
-/// What the command line answers.
-#[derive(Debug, Default)]
-pub(crate) struct Answers {
-    /// The file with the bot's token.
+// What the command line answers.
+#[derive(Debug, Args)]
+pub(crate) struct SetupArguments {
+    /// The file with the token of a Telegram bot, from BotFather.
+    #[arg(long, value_name = "FILE")]
     pub telegram_token_file: Option<PathBuf>,
-    /// A user ID of Telegram.
+    /// The Telegram user ID of the person who may use the bot and decides about its calls.
+    #[arg(long, value_name = "ID", allow_negative_numbers = true)]
     pub owner: Option<i64>,
-    /// `PROVIDER/NAME`, a provider, a name, or `none`.
+    /// The model: PROVIDER/NAME, or a PROVIDER (anthropic, gemini, openai, openai-responses), or none; with
+    /// --model-url a name alone.
+    #[arg(long)]
     pub model: Option<String>,
-    /// The address of the model's server.
+    /// The address of a model server of your own, such as http://127.0.0.1:11434/v1.
+    #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
     /// The file with the model's key.
+    #[arg(long, value_name = "FILE")]
     pub model_key_file: Option<PathBuf>,
-    /// What tools reach; empty for the agent's own workspace.
+    /// A directory that the agent may read and change; can be given several times.
+    #[arg(long = "root", value_name = "DIR")]
     pub roots: Vec<PathBuf>,
-    /// Ask nothing.
-    pub unattended: bool,
-    /// Write what was not tried, too.
+    /// Ask nothing: what no option names stays as it is.
+    #[arg(long)]
+    pub yes: bool,
+    /// Write settings whose test failed, too, as on a machine without a network.
+    #[arg(long)]
     pub untested: bool,
-    /// Start the service.
+    /// Start the service of systemd, now and at each boot.
+    #[arg(long)]
     pub service: bool,
-    /// The program that started this one does so.
+    /// Say nothing of a service: the package's command starts it afterwards.
+    #[arg(long, hide = true, conflicts_with = "service")]
     pub service_follows: bool,
 }
 
 /// What a part of the set-up works with.
 struct Parts<'a> {
     draft: Draft,
-    answers: &'a Answers,
+    answers: &'a SetupArguments,
     dialogue: Dialogue,
     data: &'a DataDir,
 }
@@ -63,10 +75,10 @@ pub(crate) async fn run(
     path: PathBuf,
     environment: &Source,
     data: &DataDir,
-    answers: &Answers,
+    answers: &SetupArguments,
 ) -> anyhow::Result<()> {
     let draft = Draft::open(path, environment.clone())?;
-    let dialogue = Dialogue::new(!answers.unattended);
+    let dialogue = Dialogue::new(!answers.yes);
     let mut parts = Parts { draft, answers, dialogue, data };
     parts.say(&format!("Settings go to {}", parts.draft.path().display()));
     model::set_up(&mut parts).await?;

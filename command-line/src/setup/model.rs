@@ -21,11 +21,10 @@ struct Model {
 
 pub(super) async fn set_up(parts: &mut Parts<'_>) -> anyhow::Result<()> {
     parts.say("\nModel");
-    let given = given(parts)?;
+    let mut given = given(parts)?;
     if given.is_none() && !changes(parts)? {
         return Ok(());
     }
-    let mut given = given;
     loop {
         let model = match given.take() {
             Some(model) => model,

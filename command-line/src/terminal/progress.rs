@@ -5,6 +5,7 @@ use std::time::Duration;
 use protocol::event::{AgentFailed, AgentFailure, PlanCreated, PlanUpdated, RetryScheduled, Unreachable};
 use protocol::{Event, EventBody, EventId, Plan};
 use serde_json::{Map, Value};
+use store::queries::short_id::shown;
 use supervisor::age::short;
 
 use super::width::{fitted, in_one_line};
@@ -116,8 +117,7 @@ impl Progress {
             parts.push(format!("{} tokens", self.tokens));
         }
         if let Some(asked) = self.asked.first() {
-            let id = asked.as_str();
-            let short = &id[id.len().saturating_sub(8)..];
+            let short = shown(asked.as_str());
             parts.push(format!("waits for a decision: supervisor approve {short}, or deny {short}"));
             return fitted(&parts.join(" · "), columns);
         }
@@ -150,12 +150,12 @@ fn words(arguments: &Map<String, Value>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn event(id: &str, parent: Option<&str>, event_type: &str, payload: Value) -> Event {
+    pub(crate) fn event(id: &str, parent: Option<&str>, event_type: &str, payload: Value) -> Event {
         Event {
             id: id.parse().unwrap(),
             parent_id: parent.map(|parent| parent.parse().unwrap()),

@@ -42,11 +42,10 @@ pub fn to_server(
     let unusable = |error: StoreError| MoveError::target(&to, error);
     let target = open_server::connect(server, false).map_err(unusable)?;
     be_alone(&target).map_err(unusable)?;
-    if open_server::version(&target).map_err(|error| MoveError::Write(to.clone(), error))?.is_some() {
-        let at_work = nodes::at_work(&target).map_err(unusable)?;
-        if !at_work.is_empty() {
-            return Err(MoveError::Nodes(to, at_work));
-        }
+    if open_server::version(&target).map_err(|error| MoveError::Write(to.clone(), error))?.is_some()
+        && let Some(at_work) = nodes::at_work(&target).map_err(unusable)?
+    {
+        return Err(MoveError::Nodes(to, at_work));
     }
     target.begin().map_err(|error| MoveError::Write(to.clone(), error))?;
     let moved = open_server::migrate(&target, server).map_err(unusable).and_then(|()| {

@@ -4,7 +4,7 @@
 //! largest that it ever had. A server numbers on from a sequence.
 
 use super::tables::{Table, quoted};
-use crate::sql::{Connection, OptionalExtension as _, Result, params};
+use crate::sql::{Connection, Result, params};
 
 /// Sets the server's sequences to what the file would count on from. Undone with the transaction, which
 /// `setval` is not.
@@ -49,7 +49,7 @@ fn last_of_file(file: &Connection, table: &Table, column: &str) -> Result<i64> {
     let sql = format!("select coalesce(max({column}), 0) from {name}");
     let largest: i64 = file.query_row(&sql, [], |row| row.get(0))?;
     let kept = "select seq from sqlite_sequence where name = ?1";
-    let kept: Option<i64> = file.query_row(kept, params![table.name], |row| row.get(0)).optional()?;
+    let kept: Option<i64> = file.query_optional(kept, params![table.name], |row| row.get(0))?;
     Ok(largest.max(kept.unwrap_or(0)))
 }
 
@@ -57,5 +57,5 @@ fn last_of_file(file: &Connection, table: &Table, column: &str) -> Result<i64> {
 fn remembers(file: &Connection, table: &Table) -> Result<bool> {
     let sql = "select 1 from sqlite_schema where type = 'table' and name = ?1
                and sql like '%autoincrement%'";
-    file.prepare(sql)?.exists(params![table.name])
+    Ok(file.query_optional(sql, params![table.name], |_| Ok(()))?.is_some())
 }

@@ -31,14 +31,8 @@ impl<'a> Put<'a> {
         (connection, at): (&'a Connection, &'a Location),
         table: &'a Table,
     ) -> Result<Self, MoveError> {
-        let is_off = match connection {
-            Connection::Sqlite(file) => {
-                let off = file.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false);
-                off.map(drop).map_err(sql::Error::from)
-            }
-            Connection::Server(_) => connection.execute_batch(&triggers(table, "disable")),
-        };
-        is_off.map_err(|error| MoveError::Write(at.clone(), error))?;
+        let off = set_triggers(connection, &table.name, false);
+        off.map_err(|error| MoveError::Write(at.clone(), error))?;
         let statement = match connection {
             Connection::Sqlite(_) => for_file(table),
             Connection::Server(_) => for_server(table),
@@ -48,8 +42,7 @@ impl<'a> Put<'a> {
 
     pub(super) fn row(&mut self, values: Vec<Value>) -> Result<(), MoveError> {
         if let Connection::Sqlite(_) = self.connection {
-            let added = self.connection.prepare_cached(&self.statement);
-            let added = added.and_then(|mut statement| statement.execute(params_from_iter(&values)));
+            let added = self.connection.execute(&self.statement, params_from_iter(&values));
             return added.map(drop).map_err(|error| self.failure(&values, error));
         }
         self.bytes += values.iter().map(size).sum::<usize>();
@@ -93,19 +86,8 @@ impl<'a> Put<'a> {
     /// Writes what is left, and lets triggers run again.
     pub(super) fn end(mut self) -> Result<(), MoveError> {
         self.send()?;
-        let is_on = match self.connection {
-            Connection::Sqlite(file) => {
-                let on = file.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, true);
-                on.map(drop).map_err(sql::Error::from)
-            }
-            // A server plans by what it knows of a table, and learns of so many rows only later.
-            Connection::Server(_) => self.connection.execute_batch(&format!(
-                "{}; analyze {}",
-                triggers(self.table, "enable"),
-                quoted(&self.table.name)
-            )),
-        };
-        is_on.map_err(|error| MoveError::Write(self.at.clone(), error))
+        let on = set_triggers(self.connection, &self.table.name, true);
+        on.map_err(|error| MoveError::Write(self.at.clone(), error))
     }
 }
 
@@ -116,8 +98,20 @@ fn is_about_the_disk(error: &sql::Error) -> bool {
 }
 
 /// The owner of a table may switch off its own triggers, but not those that guard references.
-fn triggers(table: &Table, verb: &str) -> String {
-    format!("alter table {} {verb} trigger user", quoted(&table.name))
+fn set_triggers(connection: &Connection, table: &str, is_on: bool) -> sql::Result<()> {
+    let table = quoted(table);
+    match connection {
+        Connection::Sqlite(file) => {
+            Ok(file.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, is_on).map(drop)?)
+        }
+        // A server plans by what it knows of a table, and learns of so many rows only later.
+        Connection::Server(_) if is_on => {
+            connection.execute_batch(&format!("alter table {table} enable trigger user; analyze {table}"))
+        }
+        Connection::Server(_) => {
+            connection.execute_batch(&format!("alter table {table} disable trigger user"))
+        }
+    }
 }
 
 fn for_file(table: &Table) -> String {

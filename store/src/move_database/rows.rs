@@ -17,28 +17,23 @@ pub(super) fn read(
     let failed = |error: sql::Error| MoveError::Read(at.clone(), error);
     let (columns, name, order) = (table.columns(), quoted(&table.name), table.order());
     let all = format!("select {columns} from {name} order by {order}");
-    if let Connection::Sqlite(_) = connection {
-        let mut statement = connection.prepare(&all).map_err(failed)?;
-        let mut rows = statement.query([]).map_err(failed)?;
-        while let Some(row) = rows.next().map_err(failed)? {
-            each(values(&row, table, at)?)?;
-        }
-        return Ok(());
-    }
-    let cursor = quoted(&format!("rows of {}", table.name));
-    connection.execute_batch(&format!("declare {cursor} no scroll cursor for {all}")).map_err(failed)?;
-    loop {
-        let mut statement = connection.prepare(&format!("fetch {TOGETHER} from {cursor}")).map_err(failed)?;
-        let mut rows = statement.query([]).map_err(failed)?;
-        let mut count = 0;
+    let mut rows_of = |sql: &str| -> Result<usize, MoveError> {
+        let mut statement = connection.prepare(sql).map_err(failed)?;
+        let (mut rows, mut count) = (statement.query([]).map_err(failed)?, 0);
         while let Some(row) = rows.next().map_err(failed)? {
             count += 1;
             each(values(&row, table, at)?)?;
         }
-        if count < TOGETHER {
-            return connection.execute_batch(&format!("close {cursor}")).map_err(failed);
-        }
+        Ok(count)
+    };
+    if let Connection::Sqlite(_) = connection {
+        return rows_of(&all).map(drop);
     }
+    let cursor = quoted(&format!("rows of {}", table.name));
+    connection.execute_batch(&format!("declare {cursor} no scroll cursor for {all}")).map_err(failed)?;
+    let next = format!("fetch {TOGETHER} from {cursor}");
+    while rows_of(&next)? == TOGETHER {}
+    connection.execute_batch(&format!("close {cursor}")).map_err(failed)
 }
 
 /// The values of a row, whose texts can be kept by both engines.

@@ -1,7 +1,7 @@
 //! Which tables there are, as the two databases say it themselves.
 
 use super::error::MoveError;
-use crate::sql::{self, Connection, Row, Value, params};
+use crate::sql::{self, Connection, Row, Value, params, params_from_iter};
 
 /// A table that both have.
 #[derive(Debug)]
@@ -92,12 +92,7 @@ pub(super) fn of(file: &Connection, server: &Connection) -> Result<Vec<Table>, M
 }
 
 fn texts(connection: &Connection, sql: &str, table: Option<&str>) -> sql::Result<Vec<String>> {
-    let mut statement = connection.prepare(sql)?;
-    let read = |row: &Row<'_>| row.get(0);
-    match table {
-        Some(table) => statement.query_map(params![table], read)?.collect(),
-        None => statement.query_map([], read)?.collect(),
-    }
+    connection.query_all(sql, params_from_iter(table), |row| row.get(0))
 }
 
 fn columns_of_server(server: &Connection, table: &str) -> sql::Result<Vec<Column>> {
@@ -107,7 +102,7 @@ fn columns_of_server(server: &Connection, table: &str) -> sql::Result<Vec<Column
                where table_schema = current_schema() and table_name = ?1 order by ordinal_position";
     let read =
         |row: &Row<'_>| Ok(Column { name: row.get(0)?, server_type: row.get(1)?, sequence: row.get(2)? });
-    server.prepare(sql)?.query_map(params![table], read)?.collect()
+    server.query_all(sql, params![table], read)
 }
 
 /// The columns of the primary key, else of another constraint that each row has values of its own for.

@@ -26,8 +26,7 @@ fn full() -> TestDatabase {
 
 fn tables_of(database: &Connection) -> Vec<String> {
     let sql = "select name from sqlite_schema where type = 'table' and name not like 'sqlite%' order by name";
-    let mut statement = database.prepare(sql).unwrap();
-    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    database.query_all(sql, [], |row| row.get(0)).unwrap()
 }
 
 /// An empty schema of a server, if one is given.
@@ -47,9 +46,8 @@ fn dump(file: &Connection) -> Vec<String> {
     let mut lines = Vec::new();
     let others = ["sqlite_sequence", "(select rowid, * from questions)"].map(str::to_owned);
     for table in tables_of(file).into_iter().chain(others) {
-        let mut statement = file.prepare(&format!("select * from {table}")).unwrap();
-        let rows = statement.query_map([], |row| row.values()).unwrap();
-        lines.extend(rows.map(|row| format!("{table} {:?}", row.unwrap())));
+        let rows = file.query_all(&format!("select * from {table}"), [], |row| row.values()).unwrap();
+        lines.extend(rows.iter().map(|row| format!("{table} {row:?}")));
     }
     lines.sort();
     lines

@@ -10,7 +10,7 @@ use protocol::approval::ApprovalScope;
 use serde::Serialize;
 
 use crate::events;
-use crate::sql::{Connection, OptionalExtension as _, Row};
+use crate::sql::{Connection, Row};
 
 /// How a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -92,8 +92,8 @@ pub(super) fn used_since(
 ) -> crate::sql::Result<HashMap<String, String>> {
     let sql = "select payload ->> 'call_id', payload ->> 'approval_id' from events
                where type = 'approval.used' and time_ms >= ?1";
-    let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    connection.prepare_cached(sql)?.query_map([first_ms], pair)?.collect()
+    let pairs = connection.query_all(sql, [first_ms], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(pairs.into_iter().collect())
 }
 
 /// What became of a question.
@@ -103,12 +103,9 @@ pub(super) fn of_approval(connection: &Connection, approval_id: String) -> crate
          from events where type in ({DECIDED}) and payload ->> 'approval_id' = ?1
          order by type = 'approval.expired', seq limit 1"
     );
-    let read = |row: &Row<'_>| Ok((events::body(row, 0)?, row.get(2)?, row.get(3)?));
-    let decided = connection.prepare_cached(&sql)?.query_row([&approval_id], read).optional()?;
-    let (body, decided_at_ms, decided_at) = match decided {
-        Some((body, at_ms, at)) => (Some(body), Some(at_ms), Some(at)),
-        None => (None, None, None),
-    };
+    let read = |row: &Row<'_>| Ok((Some(events::body(row, 0)?), row.get(2)?, row.get(3)?));
+    let decided = connection.query_optional(&sql, [&approval_id], read)?;
+    let (body, decided_at_ms, decided_at) = decided.unwrap_or_default();
     let (decision, scope, by, reason) = match body {
         Some(EventBody::ApprovalGranted(yes)) => (Decision::Granted, Some(yes.scope), yes.by, yes.reason),
         Some(EventBody::ApprovalDenied(no)) => (Decision::Denied, None, no.by, no.reason),

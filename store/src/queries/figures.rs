@@ -2,7 +2,7 @@
 //! ended.
 
 use crate::StoreError;
-use crate::sql::{Connection, OptionalExtension as _};
+use crate::sql::Connection;
 
 /// What waits at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,7 +38,7 @@ const WAITS: &str = "exists (select 1 from awaited where awaited.task_id = inbox
 pub fn figures(connection: &Connection) -> Result<Figures, StoreError> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<i64>(0));
     let group = |count: &str, oldest: &str| -> Result<Group, StoreError> {
-        let oldest_ms = connection.query_row(oldest, [], |row| row.get(0)).optional()?.flatten();
+        let oldest_ms = connection.query_optional(oldest, [], |row| row.get(0))?.flatten();
         Ok(Group { count: number(count)?, oldest_ms })
     };
     let given_up = |table: &str| -> Result<Group, StoreError> {
@@ -117,9 +117,7 @@ mod tests {
             ),
         ] {
             let plan = format!("explain query plan {sql}");
-            let mut steps = database.prepare(&plan).unwrap();
-            let steps: Vec<String> =
-                steps.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect();
+            let steps = database.query_all(&plan, [], |row| row.get::<String>(3)).unwrap();
             assert!(steps.iter().any(|step| step.contains(index)), "{sql}: {steps:?}");
         }
     }

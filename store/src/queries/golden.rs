@@ -78,9 +78,7 @@ fn filled_with(rows: impl IntoIterator<Item = Event>) -> TestDatabase {
 fn every_row_is_read_back_as_it_was_stored() {
     let database = filled_with(rows());
     let sql = format!("select {} from events order by seq", events::COLUMNS);
-    let mut statement = database.prepare(&sql).unwrap();
-    let read = statement.query_map([], events::from_row).unwrap().skip(1);
-    assert_eq!(read.collect::<Result<Vec<_>, _>>().unwrap(), rows());
+    assert_eq!(database.query_all(&sql, [], events::from_row).unwrap()[1..], rows());
 }
 
 #[test]

@@ -128,8 +128,7 @@ fn oldest_first<T>(
     parameters: impl Params,
     read: fn(&Row<'_>) -> crate::sql::Result<T>,
 ) -> crate::sql::Result<Vec<T>> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query_map(parameters, read)?.collect::<Result<Vec<_>, _>>()?;
+    let mut rows = connection.query_all(sql, parameters, read)?;
     rows.reverse();
     Ok(rows)
 }

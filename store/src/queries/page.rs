@@ -13,7 +13,7 @@ use super::tasks::{TASK_COLUMNS, TASK_WIDTH, Task, task};
 use crate::changes::{self, ChangedFile};
 use crate::columns;
 use crate::events::{self, COLUMNS};
-use crate::sql::{Connection, OptionalExtension as _, Row, params};
+use crate::sql::{Connection, Row, params};
 
 /// A chat that has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,11 +84,9 @@ pub struct ToolFigures {
 pub fn chats(connection: &Connection, limit: u32) -> Result<Vec<KnownChat>, QueryError> {
     let sql = "select channel, chat_id, count(*), max(created_at_ms) from inbox
                group by channel, chat_id order by max(seq) desc limit ?1";
-    let mut query = connection.prepare(sql)?;
-    let rows = query.query_map([limit], |row| {
+    Ok(connection.query_all(sql, [limit], |row| {
         Ok(KnownChat { channel: row.get(0)?, chat_id: row.get(1)?, tasks: row.get(2)?, last_ms: row.get(3)? })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })?)
 }
 
 /// The newest things that were said in a chat, oldest first. A message without a task, such as a reminder,
@@ -101,13 +99,11 @@ pub fn said(connection: &Connection, chat: &Chat, limit: u32) -> Result<Vec<Said
          from inbox where channel = ?1 and chat_id = ?2 order by seq desc limit ?3"
     );
     let of_chat = params![chat.channel.as_str(), chat.id, limit];
-    let mut query = connection.prepare(&sql)?;
-    let tasks = query.query_map(of_chat, |row| Ok((task(row)?, row.get(TASK_WIDTH)?)))?;
+    let tasks = connection.query_all(&sql, of_chat, |row| Ok((task(row)?, row.get(TASK_WIDTH)?)))?;
     // What was said, with its time, its task and its place in that: what has one time is in this order.
     let mut said: Vec<((i64, usize, u8), Said)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for one in tasks {
-        let (task, has_changes) = one?;
+    for (task, has_changes) in tasks {
         let files = files_of(connection, &task.id)?;
         // Rows come newest first.
         let place = usize::MAX - 1 - places.len();
@@ -118,9 +114,7 @@ pub fn said(connection: &Connection, chat: &Chat, limit: u32) -> Result<Vec<Said
     let sql = format!(
         "select {SENT_COLUMNS} from outbox where channel = ?1 and chat_id = ?2 order by seq desc limit ?3"
     );
-    let mut query = connection.prepare(&sql)?;
-    for reply in query.query_map(of_chat, sent)? {
-        let reply = reply?;
+    for reply in connection.query_all(&sql, of_chat, sent)? {
         let place = reply.task_id.as_ref().and_then(|task| places.get(task)).copied();
         said.push(((reply.created_at_ms, place.unwrap_or(usize::MAX), 1), Said::Agent(reply)));
     }
@@ -135,13 +129,11 @@ fn files_of(connection: &Connection, task: &str) -> Result<Vec<SaidFile>, QueryE
                       coalesce(attachments.size_bytes, page_files.size_bytes), error
                from attachments left join page_files on page_files.file_id = source
                where task_id = ?1 order by seq";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([task], |row| {
+    Ok(connection.query_all(sql, [task], |row| {
         let size: Option<i64> = row.get(2)?;
         let size_bytes = size.and_then(|size| u64::try_from(size).ok());
         Ok(SaidFile { name: row.get(0)?, file_id: row.get(1)?, size_bytes, error: row.get(3)? })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    })?)
 }
 
 const SENT_COLUMNS: &str = "seq, text, entities, caption_entities, file_name,
@@ -177,10 +169,8 @@ pub fn chat_version(connection: &Connection, chat: &Chat) -> Result<(String, Opt
             (select coalesce(max(events.seq), 0) from inbox join events on events.task_id = inbox.id
              where inbox.channel = ?1 and inbox.chat_id = ?2 and inbox.state in ('queued', 'in_progress')),
             (select id from inbox where channel = ?1 and chat_id = ?2 and state = 'in_progress')";
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get::<Option<String>>(1)?));
     let of_chat = params![chat.channel.as_str(), chat.id];
-    let (version, running) = connection.prepare_cached(sql)?.query_row(of_chat, read)?;
-    Ok((version, running.and_then(|task| task.parse().ok())))
+    Ok(connection.query_row(sql, of_chat, |row| Ok((row.get(0)?, columns::known(row, 1)?)))?)
 }
 
 /// A text that changes with each event and state of a task.
@@ -188,27 +178,25 @@ pub fn task_version(connection: &Connection, id: &str) -> Result<String, QueryEr
     let sql = "select (select coalesce(max(seq), 0) from events where task_id = ?1) || ' ' ||
                       (select coalesce(max(updated_at_ms), 0) from inbox where id = ?1) || ' ' ||
                       (select coalesce(max(updated_at_ms), 0) from outbox where task_id = ?1)";
-    Ok(connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
+    Ok(connection.query_row(sql, [id], |row| row.get(0))?)
 }
 
 /// A task; none if there is none with this ID.
 pub fn one_task(connection: &Connection, id: &str) -> Result<Option<Task>, QueryError> {
     let sql = format!("select {TASK_COLUMNS} from inbox where id = ?1");
-    Ok(connection.prepare_cached(&sql)?.query_row([id], task).optional()?)
+    Ok(connection.query_optional(&sql, [id], task)?)
 }
 
 /// The messages that a task has sent, in order.
 pub fn replies(connection: &Connection, task: &str) -> Result<Vec<Sent>, QueryError> {
     let sql = format!("select {SENT_COLUMNS} from outbox where task_id = ?1 order by seq");
-    let mut query = connection.prepare_cached(&sql)?;
-    Ok(query.query_map([task], sent)?.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(&sql, [task], sent)?)
 }
 
 /// All events of a task, in the order in which they were stored.
 pub fn events_of(connection: &Connection, task: &str) -> Result<Vec<Event>, QueryError> {
     let sql = format!("select {COLUMNS} from events where task_id = ?1 order by seq");
-    let mut query = connection.prepare_cached(&sql)?;
-    Ok(query.query_map([task], events::from_row)?.collect::<Result<_, _>>()?)
+    Ok(connection.query_all(&sql, [task], events::from_row)?)
 }
 
 /// The newest events of a task, oldest first.
@@ -223,7 +211,7 @@ pub fn plan(connection: &Connection, task: &TaskId) -> Result<Option<Plan>, Quer
         "select {COLUMNS} from events where task_id = ?1 and type in ('plan.created', 'plan.updated')
          order by seq desc limit 1"
     );
-    let found = connection.prepare_cached(&sql)?.query_row([task.as_str()], events::from_row).optional()?;
+    let found = connection.query_optional(&sql, [task.as_str()], events::from_row)?;
     Ok(match found.map(|event| event.body) {
         Some(
             EventBody::PlanCreated(PlanCreated { plan }) | EventBody::PlanUpdated(PlanUpdated { plan, .. }),
@@ -239,11 +227,9 @@ pub fn newest_changes(connection: &Connection, limit: u32) -> Result<Vec<(i64, C
                    and cast(payload ->> 'can_be_undone' as bigint) = 1
                    and payload ->> 'undone_call_id' is null
                order by seq desc limit ?1";
-    let mut query = connection.prepare_cached(sql)?;
-    let rows = query.query_map([limit], |row| Ok((row.get::<String>(0)?, row.get(1)?)))?;
+    let calls = connection.query_all(sql, [limit], |row| Ok((row.get::<String>(0)?, row.get(1)?)))?;
     let mut changed = Vec::new();
-    for row in rows {
-        let (call, at) = row?;
+    for (call, at) in calls {
         changed.extend(changes::of_call(connection, &call)?.map(|change| (at, change)));
     }
     Ok(changed)
@@ -264,15 +250,13 @@ pub fn tool_figures(connection: &Connection, since_ms: i64) -> Result<Vec<ToolFi
          where tool is not null group by tool, bucket order by tool",
         columns.join(" ")
     );
-    let mut query = connection.prepare_cached(&sql)?;
-    let rows = query.query_map([since_ms], |row| {
+    let rows = connection.query_all(&sql, [since_ms], |row| {
         let tool: String = row.get(0)?;
         let counts: [i64; 3] = [row.get(2)?, row.get(3)?, row.get(4)?];
         Ok((tool, row.get::<i64>(1)?, counts))
     })?;
     let mut figures: Vec<ToolFigures> = Vec::new();
-    for row in rows {
-        let (tool, bucket, [calls, failed, refused]) = row?;
+    for (tool, bucket, [calls, failed, refused]) in rows {
         if figures.last().is_none_or(|last| last.tool != tool) {
             figures.push(ToolFigures { tool, ..ToolFigures::default() });
         }

@@ -4,7 +4,7 @@
 //! the end.
 
 use super::QueryError;
-use crate::sql::{Connection, OptionalExtension};
+use crate::sql::Connection;
 
 /// How many characters of an ID tables show.
 const SHOWN: usize = 8;
@@ -21,14 +21,13 @@ pub fn shown(id: &str) -> &str {
 /// The whole ID of the one task that matches.
 pub fn resolve(connection: &Connection, given: &str) -> Result<String, QueryError> {
     let exact = "select id from inbox where id = ?1";
-    if let Some(id) = connection.query_row(exact, [given], |row| row.get(0)).optional()? {
+    if let Some(id) = connection.query_optional(exact, [given], |row| row.get(0))? {
         return Ok(id);
     }
     if given.len() < SHORTEST {
         return Err(QueryError::NoTask(given.to_owned()));
     }
-    let mut statement = connection.prepare(candidates(given))?;
-    let found = statement.query_map([given], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    let found: Vec<String> = connection.query_all(candidates(given), [given], |row| row.get(0))?;
     match &found[..] {
         [] => Err(QueryError::NoTask(given.to_owned())),
         [one] => Ok(one.clone()),
@@ -51,31 +50,26 @@ fn candidates(given: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
-    use crate::open;
+    use crate::fixture::TestDatabase;
 
     #[test]
     fn what_tables_show_is_found_without_a_scan() {
-        let directory = tempfile::tempdir().unwrap();
-        let connection = open::for_writing(directory.path().join("a.db")).unwrap();
+        let database = TestDatabase::in_a_file();
         let explained = format!("explain query plan {}", candidates("11112222"));
-        let mut statement = connection.prepare(&explained).unwrap();
-        let steps = statement.query_map(["11112222"], |row| row.get::<String>(3)).unwrap();
-        for step in steps.map(Result::unwrap) {
+        for step in database.query_all(&explained, ["11112222"], |row| row.get::<String>(3)).unwrap() {
             assert!(!step.contains("SCAN"), "{step}");
         }
     }
 
     #[test]
     fn a_task_is_found_by_the_beginning_or_end_of_its_id_if_only_one_matches() {
-        let directory = tempfile::tempdir().unwrap();
-        let connection = open::for_writing(directory.path().join("a.db")).unwrap();
+        let database = TestDatabase::in_a_file();
         for id in ["0190-aaaa-11112222", "0190-bbbb-33334444", "%%%%"] {
             let sql = "insert into inbox (id, channel, chat_id, text, state, available_at_ms, created_at_ms,
                                           updated_at_ms)
                        values (?1, 'local', 'local', '', 'queued', 0, 0, 0)";
-            connection.execute(sql, [id]).unwrap();
+            database.execute(sql, [id]).unwrap();
         }
         for (given, meant) in [
             ("11112222", "0190-aaaa-11112222"),
@@ -83,12 +77,12 @@ mod tests {
             ("0190-b", "0190-bbbb-33334444"),
             ("%%%%", "%%%%"),
         ] {
-            assert_eq!(resolve(&connection, given).unwrap(), meant);
+            assert_eq!(resolve(&database, given).unwrap(), meant);
             assert!(meant.ends_with(shown(meant)));
         }
-        assert!(matches!(resolve(&connection, "0190-"), Err(QueryError::Ambiguous(..))));
+        assert!(matches!(resolve(&database, "0190-"), Err(QueryError::Ambiguous(..))));
         for unknown in ["444", "5555", "____", ""] {
-            assert!(matches!(resolve(&connection, unknown), Err(QueryError::NoTask(_))), "{unknown:?}");
+            assert!(matches!(resolve(&database, unknown), Err(QueryError::NoTask(_))), "{unknown:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{QueryError, oldest_first};
 use crate::columns;
-use crate::sql::{Connection, OptionalExtension as _, Row, ToSql, params_from_iter};
+use crate::sql::{Connection, Row, ToSql, params_from_iter};
 
 /// The states of a task, in the order of its life.
 pub const STATES: [&str; 6] = ["queued", "in_progress", "done", "dead", "cancelled", "skipped"];
@@ -142,7 +142,7 @@ pub fn undelivered(connection: &Connection, limit: u32) -> Result<Vec<Undelivere
 /// Who wrote a task's message, if its channel told.
 pub fn origin(connection: &Connection, task: &TaskId) -> Result<Option<Origin>, QueryError> {
     let sql = "select origin from inbox where id = ?1";
-    let found = connection.query_row(sql, [task.as_str()], |row| columns::json(row, 0)).optional()?;
+    let found = connection.query_optional(sql, [task.as_str()], |row| columns::json(row, 0))?;
     Ok(found.flatten())
 }
 

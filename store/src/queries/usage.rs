@@ -46,8 +46,7 @@ pub fn used(
                             and event.payload ->> 'tool_name' in ('bash', 'run_script'))
                group by day, task.channel, task.chat_id, model
                order by day, task.channel, task.chat_id, model nulls last";
-    let mut query = connection.prepare(sql)?;
-    let rows = query.query_map(params![since_ms, chat], |row| {
+    connection.query_all(sql, params![since_ms, chat], |row| {
         Ok(Used {
             day: row.get(0)?,
             channel: row.get(1)?,
@@ -61,6 +60,5 @@ pub fn used(
             command_ms: row.get(9)?,
             cost_micros: row.get(10)?,
         })
-    })?;
-    rows.collect()
+    })
 }

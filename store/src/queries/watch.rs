@@ -6,7 +6,7 @@ use super::{QueryError, short_id};
 use crate::Location;
 use crate::approvals;
 use crate::events::{self, COLUMNS};
-use crate::sql::{Connection, OptionalExtension as _, Row, params};
+use crate::sql::{Connection, Row, params};
 
 /// The most events that are read at once.
 const PAGE: usize = 500;
@@ -55,15 +55,14 @@ impl Watcher {
     /// The event with this ID.
     pub fn event(&self, id: &EventId) -> Result<Option<Event>, QueryError> {
         let sql = format!("select {COLUMNS} from events where id = ?1");
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        Ok(statement.query_row([id.as_str()], events::from_row).optional()?)
+        Ok(self.connection.query_optional(&sql, [id.as_str()], events::from_row)?)
     }
 
     /// Whether the task has ended; false for everything.
     pub fn has_ended(&self) -> Result<bool, QueryError> {
         let Some(task) = &self.task else { return Ok(false) };
         let sql = "select state not in ('queued', 'in_progress') from inbox where id = ?1";
-        Ok(self.connection.prepare_cached(sql)?.query_row([task], |row| row.get(0))?)
+        Ok(self.connection.query_row(sql, [task], |row| row.get(0))?)
     }
 
     /// Whether the supervisor asked somebody in a chat about this approval; none if the database cannot be
@@ -74,22 +73,13 @@ impl Watcher {
 
     fn page(&self) -> crate::sql::Result<Vec<(Event, i64)>> {
         let read = |row: &Row<'_>| Ok((events::from_row(row)?, row.get(6)?));
-        match &self.task {
-            Some(task) => {
-                let sql = format!(
-                    "select {COLUMNS}, seq from events where task_id = ?1 and seq > ?2
-                     order by seq limit {PAGE}"
-                );
-                let mut statement = self.connection.prepare_cached(&sql)?;
-                statement.query_map(params![task, self.seq], read)?.collect()
-            }
-            None => {
-                let sql =
-                    format!("select {COLUMNS}, seq from events where seq > ?1 order by seq limit {PAGE}");
-                let mut statement = self.connection.prepare_cached(&sql)?;
-                statement.query_map([self.seq], read)?.collect()
-            }
-        }
+        let (of_task, values) = match &self.task {
+            Some(task) => ("task_id = ?2 and", params![self.seq, *task]),
+            None => ("", params![self.seq]),
+        };
+        let sql =
+            format!("select {COLUMNS}, seq from events where {of_task} seq > ?1 order by seq limit {PAGE}");
+        self.connection.query_all(&sql, values, read)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why a question to a database has no answer.
 
 use std::error::Error as Cause;
-use std::{fmt, io};
+use std::io;
 
 /// Why a database could not do something.
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +89,8 @@ impl Error {
 }
 
 /// What a server said, or how it was lost.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{words}")]
 pub struct ServerError {
     /// SQLSTATE, five characters; none if the server did not say it.
     state: Option<String>,
@@ -109,14 +110,6 @@ impl ServerError {
         self.state.as_deref().is_some_and(|state| state.starts_with("23") || state == "P0001")
     }
 }
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.words)
-    }
-}
-
-impl std::error::Error for ServerError {}
 
 impl From<postgres::Error> for ServerError {
     fn from(error: postgres::Error) -> Self {

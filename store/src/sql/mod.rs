@@ -13,7 +13,7 @@ mod value;
 
 use std::vec;
 
-pub use rusqlite::types::{FromSql, Type, Value, ValueRef};
+pub use rusqlite::types::{FromSql, Value, ValueRef};
 pub use rusqlite::{ToSql, params};
 
 pub use error::{Error, OptionalExtension, ServerError};
@@ -47,25 +47,17 @@ impl Connection {
         }
     }
 
-    /// A statement that is kept for the next who asks the same.
-    pub fn prepare_cached(&self, sql: &str) -> Result<Statement<'_>> {
+    /// A statement. Both engines keep those that were used last for the next who asks the same.
+    pub fn prepare(&self, sql: &str) -> Result<Statement<'_>> {
         Ok(match self {
             Self::Sqlite(connection) => Statement::Sqlite(connection.prepare_cached(sql)?),
             Self::Server(session) => Statement::Server(session, sql.to_owned()),
         })
     }
 
-    /// The same; both engines keep the statements that were used last.
-    pub fn prepare(&self, sql: &str) -> Result<Statement<'_>> {
-        self.prepare_cached(sql)
-    }
-
     /// Runs a statement. Returns how many rows it changed.
     pub fn execute(&self, sql: &str, parameters: impl Params) -> Result<usize> {
-        match self {
-            Self::Sqlite(connection) => Ok(parameters.with(|values| connection.execute(sql, values))?),
-            Self::Server(session) => parameters.with(|values| session.execute(sql, values)),
-        }
+        self.prepare(sql)?.execute(parameters)
     }
 
     /// Runs statements without parameters, one after another, in the words of the engine.
@@ -83,7 +75,27 @@ impl Connection {
         parameters: impl Params,
         read: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.prepare_cached(sql)?.query_row(parameters, read)
+        self.prepare(sql)?.query(parameters)?.next()?.map_or(Err(Error::NoRows), |row| read(&row))
+    }
+
+    /// The same; none if there is no row.
+    pub fn query_optional<T>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.query_row(sql, parameters, read).optional()
+    }
+
+    /// Reads all rows of a query.
+    pub fn query_all<T>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        read: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.prepare(sql)?.query_map(parameters, read)?.collect()
     }
 
     /// Begins a transaction that may write.
@@ -180,15 +192,6 @@ impl Statement<'_> {
         }
     }
 
-    /// Reads the first row; [`Error::NoRows`] if there is none.
-    pub fn query_row<T>(
-        &mut self,
-        parameters: impl Params,
-        read: impl FnOnce(&Row<'_>) -> Result<T>,
-    ) -> Result<T> {
-        self.query(parameters)?.next()?.map_or(Err(Error::NoRows), |row| read(&row))
-    }
-
     /// Asks, and leaves it to the caller how many rows are read.
     pub fn query(&mut self, parameters: impl Params) -> Result<Rows<'_>> {
         Ok(match self {
@@ -211,11 +214,6 @@ impl Statement<'_> {
             values.push(read(&row));
         }
         Ok(values.into_iter())
-    }
-
-    /// Whether a query has a row.
-    pub fn exists(&mut self, parameters: impl Params) -> Result<bool> {
-        self.query_row(parameters, |_| Ok(())).optional().map(|found| found.is_some())
     }
 }
 

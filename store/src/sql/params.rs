@@ -29,12 +29,6 @@ macro_rules! arrays {
                     then(&self.each_ref().map(|value| value as &dyn ToSql))
                 }
             }
-
-            impl Params for &[&dyn ToSql; $length] {
-                fn with<R>(&self, then: impl FnOnce(&[&dyn ToSql]) -> R) -> R {
-                    then(*self)
-                }
-            }
         )*
     };
 }

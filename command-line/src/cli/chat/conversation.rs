@@ -70,7 +70,7 @@ impl Conversation<'_> {
             let answered = question::put(self.runtime, self.client, lines, approval);
             asked.insert(approval.clone());
             waited = match answered {
-                Ok(()) => self.runtime.block_on(async { self.wait(&asked)?.for_task(&task).await }),
+                Ok(()) => self.runtime.block_on(async { self.wait(&asked)?.for_task(&task, None).await }),
                 Err(error) => Err(error),
             };
         }

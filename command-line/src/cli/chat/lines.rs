@@ -1,6 +1,5 @@
 //! The lines that a person types, with editing and a history.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use rustyline::completion::Completer;
@@ -60,7 +59,8 @@ impl<'a> Lines<'a> {
                 Ok(line) => {
                     // Without it, only the history of this conversation is lost.
                     let _ = self.editor.append_history(self.history);
-                    return Ok(Some(joined(&line).into_owned()));
+                    // Without the marks that its lines go on.
+                    return Ok(Some(line.replace("\\\n", "\n")));
                 }
                 Err(ReadlineError::Eof) => return Ok(None),
                 Err(ReadlineError::Interrupted) if is_leaving => return Ok(None),
@@ -72,11 +72,6 @@ impl<'a> Lines<'a> {
             }
         }
     }
-}
-
-/// The message without the marks that its lines go on.
-fn joined(text: &str) -> Cow<'_, str> {
-    if text.contains("\\\n") { Cow::Owned(text.replace("\\\n", "\n")) } else { Cow::Borrowed(text) }
 }
 
 /// Reads on while a line ends in [`GOES_ON`].

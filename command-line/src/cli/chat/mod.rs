@@ -78,14 +78,14 @@ pub(super) fn run(
         wait.for_reply(message, Some(Duration::from_secs(arguments.wait))).await
     })?;
     match waited {
-        Waited::Ended(status) if arguments.json => {
-            let status_json = serde_json::to_string(&status).context("could not encode the reply as JSON")?;
-            super::print(&visible::json(&status_json));
-            Ok(exit_code(&status))
-        }
         Waited::Ended(status) => {
-            super::print(&reply_text(&status, terminals.stdout));
-            Ok(exit_code(&status))
+            if arguments.json {
+                let json = serde_json::to_string(&status).context("could not encode the reply as JSON")?;
+                super::print(&visible::json(&json));
+            } else {
+                super::print(&reply_text(&status, terminals.stdout));
+            }
+            Ok(if status.is_answered() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         // Only a conversation is asked.
         Waited::Left(task) | Waited::Asks { task, .. } => {
@@ -99,10 +99,6 @@ fn text_of_stdin() -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     std::io::stdin().take(MAX_STDIN_BYTES).read_to_end(&mut bytes).map_err(CommandError::Stdin)?;
     String::from_utf8(bytes).map_err(|_| CommandError::StdinNotText)
-}
-
-fn exit_code(status: &MessageStatus) -> ExitCode {
-    if status.is_answered() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The reply as a terminal shows it, or as it is.

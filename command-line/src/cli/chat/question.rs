@@ -4,6 +4,7 @@
 use protocol::question::Question;
 use protocol::{EventId, visible};
 use serde_json::{Value, json};
+use store::queries::short_id::shown;
 use texts::Language;
 use tokio::runtime::Runtime;
 use toolkit::approvals::{Approval, ApprovalState};
@@ -57,7 +58,7 @@ pub(super) async fn how_to_answer(client: &ControlClient, id: &EventId, others: 
     let call = approval.as_ref().map_or("a call", |approval| approval.tool.as_str());
     let reason = approval.as_ref().map_or("", |approval| approval.reason.trim());
     let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-    let short = short(id);
+    let short = shown(id.as_str());
     if let Ok(Approval { question: Some(_), .. }) = &approval {
         let question = approval.as_ref().map(words::described).unwrap_or_default();
         let text = format!("{question}\nAnswer with `supervisor answer {short} ANSWER`.");
@@ -84,13 +85,9 @@ pub(super) fn refused(why: &str) -> String {
     visible::escaped(&text).into_owned()
 }
 
-fn short(id: &EventId) -> &str {
-    &id.as_str()[id.as_str().len().saturating_sub(8)..]
-}
-
 /// What somebody reads who leaves the decision to later.
 fn how_later(id: &EventId, approval: &Approval) -> String {
-    let short = short(id);
+    let short = shown(id.as_str());
     match approval.question {
         Some(_) => format!("It waits: `supervisor answer {short} ANSWER`."),
         None => format!("It waits: `supervisor approve {short}`, or deny {short}."),

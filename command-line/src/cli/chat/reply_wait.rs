@@ -80,24 +80,25 @@ impl<'a> ReplyWait<'a> {
         Self { asked: Some(asked), ..self }
     }
 
-    /// Waits for a task again.
-    pub(super) async fn for_task(mut self, task: &TaskId) -> Result<Waited, CommandError> {
-        let waited = self.until_ended(task, None).await;
+    /// Waits until a task has ended, or the time is over.
+    pub(super) async fn for_task(
+        mut self,
+        task: &TaskId,
+        patience: Option<Duration>,
+    ) -> Result<Waited, CommandError> {
+        let waited = self.until_ended(task, patience).await;
         self.draw(&[]);
         waited
     }
 
-    /// Sends a message and waits until its task has ended, or the time is over.
+    /// Sends a message and waits for its task.
     pub(super) async fn for_reply(
-        mut self,
+        self,
         message: NewMessage,
         patience: Option<Duration>,
     ) -> Result<Waited, CommandError> {
         let status: MessageStatus = self.client.send(self.client.post("/messages").json(&message)).await?;
-        let task = status.task_id;
-        let waited = self.until_ended(&task, patience).await;
-        self.draw(&[]);
-        waited
+        self.for_task(&status.task_id, patience).await
     }
 
     async fn until_ended(
@@ -263,18 +264,15 @@ struct Shown {
 
 impl Shown {
     fn new(data: &DataDir, task: &TaskId, screen: Option<Screen>) -> Result<Self, CommandError> {
-        let watcher = Watcher::of_task(data.database(), task.as_str())?;
-        let progress = Progress::default();
-        let (words, lines, refused) = (String::new(), Vec::new(), Vec::new());
         Ok(Self {
-            watcher,
-            progress,
+            watcher: Watcher::of_task(data.database(), task.as_str())?,
+            progress: Progress::default(),
             screen,
             is_stopping: false,
-            words,
-            lines,
+            words: String::new(),
+            lines: Vec::new(),
             waits: None,
-            refused,
+            refused: Vec::new(),
             said_unreachable: None,
         })
     }
