@@ -14,7 +14,7 @@ mod guard;
 mod guard_error;
 mod hazard;
 mod inspect;
-mod kept;
+mod leaving;
 mod packed_refs;
 mod quarantine;
 mod rebase;
@@ -27,8 +27,7 @@ pub use files::roots::ControlFiles;
 pub use flood::Flood;
 pub use guard::{ControlGuard, Recovered};
 pub use guard_error::GuardError;
-pub use inspect::{Found, FoundKind};
-pub use kept::{Keep, Kept, Leaving};
+pub use leaving::Leaving;
 pub use running::GuardedCall;
 pub use take_back::LeftBehind;
 
