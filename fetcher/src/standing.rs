@@ -73,19 +73,11 @@ mod tests {
         check("http://b.test/", Some(Standing::New));
         check("https://c.test:8443/x", Some(Standing::New));
         check("http://93.184.216.34/", Some(Standing::New));
-        for url in [
-            "http://10.0.0.1/",
-            "http://0x7f.2/",
-            "http://[::ffff:127.0.0.1]/",
-            "http://169.254.169.254/",
-            "http://LOCALHOST./",
-            "http://x.localhost/",
-            "http://c.test:6379/",
-            "http://a.test:22/",
-            "file:///etc/passwd",
-            "http://u:p@c.test/",
-            "nonsense",
-        ] {
+        let refused = "\
+            http://10.0.0.1/ http://0x7f.2/ http://[::ffff:127.0.0.1]/ http://169.254.169.254/ \
+            http://LOCALHOST./ http://x.localhost/ http://c.test:6379/ http://a.test:22/ \
+            file:///etc/passwd http://u:p@c.test/ nonsense";
+        for url in refused.split_whitespace() {
             check(url, None);
         }
     }

@@ -75,24 +75,11 @@ mod tests {
         for good in ["Accept", "user-agent", "Range", "X-Requested-With", "X-Page"] {
             assert_eq!(check(good, &[]), Ok(()), "{good}");
         }
-        for bad in [
-            "Authorization",
-            "Cookie",
-            "Host",
-            "Proxy-Authorization",
-            "X-Forwarded-For",
-            "X-HTTP-Method-Override",
-            "X-Method-Override",
-            "X-Http_Method",
-            "X-Original-URL",
-            "X-Remote-User",
-            "X-Api-Key",
-            "X_Auth-Token",
-            "x-secret-thing",
-            "Connection",
-            "Transfer-Encoding",
-            "Content-Length",
-        ] {
+        let refused = "\
+            Authorization Cookie Host Proxy-Authorization X-Forwarded-For X-HTTP-Method-Override \
+            X-Method-Override X-Http_Method X-Original-URL X-Remote-User X-Api-Key X_Auth-Token \
+            x-secret-thing Connection Transfer-Encoding Content-Length";
+        for bad in refused.split_whitespace() {
             assert!(check(bad, &[]).unwrap_err().to_string().contains(bad), "{bad}");
         }
         assert_eq!(check("X-Api-Key", &["x-api-key".to_owned()]), Ok(()));

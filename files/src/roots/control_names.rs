@@ -133,34 +133,17 @@ mod tests {
     fn names_match_at_any_depth_in_any_case_and_cover_everything_below() {
         let control_files =
             ControlFiles::new([".git/hooks", ".git/config", ".envrc", ".vscode", "*.code-workspace"]);
-        let covered = [
-            ".envrc",
-            "a/b/.ENVRC",
-            ".git/hooks/pre-commit",
-            "sub/.GIT/Hooks",
-            ".git/config",
-            "x/.vscode/tasks.json",
-            ".git/commondir",
-            ".git/modules/lib/hooks/post-checkout",
-            ".git/modules/a/modules/b/config",
-            "a/My.Code-Workspace",
-            ".code-workspace",
-        ];
-        let ordinary = [
-            "",
-            "envrc",
-            "git/hooks",
-            ".git/HEAD",
-            "hooks",
-            "config",
-            ".git/modules/config",
-            ".vscodex",
-            "code-workspace",
-        ];
-        for (paths, expected) in [(&covered[..], true), (&ordinary, false)] {
-            for path in paths {
-                assert_eq!(control_files.covers(Path::new(path)), expected, "{path}");
-            }
+        let covered = "\
+            .envrc a/b/.ENVRC .git/hooks/pre-commit sub/.GIT/Hooks .git/config x/.vscode/tasks.json \
+            .git/commondir .git/modules/lib/hooks/post-checkout .git/modules/a/modules/b/config \
+            a/My.Code-Workspace .code-workspace";
+        let ordinary = "\
+            envrc git/hooks .git/HEAD hooks config .git/modules/config .vscodex code-workspace";
+        for path in covered.split_whitespace() {
+            assert!(control_files.covers(Path::new(path)), "{path}");
+        }
+        for path in ordinary.split_whitespace().chain([""]) {
+            assert!(!control_files.covers(Path::new(path)), "{path}");
         }
     }
 
