@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
 use super::denied::ByteSet;
+use super::names::ends_with_any_case;
 
 /// Tells git to read hooks and settings from another directory, so it is protected with `.git/config`.
 const COMMON_DIRECTORY: &str = "commondir";
@@ -92,10 +93,7 @@ impl ControlFiles {
 fn matches(pattern: &str, name: &[u8]) -> bool {
     match pattern.strip_prefix('*') {
         None => name.eq_ignore_ascii_case(pattern.as_bytes()),
-        Some(ending) => {
-            let start = name.len().checked_sub(ending.len());
-            start.is_some_and(|start| name[start..].eq_ignore_ascii_case(ending.as_bytes()))
-        }
+        Some(ending) => ends_with_any_case(name, ending.as_bytes()),
     }
 }
 

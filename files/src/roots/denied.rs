@@ -12,6 +12,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use settings::table::TOOL_DENY_PATHS;
 
 use super::certificates::may_be_certificate;
+use super::names::{ends_with_any_case, starts_with_any_case};
 
 /// The default of AUTONOUS_TOOL_DENY_PATHS.
 pub const DEFAULT_DENIED: &str = TOOL_DENY_PATHS.default_text();
@@ -137,16 +138,11 @@ impl NameFilter {
     }
 
     fn may_match(&self, name: &[u8]) -> bool {
-        let starts = |with: &Vec<u8>| {
-            name.get(..with.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(with))
-        };
-        let ends = |with: &Vec<u8>| {
-            let from = name.len().checked_sub(with.len());
-            from.is_some_and(|from| name[from..].eq_ignore_ascii_case(with))
-        };
         self.any
-            || (self.firsts.has(name.first()) && self.beginnings.iter().any(starts))
-            || (self.lasts.has(name.last()) && self.endings.iter().any(ends))
+            || (self.firsts.has(name.first())
+                && self.beginnings.iter().any(|beginning| starts_with_any_case(name, beginning)))
+            || (self.lasts.has(name.last())
+                && self.endings.iter().any(|ending| ends_with_any_case(name, ending)))
     }
 }
 

@@ -128,7 +128,7 @@ fn is_known(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"HEAD")
         || is_one_of(&LAYOUT, name)
         || is_one_of(&CONTROL, name)
-        || name.get(..SHARED_INDEX.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(SHARED_INDEX))
+        || names::starts_with_any_case(name, SHARED_INDEX)
 }
 
 fn is_one_of(names: &[&str], name: &[u8]) -> bool {
