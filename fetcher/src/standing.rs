@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use process::public_address::is_public;
 use url::{Host, Url};
 
-use crate::judge::{is_loopback_name, is_web_port, parse, shown_url};
+use crate::judge::{blocked, is_loopback_name, is_web_port, parse};
 use crate::messages::FetchError;
 use crate::web_settings::Settings;
 
@@ -28,10 +28,8 @@ impl Settings {
         if self.hosts.allow(&url) {
             return Ok(Standing::Listed);
         }
-        let blocked = |reason: &str| {
-            let reason = format!("{}, which {reason}", url.host_str().unwrap_or_default());
-            Err(FetchError::Blocked { url: shown_url(url.as_str()), reason, host: None })
-        };
+        let host = url.host_str().unwrap_or_default();
+        let blocked = |reason: &str| Err(blocked(url.as_str(), format!("{host}, which {reason}")));
         if is_private(&url) {
             return blocked("is not public");
         }
