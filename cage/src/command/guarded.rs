@@ -383,16 +383,13 @@ impl StartError {
         match self {
             Self::Crowd(Crowd { count, place }) => Some(Obstacle {
                 reason: format!(
-                    "{count} names in the roots must be hidden from commands \
-                 (AUTONOUS_TOOL_DENY_PATHS), more \
+                    "{count} names in the roots must be hidden from commands (AUTONOUS_TOOL_DENY_PATHS), more \
                      than can be, and most of them are in {}",
                     place.display()
                 ),
-                remedy: "Call `delete` for what is not needed: it removes what is hidden unread. \
-                 The operator \
-                         can also move the files into one directory, which is then hidden whole, \
-                 or out of the \
-                         roots.",
+                remedy: "Call `delete` for what is not needed: it removes what is hidden unread. The operator \
+                         can also move the files into one directory, which is then hidden whole, or out of \
+                         the roots.",
             }),
             Self::Watch(error @ WatchError::Unreadable(_)) => Some(Obstacle {
                 reason: error_chain(error),
