@@ -169,9 +169,7 @@ impl GuardedSpawner {
             }
         }
     }
-}
 
-impl GuardedSpawner {
     /// The entries of the roots, also where commands have closed a directory to the server; and those
     /// directories, which are open again.
     fn look(&self) -> Result<(Arc<Snapshot>, Vec<PathBuf>), WatchError> {
@@ -345,7 +343,12 @@ impl StartError {
                 let hint = "Try again when the other command has ended.";
                 ToolError::new(ErrorCode::Overloaded, message).with_hint(hint).with_retry_after(10)
             }
-            Self::Guard(error @ GuardError::Processes) => beside_processes(&error),
+            Self::Guard(error @ GuardError::Processes) => {
+                let hint =
+                    "End them with process_kill (process_list has yours), or wait until they have ended.";
+                let message = format!("The command was not run: {error}.");
+                ToolError::new(ErrorCode::Conflict, message).with_hint(hint)
+            }
             Self::Guard(error @ GuardError::Unseen(_)) => {
                 let hint = "Make the directory readable (`chmod u+rwx`), or move it out of the roots.";
                 let message = format!("The command was not run: {error}.");
@@ -399,11 +402,6 @@ impl StartError {
             Self::Watch(_) | Self::Guard(_) | Self::Sandbox(_) => None,
         }
     }
-}
-
-fn beside_processes(error: &GuardError) -> ToolError {
-    let hint = "End them with process_kill (process_list has yours), or wait until they have ended.";
-    ToolError::new(ErrorCode::Conflict, format!("The command was not run: {error}.")).with_hint(hint)
 }
 
 /// What commands must not see is not known, so nothing runs.

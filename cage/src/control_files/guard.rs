@@ -21,7 +21,6 @@ use super::flood::{self, Flood};
 use super::guard_error::GuardError;
 use super::hazard::{Hazard, What};
 use super::inspect::{Allowed, Before, Inspection, Inspector, Place};
-use super::leaving::Leaving;
 use super::quarantine::Quarantine;
 use super::records::Records;
 use super::running::GuardedCall;
@@ -39,6 +38,15 @@ impl std::fmt::Debug for ControlGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ControlGuard")
     }
+}
+
+/// What becomes of the control files that a command leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// They are taken back.
+    TakenBack,
+    /// They stay: a person or a rule has allowed it.
+    Kept,
 }
 
 /// Called with what the command of a killed server left, and its call.
