@@ -34,7 +34,7 @@ pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result
     postcard::from_bytes(&bytes).map_err(io::Error::other)
 }
 
-/// Ends this process once the tool server closes its end: it sends nothing more, and waits for no answer then.
+/// Ends this process once the tool server closes its end, which then waits for no answer.
 pub(crate) fn end_with(stream: &UnixStream) -> io::Result<()> {
     let watched = stream.try_clone()?;
     let watcher = thread::Builder::new().stack_size(64 << 10).spawn(move || {

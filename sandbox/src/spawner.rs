@@ -188,8 +188,8 @@ impl Spawner {
         self.hand_over(self.order(order.as_ref())?, job, &file)
     }
 
-    /// Gives a job, which is in a memory file, to the sandbox behind `control`, and waits until the program was executed.
-    /// [`SandboxError::NoReport`] says that the sandbox ended before that.
+    /// Gives a job to the sandbox behind `control`, and waits until the program was executed; `file` is the
+    /// memory file with the job. [`SandboxError::NoReport`] says that the sandbox ended before that.
     fn hand_over(&self, control: OwnedFd, job: &Job, file: &OwnedFd) -> Result<Running, SandboxError> {
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(unreachable);
         let ((child_stdin, stdin), (stdout, child_stdout)) = (pipe()?, pipe()?);

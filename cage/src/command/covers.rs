@@ -12,8 +12,8 @@ pub(super) fn hidden(snapshot: &Snapshot) -> Vec<Cover> {
     snapshot.entries.iter().filter_map(|entry| cover(snapshot, entry)).collect()
 }
 
-/// The same with the entries that are protected because other programs execute something of them: a directory before its entries, and each path once, since a second
-/// mount would find the first instead of the file.
+/// The same with what makes other programs execute something: a directory before its entries, and each path
+/// once, since a second mount would find the first instead of the file.
 pub(super) fn with_protection(mut covers: Vec<Cover>, kept: Vec<Cover>) -> Vec<Cover> {
     covers.extend(kept);
     covers.sort_by(|a, b| (&a.path, Reverse(strength(a.kind))).cmp(&(&b.path, Reverse(strength(b.kind)))));

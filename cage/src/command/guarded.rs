@@ -343,12 +343,7 @@ impl StartError {
                 let hint = "Try again when the other command has ended.";
                 ToolError::new(ErrorCode::Overloaded, message).with_hint(hint).with_retry_after(10)
             }
-            Self::Guard(error @ GuardError::Processes) => {
-                let hint =
-                    "End them with process_kill (process_list has yours), or wait until they have ended.";
-                let message = format!("The command was not run: {error}.");
-                ToolError::new(ErrorCode::Conflict, message).with_hint(hint)
-            }
+            Self::Guard(error @ GuardError::Processes) => beside_processes(&error),
             Self::Guard(error @ GuardError::Unseen(_)) => {
                 let hint = "Make the directory readable (`chmod u+rwx`), or move it out of the roots.";
                 let message = format!("The command was not run: {error}.");
@@ -386,13 +381,13 @@ impl StartError {
         match self {
             Self::Crowd(Crowd { count, place }) => Some(Obstacle {
                 reason: format!(
-                    "{count} names in the roots must be hidden from commands (AUTONOUS_TOOL_DENY_PATHS), more \
-                     than can be, and most of them are in {}",
+                    "{count} names in the roots must be hidden from commands (AUTONOUS_TOOL_DENY_PATHS), \
+                     more than can be, and most of them are in {}",
                     place.display()
                 ),
-                remedy: "Call `delete` for what is not needed: it removes what is hidden unread. The operator \
-                         can also move the files into one directory, which is then hidden whole, or out of \
-                         the roots.",
+                remedy: "Call `delete` for what is not needed: it removes what is hidden unread. The \
+                         operator can also move the files into one directory, which is then hidden whole, \
+                         or out of the roots.",
             }),
             Self::Watch(error @ WatchError::Unreadable(_)) => Some(Obstacle {
                 reason: error_chain(error),
@@ -402,6 +397,11 @@ impl StartError {
             Self::Watch(_) | Self::Guard(_) | Self::Sandbox(_) => None,
         }
     }
+}
+
+fn beside_processes(error: &GuardError) -> ToolError {
+    let hint = "End them with process_kill (process_list has yours), or wait until they have ended.";
+    ToolError::new(ErrorCode::Conflict, format!("The command was not run: {error}.")).with_hint(hint)
 }
 
 /// What commands must not see is not known, so nothing runs.
