@@ -76,23 +76,13 @@ mod tests {
 
     #[test]
     fn commands_behind_others_are_found() {
-        for line in [
-            "time -p git push",
-            "strace -f git push",
-            "xvfb-run -a git push",
-            "watch -n 1 'git push'",
-            "parallel git push ::: x",
-            "parallel 'git push {}' ::: x",
-            "trap -- 'git push' EXIT",
-            "eval -- git push",
-            "setpriv --reuid 1 git push",
-            "chroot / git push",
-            "xargs --arg-file list git push",
-            "script -qc 'git push' log",
-            "fish -c 'git push'",
-            "coproc git push",
-            "env --chdir d git push",
-        ] {
+        let wrapped = "\
+            time -p git push · strace -f git push · xvfb-run -a git push · watch -n 1 'git push' · \
+            parallel git push ::: x · parallel 'git push {}' ::: x · trap -- 'git push' EXIT · \
+            eval -- git push · setpriv --reuid 1 git push · chroot / git push · \
+            xargs --arg-file list git push · script -qc 'git push' log · fish -c 'git push' · \
+            coproc git push · env --chdir d git push";
+        for line in wrapped.split(" · ") {
             let found = simple_commands(line);
             let is_push = |command: &SimpleCommand| {
                 let words: Vec<&str> = command.words.iter().flatten().map(String::as_str).collect();
@@ -124,29 +114,14 @@ mod tests {
 
     #[test]
     fn what_runs_unseen_is_not_understood() {
-        for line in [
-            "$X push",
-            "gi? push",
-            "{git,push}",
-            "sudo git push",
-            "echo git push | sh",
-            "bash -s < script",
-            "sh -c \"$X\"",
-            "eval $X",
-            "if then (",
-            "find . -exec {} \\;",
-            "bash <(echo git push)",
-            ". <(echo git push)",
-            "source /dev/stdin <<< 'git push'",
-            "X='-c git'; bash $X",
-            "bash \"$@\"",
-            "echo push | xargs -I% %",
-            "echo git push | xargs -I% sh -c %",
-            "echo git push | parallel",
-            "parallel ::: 'git push'",
-            "shopt -s expand_aliases; alias ls='git push'",
-            "F=a; read -r F <<< -c; sh $F",
-        ] {
+        let unseen = "\
+            $X push · gi? push · {git,push} · sudo git push · echo git push | sh · bash -s < script · \
+            sh -c \"$X\" · eval $X · if then ( · find . -exec {} \\; · bash <(echo git push) · \
+            . <(echo git push) · source /dev/stdin <<< 'git push' · X='-c git'; bash $X · bash \"$@\" · \
+            echo push | xargs -I% % · echo git push | xargs -I% sh -c % · echo git push | parallel · \
+            parallel ::: 'git push' · shopt -s expand_aliases; alias ls='git push' · \
+            F=a; read -r F <<< -c; sh $F";
+        for line in unseen.split(" · ") {
             assert!(!simple_commands(line).is_understood, "{line}");
         }
         let push = simple_commands("git -C x --no-pager push");

@@ -11,6 +11,7 @@ use settings::table::{FETCH_PROFILES_FILE, SEARCH_API_KEY};
 use settings::{SettingError, Source};
 use url::Url;
 
+use crate::judge::blocked;
 use crate::messages::FetchError;
 use crate::profiles::{CredentialFormat, FetchProfile};
 use crate::secrets::Secrets;
@@ -59,11 +60,8 @@ impl Credentials {
             return Err(FetchError::Invalid(message));
         }
         if !credential.is_for(method, url) {
-            return Err(FetchError::Blocked {
-                url: crate::judge::shown_url(url.as_str()),
-                reason: format!("the auth_profile {name:?} is only for {}", profile.url_prefixes.join(", ")),
-                host: None,
-            });
+            let prefixes = profile.url_prefixes.join(", ");
+            return Err(blocked(url.as_str(), format!("the auth_profile {name:?} is only for {prefixes}")));
         }
         Ok(credential)
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use process::public_address::is_public;
 use url::{Host, Url};
 
-use crate::judge::{is_loopback_name, is_web_port, parse, shown_url};
+use crate::judge::{blocked, is_loopback_name, is_web_port, parse};
 use crate::messages::FetchError;
 use crate::web_settings::Settings;
 
@@ -28,10 +28,8 @@ impl Settings {
         if self.hosts.allow(&url) {
             return Ok(Standing::Listed);
         }
-        let blocked = |reason: &str| {
-            let reason = format!("{}, which {reason}", url.host_str().unwrap_or_default());
-            Err(FetchError::Blocked { url: shown_url(url.as_str()), reason, host: None })
-        };
+        let host = url.host_str().unwrap_or_default();
+        let blocked = |reason: &str| Err(blocked(url.as_str(), format!("{host}, which {reason}")));
         if is_private(&url) {
             return blocked("is not public");
         }
@@ -73,19 +71,11 @@ mod tests {
         check("http://b.test/", Some(Standing::New));
         check("https://c.test:8443/x", Some(Standing::New));
         check("http://93.184.216.34/", Some(Standing::New));
-        for url in [
-            "http://10.0.0.1/",
-            "http://0x7f.2/",
-            "http://[::ffff:127.0.0.1]/",
-            "http://169.254.169.254/",
-            "http://LOCALHOST./",
-            "http://x.localhost/",
-            "http://c.test:6379/",
-            "http://a.test:22/",
-            "file:///etc/passwd",
-            "http://u:p@c.test/",
-            "nonsense",
-        ] {
+        let refused = "\
+            http://10.0.0.1/ http://0x7f.2/ http://[::ffff:127.0.0.1]/ http://169.254.169.254/ \
+            http://LOCALHOST./ http://x.localhost/ http://c.test:6379/ http://a.test:22/ \
+            file:///etc/passwd http://u:p@c.test/ nonsense";
+        for url in refused.split_whitespace() {
             check(url, None);
         }
     }

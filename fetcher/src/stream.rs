@@ -1,6 +1,8 @@
 //! Messages on a stream socket: their length in four bytes, then the message.
 
 use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::thread;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,4 +32,14 @@ pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result
     let mut bytes = vec![0; length];
     stream.read_exact(&mut bytes)?;
     postcard::from_bytes(&bytes).map_err(io::Error::other)
+}
+
+/// Ends this process once the tool server closes its end, which then waits for no answer.
+pub(crate) fn end_with(stream: &UnixStream) -> io::Result<()> {
+    let watched = stream.try_clone()?;
+    let watcher = thread::Builder::new().stack_size(64 << 10).spawn(move || {
+        let _ = (&watched).read(&mut [0]);
+        process::forked::exit(0)
+    });
+    watcher.map(drop)
 }

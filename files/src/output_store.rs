@@ -144,7 +144,7 @@ impl OutputStore {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
             created => created?,
         };
-        self.unswept.fetch_add(length(output.as_bytes()), Ordering::Relaxed);
+        self.unswept.fetch_add(output.len() as u64, Ordering::Relaxed);
         file.write_all(output.as_bytes()).inspect_err(|_| {
             // A part of it would look like all of it.
             let _ = fs::remove_file(path);
@@ -180,11 +180,11 @@ impl Spill {
     pub fn write(&mut self, block: &[u8]) -> io::Result<()> {
         let room = usize::try_from(self.most_bytes - self.bytes).unwrap_or(usize::MAX).min(block.len());
         let (kept, beyond) = block.split_at(room);
-        self.dropped_bytes += length(beyond);
+        self.dropped_bytes += beyond.len() as u64;
         self.file.write_all(kept)?;
         self.digest.update(kept);
-        self.bytes += length(kept);
-        self.unswept.fetch_add(length(kept), Ordering::Relaxed);
+        self.bytes += kept.len() as u64;
+        self.unswept.fetch_add(kept.len() as u64, Ordering::Relaxed);
         self.lines += u64::try_from(memchr::memchr_iter(b'\n', kept).count()).unwrap_or(0);
         Ok(())
     }
@@ -228,10 +228,6 @@ fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         found => found.map(Some),
     }
-}
-
-fn length(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

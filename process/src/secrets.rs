@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -18,7 +19,7 @@ use crate::forked::{self, ForkResult};
 pub const SECRETS_FD: &str = "AUTONOUS_SECRETS_FD";
 
 /// More than any set of keys needs, and less than a pipe buffers without a reader.
-const MAX_SECRETS_BYTES: usize = 32 * 1024;
+const MAX_SECRETS_BYTES: u64 = 32 * 1024;
 
 /// The bytes of a token; 256 bits cannot be guessed.
 const TOKEN_BYTES: usize = 32;
@@ -82,11 +83,11 @@ pub enum SecretsError {
 /// The reading end of a pipe with the secrets in it, for one reader. It survives an exec.
 pub fn into_pipe(secrets: &HashMap<String, String>) -> Result<OwnedFd, SecretsError> {
     let text = serde_json::to_vec(secrets).map_err(|_| SecretsError::Malformed)?;
-    if text.len() > MAX_SECRETS_BYTES {
+    if text.len() as u64 > MAX_SECRETS_BYTES {
         return Err(SecretsError::TooLong);
     }
     let (reader, writer) = rustix::pipe::pipe().map_err(|errno| SecretsError::Pipe(errno.into()))?;
-    std::fs::File::from(writer).write_all(&text).map_err(SecretsError::Pipe)?;
+    File::from(writer).write_all(&text).map_err(SecretsError::Pipe)?;
     Ok(reader)
 }
 
@@ -142,7 +143,7 @@ pub fn divide(names: &[impl AsRef<str>]) -> Result<Option<Divided>, SecretsError
             drop((to_us, to_them, to_tell));
             forked::wait_for(child).map_err(SecretsError::Pipe)?;
             forked::replace_descriptor(number, &ours).map_err(SecretsError::Pipe)?;
-            let told = std::fs::File::from(told);
+            let told = File::from(told);
             let ours = serde_json::from_reader(told).map_err(|_| SecretsError::Malformed)?;
             Ok(Some(Divided { theirs, ours }))
         }
@@ -161,20 +162,17 @@ fn write_divided(
         all.into_iter().partition(|(name, _)| is_theirs(name));
     let names: Vec<&String> = ours.keys().collect();
     let text = serde_json::to_vec(&names).map_err(|_| SecretsError::Malformed)?;
-    std::fs::File::from(to_tell).write_all(&text).map_err(SecretsError::Pipe)?;
+    File::from(to_tell).write_all(&text).map_err(SecretsError::Pipe)?;
     for (secrets, pipe) in [(ours, to_us), (theirs, to_them)] {
         let text = serde_json::to_vec(&secrets).map_err(|_| SecretsError::Malformed)?;
-        std::fs::File::from(pipe).write_all(&text).map_err(SecretsError::Pipe)?;
+        File::from(pipe).write_all(&text).map_err(SecretsError::Pipe)?;
     }
     Ok(())
 }
 
 /// The secrets in a pipe.
 pub fn in_pipe(pipe: OwnedFd) -> Result<HashMap<String, Secret>, SecretsError> {
-    let limit = u64::try_from(MAX_SECRETS_BYTES).unwrap_or(u64::MAX);
-    let mut text = String::new();
-    std::fs::File::from(pipe).take(limit).read_to_string(&mut text).map_err(SecretsError::Pipe)?;
-    parse(&text)
+    parse(&io::read_to_string(File::from(pipe).take(MAX_SECRETS_BYTES)).map_err(SecretsError::Pipe)?)
 }
 
 fn parse(text: &str) -> Result<HashMap<String, Secret>, SecretsError> {
@@ -191,10 +189,7 @@ pub fn received() -> Result<HashMap<String, Secret>, SecretsError> {
 
 fn read_descriptor(descriptor: &str) -> io::Result<String> {
     let number: u32 = descriptor.parse().map_err(io::Error::other)?;
-    let mut text = String::new();
-    let limit = u64::try_from(MAX_SECRETS_BYTES).unwrap_or(u64::MAX);
-    std::fs::File::open(format!("/proc/self/fd/{number}"))?.take(limit).read_to_string(&mut text)?;
-    Ok(text)
+    io::read_to_string(File::open(format!("/proc/self/fd/{number}"))?.take(MAX_SECRETS_BYTES))
 }
 
 #[cfg(test)]

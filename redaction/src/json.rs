@@ -51,7 +51,7 @@ fn each(items: &mut [Value], change: impl Fn(&mut Value) -> bool) -> bool {
 }
 
 fn redact_fields(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {
-    let mut changed = redact_pair(fields);
+    let mut changed = pair(fields).is_some_and(|(name, value)| redact_under(&name, value));
     for (key, value) in fields.iter_mut() {
         changed |= redact_under(key, value);
         changed |= redact_each(redactor, value);
@@ -59,14 +59,10 @@ fn redact_fields(redactor: &Redactor, fields: &mut Map<String, Value>) -> bool {
     redact_keys(redactor, fields) || changed
 }
 
-/// `{"name": "API_KEY", "value": "…"}`, as in lists of variables.
-fn redact_pair(fields: &mut Map<String, Value>) -> bool {
-    if !fields.contains_key("value") {
-        return false;
-    }
-    let Some(Value::String(name)) = fields.get("name").or_else(|| fields.get("key")) else { return false };
-    let name = name.clone();
-    fields.get_mut("value").is_some_and(|value| redact_under(&name, value))
+/// The name and the value of `{"name": "API_KEY", "value": "…"}`, as in lists of variables.
+fn pair(fields: &mut Map<String, Value>) -> Option<(String, &mut Value)> {
+    let name = fields.get("name").or_else(|| fields.get("key"))?.as_str()?.to_owned();
+    Some((name, fields.get_mut("value")?))
 }
 
 /// Replaces a string, or the strings of a list, under a key that names a secret.
@@ -83,8 +79,7 @@ fn redact_under(key: &str, value: &mut Value) -> bool {
 
 /// Puts a note in place of each secret, as [`redact_fields`] finds them.
 pub(super) fn note_fields(redactor: &Redactor, fields: &mut Map<String, Value>) {
-    let pair = fields.get("name").or_else(|| fields.get("key")).and_then(Value::as_str).map(str::to_owned);
-    if let (Some(name), Some(value)) = (pair, fields.get_mut("value")) {
+    if let Some((name, value)) = pair(fields) {
         note_under(&name, value);
     }
     for (key, value) in fields.iter_mut() {

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use process::confinement::{Powers, confine};
-use process::seccomp::{Rule, Verdict, assemble, install};
+use process::seccomp::{Verdict, always, assemble, install};
 use sandbox::{
     Capabilities, CommandSpec, Cover, CoverKind, Depth, Limits, Mode, Network, OwnDirectory, Root, Running,
     SandboxError, Spawner, SpawnerSettings,
@@ -283,8 +283,7 @@ fn disable(layer: &str) {
         "seccomp" => (&[libc::SYS_seccomp], libc::EPERM),
         other => panic!("no such layer: {other}"),
     };
-    let denied = |call: &i64| Rule { number: *call, cases: Vec::new(), otherwise: Verdict::Errno(errno) };
-    let filter = assemble(&calls.iter().map(denied).collect::<Vec<_>>()).expect("a filter of few calls");
+    let filter = assemble(&always(calls, Verdict::Errno(errno))).expect("a filter of few calls");
     rustix::thread::set_no_new_privs(true).expect("privileges can be given up");
     install(&filter).expect("the filter can be installed");
 }

@@ -176,23 +176,58 @@ impl Spawner {
         let file = memory_file(&encode(job)).map_err(SandboxError::Unreachable)?;
         let order = job.order(self.divided).map(|order| memory_file(&encode(&order))).transpose();
         let order = order.map_err(SandboxError::Unreachable)?;
-        let job = EncodedJob {
-            file,
-            has_input: job.has_input(),
-            has_terminal: job.has_terminal(),
-            keeps_state: job.keeps_state(),
-            has_listener: job.has_listener() && self.network == Network::Listed,
-        };
         // Those that wait are like most.
         while order.is_none()
             && let Some(control) = self.take_prepared()
         {
-            match hand_over(control, &job, self.tier) {
+            match self.hand_over(control, job, &file) {
                 Err(SandboxError::NoReport) => {}
                 started => return started,
             }
         }
-        hand_over(self.order(order.as_ref())?, &job, self.tier)
+        self.hand_over(self.order(order.as_ref())?, job, &file)
+    }
+
+    /// Gives a job to the sandbox behind `control`, and waits until the program was executed; `file` is the
+    /// memory file with the job. [`SandboxError::NoReport`] says that the sandbox ended before that.
+    fn hand_over(&self, control: OwnedFd, job: &Job, file: &OwnedFd) -> Result<Running, SandboxError> {
+        let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(unreachable);
+        let ((child_stdin, stdin), (stdout, child_stdout)) = (pipe()?, pipe()?);
+        let ((stderr, child_stderr), (started, child_started)) = (pipe()?, pipe()?);
+        let (link, child_link) = socket_pair().map_err(unreachable)?;
+        let passed = [file, &child_stdin, &child_stdout, &child_stderr, &child_link, &child_started];
+        // If it is gone, it may have said why.
+        let _ = fd_passing::send(&control, passed.map(OwnedFd::as_fd));
+        drop((child_stdin, child_stdout, child_stderr, child_link, child_started));
+        // What it writes before it ends would only wake this thread twice.
+        let mut closed = [PollFd::new(&started, PollFlags::empty())];
+        while poll(&mut closed, None) == Err(Errno::INTR) {}
+        let mut answer = Vec::new();
+        File::from(started).read_to_end(&mut answer).map_err(SandboxError::Unreachable)?;
+        match *answer {
+            [CONFINED] => {}
+            [] => match receive(&control)? {
+                Report::Failed(failure) => return Err(failure.into()),
+                Report::Started { .. } | Report::Done(_) => return Err(SandboxError::NoReport),
+            },
+            [CONFINED, ref error @ ..] | ref error => match decode(error) {
+                Some(Report::Failed(failure)) => return Err(failure.into()),
+                _ => return Err(SandboxError::NoReport),
+            },
+        }
+        let given = |is_there: bool| if is_there { receive_given(&link).map(Some) } else { Ok(None) };
+        let has_listener = job.has_listener() && self.network == Network::Listed;
+        let (terminal, state, listener) =
+            (given(job.has_terminal())?, given(job.keeps_state())?, given(has_listener)?);
+        let (stdin, stdout) = match terminal {
+            Some(terminal) => (terminal.try_clone().map_err(SandboxError::Unreachable)?, terminal),
+            None => (stdin, stdout),
+        };
+        let control = Arc::new(control);
+        let lifeline = Lifeline(Arc::clone(&control));
+        let exit = PendingExit { control, tier: self.tier };
+        let stdin = job.has_input().then_some(stdin);
+        Ok(Running { stdin, stdout, stderr, state, listener, lifeline, exit })
     }
 
     /// Asks the spawner for a sandbox, perhaps one that differs from others, and returns the socket to it
@@ -224,57 +259,8 @@ impl Spawner {
     }
 }
 
-/// A job in a memory file.
-struct EncodedJob {
-    file: OwnedFd,
-    has_input: bool,
-    has_terminal: bool,
-    keeps_state: bool,
-    has_listener: bool,
-}
-
 fn unreachable(errno: Errno) -> SandboxError {
     SandboxError::Unreachable(errno.into())
-}
-
-/// Gives a job to the sandbox behind `control`, and waits until the program was executed.
-/// [`SandboxError::NoReport`] says that the sandbox ended before that.
-fn hand_over(control: OwnedFd, job: &EncodedJob, tier: Tier) -> Result<Running, SandboxError> {
-    let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(unreachable);
-    let ((child_stdin, stdin), (stdout, child_stdout)) = (pipe()?, pipe()?);
-    let ((stderr, child_stderr), (started, child_started)) = (pipe()?, pipe()?);
-    let (link, child_link) = socket_pair().map_err(unreachable)?;
-    let passed = [&job.file, &child_stdin, &child_stdout, &child_stderr, &child_link, &child_started];
-    // If it is gone, it may have said why.
-    let _ = fd_passing::send(&control, passed.map(OwnedFd::as_fd));
-    drop((child_stdin, child_stdout, child_stderr, child_link, child_started));
-    // What it writes before it ends would only wake this thread twice.
-    let mut closed = [PollFd::new(&started, PollFlags::empty())];
-    while poll(&mut closed, None) == Err(Errno::INTR) {}
-    let mut answer = Vec::new();
-    File::from(started).read_to_end(&mut answer).map_err(SandboxError::Unreachable)?;
-    match *answer {
-        [CONFINED] => {}
-        [] => match receive(&control)? {
-            Report::Failed(failure) => return Err(failure.into()),
-            Report::Started { .. } | Report::Done(_) => return Err(SandboxError::NoReport),
-        },
-        [CONFINED, ref error @ ..] | ref error => match decode(error) {
-            Some(Report::Failed(failure)) => return Err(failure.into()),
-            _ => return Err(SandboxError::NoReport),
-        },
-    }
-    let given = |is_there: bool| if is_there { receive_given(&link).map(Some) } else { Ok(None) };
-    let (terminal, state, listener) =
-        (given(job.has_terminal)?, given(job.keeps_state)?, given(job.has_listener)?);
-    let (stdin, stdout) = match terminal {
-        Some(terminal) => (terminal.try_clone().map_err(SandboxError::Unreachable)?, terminal),
-        None => (stdin, stdout),
-    };
-    let control = Arc::new(control);
-    let lifeline = Lifeline(Arc::clone(&control));
-    let stdin = job.has_input.then_some(stdin);
-    Ok(Running { stdin, stdout, stderr, state, listener, lifeline, exit: PendingExit { control, tier } })
 }
 
 /// What the command's process gave out before it executed the program.

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-use libc::{seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
+use libc::{seccomp_notif, seccomp_notif_resp};
 
 pub(crate) use process::forked::{
     ForkResult, close_range, default_signals, erase_environment, exit, fork, ignore_children, tidy_heap,
@@ -163,25 +163,6 @@ pub(crate) fn drop_from_bounding_set(capability: c_ulong) -> io::Result<bool> {
     }
 }
 
-/// Puts a filter on this process, and returns where its questions can be received.
-pub(crate) fn install_asking_filter(filter: &[sock_filter]) -> io::Result<OwnedFd> {
-    let program = sock_fprog {
-        len: u16::try_from(filter.len()).map_err(io::Error::other)?,
-        filter: filter.as_ptr().cast_mut(),
-    };
-    // SAFETY: `program` describes `filter`, which the kernel copies and does not change; the descriptor is
-    // new and has no other owner.
-    unsafe {
-        let listener = checked(libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
-            &raw const program,
-        ))?;
-        Ok(OwnedFd::from_raw_fd(i32::try_from(listener).map_err(io::Error::other)?))
-    }
-}
-
 /// The next question of a filter. Fails if who asked is gone.
 pub(crate) fn receive_question(listener: BorrowedFd<'_>) -> io::Result<seccomp_notif> {
     // SAFETY: the kernel demands an all-zero question, which is valid, and fills it.
@@ -195,19 +176,17 @@ pub(crate) fn receive_question(listener: BorrowedFd<'_>) -> io::Result<seccomp_n
 
 /// Answers a question: the call failed with this error number, or succeeded if it is 0.
 pub(crate) fn send_answer(listener: BorrowedFd<'_>, question: u64, errno: c_int) -> io::Result<()> {
-    let mut answer = seccomp_notif_resp { id: question, val: 0, error: -errno, flags: 0 };
-    // SAFETY: the pointer is valid for the call.
-    checked(unsafe {
-        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer).into()
-    })
-    .map(drop)
+    answer(listener, seccomp_notif_resp { id: question, val: 0, error: -errno, flags: 0 })
 }
 
 /// Answers a question: the kernel makes the call, with the arguments as they are by then.
 pub(crate) fn let_pass(listener: BorrowedFd<'_>, question: u64) -> io::Result<()> {
     let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     let flags = u32::try_from(flags).map_err(io::Error::other)?;
-    let mut answer = seccomp_notif_resp { id: question, val: 0, error: 0, flags };
+    answer(listener, seccomp_notif_resp { id: question, val: 0, error: 0, flags })
+}
+
+fn answer(listener: BorrowedFd<'_>, mut answer: seccomp_notif_resp) -> io::Result<()> {
     // SAFETY: the pointer is valid for the call.
     checked(unsafe {
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer).into()

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use sandbox::{Cover, CoverKind};
 
-use crate::control_files::{Keep, Kept};
 use crate::watch::{Entry, EntryKind, Snapshot};
 
 /// What to hide from a command and to pin for that.
@@ -13,10 +12,10 @@ pub(super) fn hidden(snapshot: &Snapshot) -> Vec<Cover> {
     snapshot.entries.iter().filter_map(|entry| cover(snapshot, entry)).collect()
 }
 
-/// The same with the protected entries: a directory before its entries, and each path once, since a second
-/// mount would find the first instead of the file.
-pub(super) fn with_protection(hidden: Vec<Cover>, kept: Vec<Kept>) -> Vec<Cover> {
-    let mut covers: Vec<Cover> = hidden.into_iter().chain(kept.into_iter().map(protection)).collect();
+/// The same with what makes other programs execute something: a directory before its entries, and each path
+/// once, since a second mount would find the first instead of the file.
+pub(super) fn with_protection(mut covers: Vec<Cover>, kept: Vec<Cover>) -> Vec<Cover> {
+    covers.extend(kept);
     covers.sort_by(|a, b| (&a.path, Reverse(strength(a.kind))).cmp(&(&b.path, Reverse(strength(b.kind)))));
     covers.dedup_by(|later, earlier| later.path == earlier.path);
     let mut hidden: Option<PathBuf> = None;
@@ -45,16 +44,6 @@ fn cover(snapshot: &Snapshot, entry: &Entry) -> Option<Cover> {
     };
     let Entry { device, inode, .. } = *entry;
     Some(Cover { path: snapshot.absolute(entry), device, inode, kind })
-}
-
-/// What was there before the command, and makes other programs execute something.
-fn protection(kept: Kept) -> Cover {
-    let Kept { path, device, inode, how } = kept;
-    let kind = match how {
-        Keep::Name => CoverKind::Pin,
-        Keep::Content => CoverKind::ReadOnly,
-    };
-    Cover { path, device, inode, kind }
 }
 
 fn strength(kind: CoverKind) -> u8 {
@@ -91,9 +80,9 @@ mod tests {
             Entry { file_type: FileType::Symlink, ..entry(1, "x/.env", EntryKind::Denied) },
         ];
         let roots = vec![PathBuf::from("/r"), PathBuf::from("/r/sub")];
-        let keep = |how| Kept { path: "/r/.git".into(), device: 1, inode: 2, how };
+        let keep = |kind| Cover { path: "/r/.git".into(), device: 1, inode: 2, kind };
         let hidden = hidden(&Snapshot { entries, roots });
-        let covers = with_protection(hidden, vec![keep(Keep::Name), keep(Keep::Content)]);
+        let covers = with_protection(hidden, vec![keep(CoverKind::Pin), keep(CoverKind::ReadOnly)]);
         let found: Vec<_> = covers.iter().map(|cover| (cover.path.to_str().unwrap(), cover.kind)).collect();
         let expected = [
             ("/r/.git", CoverKind::ReadOnly),

@@ -15,9 +15,7 @@ use toolkit::Call;
 
 use super::grouped::{Crowd, MOST_COVERS, grouped};
 use super::{covers, error_chain, sandbox_failed};
-use crate::control_files::{
-    ControlGuard, Flood, Found, FoundKind, GuardError, GuardedCall, Leaving, LeftBehind,
-};
+use crate::control_files::{ControlGuard, Flood, GuardError, GuardedCall, Leaving, LeftBehind};
 use crate::obstacle::Obstacle;
 use crate::watch::{Entry, EntryKind, Rules, Snapshot, Watch, WatchError, WatchedRoot};
 
@@ -109,7 +107,7 @@ impl GuardedSpawner {
     /// Checks what the commands of a killed server left; the first command waits for it.
     pub(super) fn recover(&self) {
         let recovered = self.look().map_err(|error| error_chain(&error)).and_then(|(snapshot, _)| {
-            self.guard.recover(found(&snapshot)).map_err(|error| error_chain(&error))
+            self.guard.recover(&snapshot.entries).map_err(|error| error_chain(&error))
         });
         if let Err(error) = recovered {
             tracing::error!(error, "could not check what the commands of a killed server left");
@@ -154,7 +152,7 @@ impl GuardedSpawner {
                 }
                 return Err(StartError::Watch(WatchError::Restless));
             }
-            let kept = self.guard.before(&guarded.call, found(&snapshot)).map_err(StartError::Guard)?;
+            let kept = self.guard.before(&guarded.call, &snapshot.entries).map_err(StartError::Guard)?;
             if self.spawner.tier() == Tier::B {
                 self.guard.require_seen().map_err(StartError::Guard)?;
             }
@@ -171,16 +169,14 @@ impl GuardedSpawner {
             }
         }
     }
-}
 
-impl GuardedSpawner {
     /// The entries of the roots, also where commands have closed a directory to the server; and those
     /// directories, which are open again.
     fn look(&self) -> Result<(Arc<Snapshot>, Vec<PathBuf>), WatchError> {
         let mut opened = Vec::new();
         let mut snapshot = self.watch.refresh()?;
         for _ in 0..MAX_OPENINGS {
-            let more = self.guard.open_up(found(&snapshot));
+            let more = self.guard.open_up(&snapshot.entries);
             if more.is_empty() {
                 break;
             }
@@ -216,8 +212,8 @@ impl GuardedCommand<'_> {
         self.spawner.workspaces.whole().reopen();
         let (snapshot, opened) = self.spawner.look().map_err(|error| error_chain(&error))?;
         let mut left = match self.leaving {
-            Leaving::TakenBack => self.spawner.guard.after(&self.call, found(&snapshot)),
-            Leaving::Kept => self.spawner.guard.after_keeping(&self.call, found(&snapshot)),
+            Leaving::TakenBack => self.spawner.guard.after(&self.call, &snapshot.entries),
+            Leaving::Kept => self.spawner.guard.after_keeping(&self.call, &snapshot.entries),
         };
         left.extend(self.floods(&snapshot));
         Ok((left, opened))
@@ -230,7 +226,7 @@ impl GuardedCommand<'_> {
             return Ok(Vec::new());
         }
         let (snapshot, _) = self.spawner.look().map_err(|error| error_chain(&error))?;
-        Ok(self.spawner.guard.meanwhile(&self.call, found(&snapshot)))
+        Ok(self.spawner.guard.meanwhile(&self.call, &snapshot.entries))
     }
 
     /// The hidden entries that are all that the command left of a directory: it could not remove that.
@@ -317,21 +313,6 @@ impl Drop for GuardedCommand<'_> {
     }
 }
 
-/// What the index found, for the guard of control files.
-fn found(snapshot: &Snapshot) -> impl Iterator<Item = Found<'_>> + Clone {
-    snapshot.entries.iter().filter_map(|entry| {
-        let kind = match entry.kind {
-            EntryKind::Control => FoundKind::Control,
-            EntryKind::DotGit => FoundKind::DotGit,
-            EntryKind::GitDirectory => FoundKind::GitDirectory,
-            EntryKind::Denied => FoundKind::Denied,
-            EntryKind::Unreadable => FoundKind::Unreadable,
-            EntryKind::NamesDenied | EntryKind::Socket | EntryKind::TooDeep => return None,
-        };
-        Some(Found { root: entry.root, path: &entry.path, kind })
-    })
-}
-
 fn rules(workspaces: &Arc<Workspaces>) -> Rules {
     let [a, b, c, d, e] = std::array::from_fn(|_| Arc::clone(workspaces));
     Rules {
@@ -400,16 +381,13 @@ impl StartError {
         match self {
             Self::Crowd(Crowd { count, place }) => Some(Obstacle {
                 reason: format!(
-                    "{count} names in the roots must be hidden from commands \
-                 (AUTONOUS_TOOL_DENY_PATHS), more \
-                     than can be, and most of them are in {}",
+                    "{count} names in the roots must be hidden from commands (AUTONOUS_TOOL_DENY_PATHS), \
+                     more than can be, and most of them are in {}",
                     place.display()
                 ),
-                remedy: "Call `delete` for what is not needed: it removes what is hidden unread. \
-                 The operator \
-                         can also move the files into one directory, which is then hidden whole, \
-                 or out of the \
-                         roots.",
+                remedy: "Call `delete` for what is not needed: it removes what is hidden unread. The \
+                         operator can also move the files into one directory, which is then hidden whole, \
+                         or out of the roots.",
             }),
             Self::Watch(error @ WatchError::Unreadable(_)) => Some(Obstacle {
                 reason: error_chain(error),

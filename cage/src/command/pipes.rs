@@ -23,11 +23,6 @@ impl Pipes {
         Self { pipes: [Some(stdout.into()), Some(stderr.into())], block: vec![0; BLOCK] }
     }
 
-    /// Whether the command can still write to one of them.
-    pub(super) fn are_open(&self) -> bool {
-        self.pipes.iter().any(Option::is_some)
-    }
-
     /// Waits at most this long for output, and passes on a block of each pipe that has some; false when both
     /// are closed.
     pub(super) fn read(&mut self, wait: Duration, mut take: impl FnMut(Stream, &[u8])) -> bool {
@@ -57,6 +52,6 @@ impl Pipes {
                 Err(_) => *place = None,
             }
         }
-        self.are_open()
+        self.pipes.iter().any(Option::is_some)
     }
 }

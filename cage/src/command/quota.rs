@@ -206,11 +206,9 @@ fn reserved_by_others(limit: Duration, whom: &str) -> ToolError {
     let message = format!(
         "Commands that are running have reserved the rest of the {seconds} seconds a day for {whom}."
     );
-    let mut error = ToolError::new(ErrorCode::QuotaExceeded, message).with_hint(
-        "Wait until they have ended, then repeat the call; a short timeout_seconds reserves less.",
-    );
-    error.retry_after_seconds = Some(RETRY_AFTER_SECONDS);
-    error
+    let hint = "Wait until they have ended, then repeat the call; a short timeout_seconds reserves less.";
+    let error = ToolError::new(ErrorCode::QuotaExceeded, message);
+    error.with_hint(hint).with_retry_after(RETRY_AFTER_SECONDS)
 }
 
 #[cfg(test)]

@@ -137,43 +137,10 @@ const TELLING: [&str; 16] = [
 ];
 
 /// Commands of git that an alias may stand for, as long as none of [`EXECUTING_OPTIONS`] is with them.
-const PLAIN_COMMANDS: [&str; 35] = [
-    "add",
-    "blame",
-    "branch",
-    "checkout",
-    "cherry",
-    "cherry-pick",
-    "clean",
-    "commit",
-    "describe",
-    "diff",
-    "diff-tree",
-    "fetch",
-    "for-each-ref",
-    "log",
-    "ls-files",
-    "ls-tree",
-    "merge",
-    "merge-base",
-    "mv",
-    "pull",
-    "push",
-    "reflog",
-    "remote",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "revert",
-    "rm",
-    "shortlog",
-    "show",
-    "stash",
-    "status",
-    "switch",
-    "tag",
-];
+const PLAIN_COMMANDS: &str = "\
+    add blame branch checkout cherry cherry-pick clean commit describe diff diff-tree fetch for-each-ref \
+    log ls-files ls-tree merge merge-base mv pull push reflog remote reset restore rev-list rev-parse \
+    revert rm shortlog show stash status switch tag";
 
 /// Options of those commands that run a program or write a file anywhere, which git also takes shortened.
 const EXECUTING_OPTIONS: [&str; 5] = ["--exec", "--ext-diff", "--output", "--receive-pack", "--upload-pack"];
@@ -266,7 +233,7 @@ fn is_plain_alias(value: &[u8]) -> bool {
         value.iter().copied().filter(|byte| !matches!(byte, b'"' | b'\'' | b'\\')).collect();
     let unquoted = String::from_utf8_lossy(&unquoted);
     let mut words = unquoted.split_ascii_whitespace();
-    let is_plain = words.next().is_none_or(|command| PLAIN_COMMANDS.contains(&command));
+    let is_plain = words.next().is_none_or(|command| PLAIN_COMMANDS.split(' ').any(|plain| plain == command));
     is_plain && !words.any(executes)
 }
 
@@ -286,134 +253,86 @@ mod tests {
         config.settings.iter().any(|(setting, _)| danger(setting, |path| path.is_absolute()).is_some())
     }
 
-    fn assert_dangerous(configs: &[&str]) {
-        for config in configs {
+    /// The configs are separated by ` · `.
+    fn assert_dangerous(configs: &str) {
+        for config in configs.split(" · ") {
             assert!(is_dangerous(config), "{config}");
         }
     }
 
     #[test]
     fn what_git_runs_is_dangerous() {
-        assert_dangerous(&[
-            "[core] fsmonitor = ./x",
-            "[CORE] FSMonitor = x",
-            "[core] hooksPath = true",
-            "[core] sshCommand = ssh -v",
-            "[core] pager = less",
-            "[core] editor = vim",
-            "[core] askPass = x",
-            "[core] gitProxy = x",
-            "[core] worktree = /home/user",
-            "[core] alternateRefsCommand = x",
-            "[sequence] editor = x",
-            "[interactive] diffFilter = x",
-            "[pager] log = x",
-            "[man \"x\"] path = x",
-            "[browser \"x\"] cmd = x",
-            "[credential] helper = store",
-            "[credential \"https://x\"] helper = !x",
-            "[gpg] program = x",
-            "[gpg \"ssh\"] program = x",
-            "[gpg \"ssh\"] defaultKeyCommand = x",
-            "[include] path = x",
-            "[includeIf \"gitdir:~/\"] path = x",
-            "[init] templateDir = x",
-            "[hook \"x\"] command = x",
-            "[hook \"x\"] event = pre-commit",
-            "[uploadpack] packObjectsHook = x",
-            "[gc] recentObjectsHook = x",
-            "[tar \"x\"] command = x",
-            "[trailer \"x\"] cmd = x",
-            "[imap] tunnel = x",
-            "[sendemail] smtpServer = /x",
-            "[sendemail] toCmd = x",
-            "[sendemail \"x\"] sendmailCmd = x",
-            "[remote \"x\"] uploadpack = x",
-            "[remote \"x\"] receivepack = x",
-            "[submodule \"x\"] update = !x",
-        ]);
+        assert_dangerous(
+            "[core] fsmonitor = ./x · [CORE] FSMonitor = x · [core] hooksPath = true · \
+            [core] sshCommand = ssh -v · [core] pager = less · [core] editor = vim · [core] askPass = x · \
+            [core] gitProxy = x · [core] worktree = /home/user · [core] alternateRefsCommand = x · \
+            [sequence] editor = x · [interactive] diffFilter = x · [pager] log = x · \
+            [man \"x\"] path = x · [browser \"x\"] cmd = x · [credential] helper = store · \
+            [credential \"https://x\"] helper = !x · [gpg] program = x · [gpg \"ssh\"] program = x · \
+            [gpg \"ssh\"] defaultKeyCommand = x · [include] path = x · \
+            [includeIf \"gitdir:~/\"] path = x · [init] templateDir = x · [hook \"x\"] command = x · \
+            [hook \"x\"] event = pre-commit · [uploadpack] packObjectsHook = x · \
+            [gc] recentObjectsHook = x · [tar \"x\"] command = x · [trailer \"x\"] cmd = x · \
+            [imap] tunnel = x · [sendemail] smtpServer = /x · [sendemail] toCmd = x · \
+            [sendemail \"x\"] sendmailCmd = x · [remote \"x\"] uploadpack = x · \
+            [remote \"x\"] receivepack = x · [submodule \"x\"] update = !x",
+        );
     }
 
     #[test]
     fn an_alias_that_is_no_plain_command_is_dangerous() {
-        assert_dangerous(&[
-            "[alias] st = !id",
-            "[alias] st = -c core.fsmonitor=x status",
-            "[alias] st = \"'-c' core.fsmonitor=x status\"",
-            "[alias] r = rebase -x ./x",
-            "[alias] f = fetch --upl=./x",
-            "[alias] d = diff --output=/home/user/.bashrc",
-            "[alias] s = x/y",
-        ]);
+        assert_dangerous(
+            "[alias] st = !id · [alias] st = -c core.fsmonitor=x status · \
+            [alias] st = \"'-c' core.fsmonitor=x status\" · [alias] r = rebase -x ./x · \
+            [alias] f = fetch --upl=./x · [alias] d = diff --output=/home/user/.bashrc · [alias] s = x/y",
+        );
     }
 
     #[test]
     fn what_git_runs_to_compare_merge_and_filter_is_dangerous() {
-        assert_dangerous(&[
-            "[diff \"x\"] textconv = x",
-            "[diff \"x\"] command = x",
-            "[diff] external = x",
-            "[diff] tool = ../../x",
-            "[merge \"x\"] driver = x %O",
-            "[merge] tool = ../../../x",
-            "[mergetool \"x\"] cmd = x",
-            "[mergetool \"x\"] path = x",
-            "[difftool \"x\"] cmd = x",
-            "[guitool \"x\"] cmd = x",
-            "[filter \"x\"] clean = x",
-            "[filter \"x\"] smudge = x",
-            "[filter \"x\"] process = x",
-            "[branch \"x\"] mergeOptions = -s ../x",
-            "[pull] twohead = ../x",
-        ]);
+        assert_dangerous(
+            "[diff \"x\"] textconv = x · [diff \"x\"] command = x · [diff] external = x · \
+            [diff] tool = ../../x · [merge \"x\"] driver = x %O · [merge] tool = ../../../x · \
+            [mergetool \"x\"] cmd = x · [mergetool \"x\"] path = x · [difftool \"x\"] cmd = x · \
+            [guitool \"x\"] cmd = x · [filter \"x\"] clean = x · [filter \"x\"] smudge = x · \
+            [filter \"x\"] process = x · [branch \"x\"] mergeOptions = -s ../x · [pull] twohead = ../x",
+        );
     }
 
     #[test]
     fn an_address_of_a_helper_or_of_another_host_is_dangerous() {
-        assert_dangerous(&[
-            "[remote \"x\"] vcs = x/y",
-            "[remote \"x\"] url = ext::sh -c id",
-            "[remote \"x\"] url = fd::3",
-            "[remote \"x\"] url = --upload-pack=x",
-            "[url \"ext::sh -c id\"] insteadOf = https://x",
-            "[url \"https://evil.example/\"] insteadOf = https://example.org/",
-            "[url \"git@evil.example:\"] pushInsteadOf = git@example.org:",
-            "[url \"https://evil.example/\"] insteadOf = https:",
-            "[url \"https://evil.example/\"] insteadOf = git@",
-            "[url \"https://evil.example/\"] insteadOf =",
-            "[url \"https://example.org.evil.example/\"] insteadOf = https://example.org",
-            "[url \"https://example.org@evil.example/\"] insteadOf = https://example.org/",
-            "[branch \"x\"] remote = ext::x",
-            "[protocol \"ext\"] allow = always",
-            "[protocol] allow = always",
-        ]);
+        assert_dangerous(
+            "[remote \"x\"] vcs = x/y · [remote \"x\"] url = ext::sh -c id · [remote \"x\"] url = fd::3 · \
+            [remote \"x\"] url = --upload-pack=x · [url \"ext::sh -c id\"] insteadOf = https://x · \
+            [url \"https://evil.example/\"] insteadOf = https://example.org/ · \
+            [url \"git@evil.example:\"] pushInsteadOf = git@example.org: · \
+            [url \"https://evil.example/\"] insteadOf = https: · \
+            [url \"https://evil.example/\"] insteadOf = git@ · \
+            [url \"https://evil.example/\"] insteadOf = · \
+            [url \"https://example.org.evil.example/\"] insteadOf = https://example.org · \
+            [url \"https://example.org@evil.example/\"] insteadOf = https://example.org/ · \
+            [branch \"x\"] remote = ext::x · [protocol \"ext\"] allow = always · \
+            [protocol] allow = always",
+        );
     }
 
     #[test]
     fn what_changes_or_weakens_a_connection_or_a_protection_is_dangerous() {
-        assert_dangerous(&[
-            "[http] proxy = http://127.0.0.1:1",
-            "[http \"https://example.org\"] proxy = socks5://x",
-            "[remote \"origin\"] proxy = http://127.0.0.1:1",
-            "[http] sslVerify = false",
-            "[http \"https://example.org\"] sslVerify = 0",
-            "[http] sslCAInfo = ./ca.pem",
-            "[http] curloptResolve = example.org:443:127.0.0.1",
-            "[core] protectNTFS = false",
-        ]);
+        assert_dangerous(
+            "[http] proxy = http://127.0.0.1:1 · [http \"https://example.org\"] proxy = socks5://x · \
+            [remote \"origin\"] proxy = http://127.0.0.1:1 · [http] sslVerify = false · \
+            [http \"https://example.org\"] sslVerify = 0 · [http] sslCAInfo = ./ca.pem · \
+            [http] curloptResolve = example.org:443:127.0.0.1 · [core] protectNTFS = false",
+        );
     }
 
     #[test]
     fn what_extensions_of_git_run_is_dangerous() {
-        assert_dangerous(&[
-            "[lfs \"customtransfer.x\"] path = x",
-            "[lfs] standalonetransferagent = x",
-            "[lfs \"extension.x\"] clean = x",
-            "[remote \"x\"] annex-shell-command = x",
-            "[annex] youtube-dl-command = x",
-            "[something \"new\"] runCommand = x",
-            "[something] thing = !x",
-        ]);
+        assert_dangerous(
+            "[lfs \"customtransfer.x\"] path = x · [lfs] standalonetransferagent = x · \
+            [lfs \"extension.x\"] clean = x · [remote \"x\"] annex-shell-command = x · \
+            [annex] youtube-dl-command = x · [something \"new\"] runCommand = x · [something] thing = !x",
+        );
     }
 
     #[test]

@@ -15,17 +15,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use files::roots::Workspaces;
 use rustix::time::{ClockId, clock_gettime};
+use sandbox::{Cover, CoverKind};
 
 use super::flood::{self, Flood};
 use super::guard_error::GuardError;
 use super::hazard::{Hazard, What};
-use super::inspect::{Allowed, Before, Found, FoundKind, Inspection, Inspector, Place};
-use super::kept::{Keep, Kept, Leaving};
+use super::inspect::{Allowed, Before, Inspection, Inspector, Place};
 use super::quarantine::Quarantine;
 use super::records::Records;
 use super::running::GuardedCall;
 use super::take_back::{LeftBehind, take_back};
 use super::tree::Tree;
+use crate::watch::{Entry, EntryKind};
 
 /// How often we look again after taking something back, since it may have hidden something else.
 const MAX_PASSES: usize = 4;
@@ -37,6 +38,15 @@ impl std::fmt::Debug for ControlGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ControlGuard")
     }
+}
+
+/// What becomes of the control files that a command leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leaving {
+    /// They are taken back.
+    TakenBack,
+    /// They stay: a person or a rule has allowed it.
+    Kept,
 }
 
 /// Called with what the command of a killed server left, and its call.
@@ -96,17 +106,14 @@ impl ControlGuard {
 
     /// Checks what commands left that were not checked when they ended, such as those of a killed server.
     /// Without this, the next command does it.
-    pub(crate) fn recover<'f>(
-        &self,
-        found: impl Iterator<Item = Found<'f>> + Clone,
-    ) -> Result<(), GuardError> {
+    pub(crate) fn recover(&self, found: &[Entry]) -> Result<(), GuardError> {
         let mut state = self.state();
         let state = &mut *state;
         if !state.unchecked.is_empty() && state.known.is_none() {
             state.known = Some(self.records.load_known(&state.tree).map_err(GuardError::Unknown)?);
         }
         for call in state.unchecked.clone() {
-            let left = self.check(state, &call, found.clone());
+            let left = self.check(state, &call, found);
             for left in &left {
                 let LeftBehind { path, why, taken_back } = left;
                 tracing::warn!(
@@ -131,7 +138,7 @@ impl ControlGuard {
 
     /// Gives the server back the right to look into the directories that commands have left without it. The
     /// index must look again into those that it names. What people have closed stays closed.
-    pub(crate) fn open_up<'f>(&self, found: impl Iterator<Item = Found<'f>>) -> Vec<PathBuf> {
+    pub(crate) fn open_up(&self, found: &[Entry]) -> Vec<PathBuf> {
         let mut state = self.state();
         let state = &mut *state;
         if state.running.is_empty() && state.unchecked.is_empty() {
@@ -142,14 +149,13 @@ impl ControlGuard {
             let Ok(known) = self.records.load_known(&state.tree) else { return Vec::new() };
             state.known = Some(known);
         }
-        let closed =
-            found.filter(|found| found.kind == FoundKind::Unreadable && state.tree.has_root(found.root));
-        let new = closed.filter(|found| {
-            let hazard = Hazard::new(found.root, found.path, What::Unseen);
+        let closed = |entry: &&Entry| entry.kind == EntryKind::Unreadable && state.tree.has_root(entry.root);
+        let new = found.iter().filter(closed).filter(|entry| {
+            let hazard = Hazard::new(entry.root, &entry.path, What::Unseen);
             state.known.as_ref().is_none_or(|known| !known.contains(&hazard))
         });
-        let opened = new.filter(|found| state.tree.allow(found.root, found.path));
-        opened.map(|found| state.tree.absolute(found.root, found.path)).collect()
+        let opened = new.filter(|entry| state.tree.allow(entry.root, &entry.path));
+        opened.map(|entry| state.tree.absolute(entry.root, &entry.path)).collect()
     }
 
     /// Refuses a command from which closed directories cannot be hidden, if it could get into one.
@@ -205,17 +211,13 @@ impl ControlGuard {
     /// Notes the hazards before a command, and says which files it must not change.
     ///
     /// Every call of this is followed by one of [`Self::after`], whether or not the command ran.
-    pub(crate) fn before<'f>(
-        &self,
-        call: &GuardedCall,
-        found: impl Iterator<Item = Found<'f>> + Clone,
-    ) -> Result<Vec<Kept>, GuardError> {
+    pub(crate) fn before(&self, call: &GuardedCall, found: &[Entry]) -> Result<Vec<Cover>, GuardError> {
         if !self.state().unchecked.is_empty() {
-            self.recover(found.clone())?;
+            self.recover(found)?;
         }
         let mut state = self.state();
         let state = &mut *state;
-        self.retry_stuck(state, call, found.clone())?;
+        self.retry_stuck(state, call, found)?;
         let inspection = if state.running.iter().all(|other| other == call) {
             let inspection = Inspector::inspect(&mut state.tree, Allowed::All, found);
             state.tree.forget_unused();
@@ -239,11 +241,7 @@ impl ControlGuard {
 
     /// Takes back what came since the first of the running commands started, as far as the command could
     /// reach.
-    pub(crate) fn after<'f>(
-        &self,
-        call: &GuardedCall,
-        found: impl Iterator<Item = Found<'f>> + Clone,
-    ) -> Vec<LeftBehind> {
+    pub(crate) fn after(&self, call: &GuardedCall, found: &[Entry]) -> Vec<LeftBehind> {
         let mut state = self.state();
         let left = self.take_new(&mut state, call, found);
         state.running.remove(call);
@@ -258,11 +256,7 @@ impl ControlGuard {
     }
 
     /// The same as [`Self::after`] for a background process that still runs.
-    pub(crate) fn meanwhile<'f>(
-        &self,
-        call: &GuardedCall,
-        found: impl Iterator<Item = Found<'f>> + Clone,
-    ) -> Vec<LeftBehind> {
+    pub(crate) fn meanwhile(&self, call: &GuardedCall, found: &[Entry]) -> Vec<LeftBehind> {
         let mut state = self.state();
         if state.running.contains(call) { self.take_new(&mut state, call, found) } else { Vec::new() }
     }
@@ -281,11 +275,7 @@ impl ControlGuard {
     }
 
     /// The same for a command that ran alone and may leave what it has: from now on it was there before.
-    pub(crate) fn after_keeping<'f>(
-        &self,
-        call: &GuardedCall,
-        found: impl Iterator<Item = Found<'f>> + Clone,
-    ) -> Vec<LeftBehind> {
+    pub(crate) fn after_keeping(&self, call: &GuardedCall, found: &[Entry]) -> Vec<LeftBehind> {
         let mut state = self.state();
         let inspection = Inspector::inspect(&mut state.tree, Allowed::All, found);
         let before = state.known.take().unwrap_or_default();
@@ -333,12 +323,7 @@ impl ControlGuard {
     }
 
     /// Takes back what a command left that was not checked when it ended.
-    fn check<'f>(
-        &self,
-        state: &mut State,
-        call: &GuardedCall,
-        found: impl Iterator<Item = Found<'f>> + Clone,
-    ) -> Vec<LeftBehind> {
+    fn check(&self, state: &mut State, call: &GuardedCall, found: &[Entry]) -> Vec<LeftBehind> {
         let left = self.take_new(state, call, found);
         self.end_record(state, call);
         left
@@ -352,12 +337,7 @@ impl ControlGuard {
     }
 
     /// Takes back what came since the first of the running commands started.
-    fn take_new<'f>(
-        &self,
-        state: &mut State,
-        call: &GuardedCall,
-        found: impl Iterator<Item = Found<'f>> + Clone,
-    ) -> Vec<LeftBehind> {
+    fn take_new(&self, state: &mut State, call: &GuardedCall, found: &[Entry]) -> Vec<LeftBehind> {
         let before = state.known.take();
         let nothing = BTreeSet::new();
         let known = before.as_ref().unwrap_or(&nothing);
@@ -365,7 +345,7 @@ impl ControlGuard {
         let mut left = Vec::new();
         for _ in 0..MAX_PASSES {
             let before = Before { known, since: state.since, brought: &state.brought };
-            let inspection = Inspector::inspect(&mut state.tree, Allowed::Only(before), found.clone());
+            let inspection = Inspector::inspect(&mut state.tree, Allowed::Only(before), found);
             state.brought.extend(inspection.brought);
             let new: BTreeMap<Hazard, String> = inspection
                 .hazards
@@ -391,15 +371,10 @@ impl ControlGuard {
 
     /// Tries once more to take away the stuck hazards; as long as one remains that the command could use, it
     /// does not run.
-    fn retry_stuck<'f>(
-        &self,
-        state: &mut State,
-        next: &GuardedCall,
-        found: impl Iterator<Item = Found<'f>> + Clone,
-    ) -> Result<(), GuardError> {
+    fn retry_stuck(&self, state: &mut State, next: &GuardedCall, found: &[Entry]) -> Result<(), GuardError> {
         for (hazard, call) in std::mem::take(&mut state.stuck) {
             if state.stuck.values().all(|other| *other != call) {
-                self.check(state, &call, found.clone());
+                self.check(state, &call, found);
             }
             tracing::debug!(path = %hazard.path.display(), "tried again to take a control file back");
         }
@@ -453,19 +428,19 @@ fn file_time() -> SystemTime {
 
 /// What the sandbox keeps as it is: hooks and control files by name that were there before. The directory of
 /// hooks could be renamed and replaced, so its git directory keeps its name.
-fn kept(state: &State, inspection: &Inspection) -> Vec<Kept> {
+fn kept(state: &State, inspection: &Inspection) -> Vec<Cover> {
     let mut kept = Vec::new();
     let mut whole: Option<(usize, &Path)> = None;
-    let names = inspection.with_hooks.iter().map(|(root, path)| (*root, path.as_path(), Keep::Name));
+    let names = inspection.with_hooks.iter().map(|(root, path)| (*root, path.as_path(), CoverKind::Pin));
     let known = state.known.iter().flatten().filter_map(|hazard| match hazard.what {
-        What::Directory | What::File(_) => Some((hazard.root, hazard.path.as_path(), Keep::Content)),
+        What::Directory | What::File(_) => Some((hazard.root, hazard.path.as_path(), CoverKind::ReadOnly)),
         What::Link(_) | What::Special | What::Unseen => None,
         What::Setting(_) | What::UnreadableConfig(_) | What::RebaseCommands(_) => None,
         What::ForbiddenPaths(_) | What::ForbiddenRefs(_) => None,
     });
     let mut places: Vec<_> = names.chain(known).collect();
     places.sort_by_key(|(root, path, _)| (*root, *path));
-    for (root, path, how) in places {
+    for (root, path, kind) in places {
         let is_covered = whole.is_some_and(|(other, above)| other == root && path.starts_with(above));
         let mut above = path.ancestors();
         let was_brought =
@@ -474,11 +449,11 @@ fn kept(state: &State, inspection: &Inspection) -> Vec<Kept> {
             continue;
         }
         let Some(stat) = state.tree.stat(root, path) else { continue };
-        if how == Keep::Content {
+        if kind == CoverKind::ReadOnly {
             whole = Some((root, path));
         }
         let path = state.tree.absolute(root, path);
-        kept.push(Kept { path, device: stat.st_dev, inode: stat.st_ino, how });
+        kept.push(Cover { path, device: stat.st_dev, inode: stat.st_ino, kind });
     }
     kept
 }

@@ -17,6 +17,7 @@ use super::git_config::Setting;
 use super::git_settings::{self, path_of};
 use super::hazard::{Hazard, What};
 use super::tree::{MAX_BYTES, Tree, type_of};
+use crate::watch::{Entry, EntryKind};
 
 mod brought;
 mod contents;
@@ -31,31 +32,6 @@ const MAX_WALKED_BYTES: usize = 8192;
 
 /// A longer path in a `commondir` can be shortened by git, but not be followed by us.
 const MAX_POINTER_BYTES: i64 = 4096;
-
-/// What the index found, as far as it matters here.
-#[derive(Debug, Clone, Copy)]
-pub struct Found<'a> {
-    /// The index of its root.
-    pub(crate) root: usize,
-    /// Below the root.
-    pub(crate) path: &'a Path,
-    pub(crate) kind: FoundKind,
-}
-
-/// What kind of control file was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FoundKind {
-    /// A control file by its name, or a directory of them.
-    Control,
-    /// Called `.git`, in any letter case.
-    DotGit,
-    /// A directory with the layout of a git directory.
-    GitDirectory,
-    /// Denied by its name, so the index has not looked into it.
-    Denied,
-    /// A directory that the index could not look into.
-    Unreadable,
-}
 
 /// Which settings and links are followed to what they name.
 #[derive(Debug, Clone, Copy)]
@@ -110,11 +86,7 @@ pub(super) struct Inspector<'a> {
 }
 
 impl<'a> Inspector<'a> {
-    pub(super) fn inspect<'f>(
-        tree: &'a mut Tree,
-        allowed: Allowed<'a>,
-        found: impl Iterator<Item = Found<'f>>,
-    ) -> Inspection {
+    pub(super) fn inspect(tree: &'a mut Tree, allowed: Allowed<'a>, found: &[Entry]) -> Inspection {
         let mut inspector = Self {
             tree,
             allowed,
@@ -127,20 +99,22 @@ impl<'a> Inspector<'a> {
             program_settings: BTreeSet::new(),
             configs: BTreeSet::new(),
         };
-        for Found { root, path, kind } in found {
+        for Entry { root, path, kind, .. } in found {
+            let root = *root;
             // Commands change nothing in what they may only read.
             if !inspector.tree.has_root(root) {
                 continue;
             }
             match kind {
-                FoundKind::DotGit => inspector.dot_git(root, path),
-                FoundKind::GitDirectory => inspector.todo.push((root, path.to_owned())),
-                FoundKind::Denied => inspector.denied(root, path),
-                FoundKind::Unreadable => {
+                EntryKind::DotGit => inspector.dot_git(root, path),
+                EntryKind::GitDirectory => inspector.todo.push((root, path.to_owned())),
+                EntryKind::Denied => inspector.denied(root, path),
+                EntryKind::Unreadable => {
                     inspector.add(root, path, What::Unseen, "nothing in it can be checked");
                 }
-                FoundKind::Control if is_inside_git(path) => {}
-                FoundKind::Control => inspector.control(root, path),
+                EntryKind::Control if is_inside_git(path) => {}
+                EntryKind::Control => inspector.control(root, path),
+                EntryKind::NamesDenied | EntryKind::Socket | EntryKind::TooDeep => {}
             }
         }
         while let Some((root, path)) = inspector.todo.pop() {

@@ -14,7 +14,6 @@ mod guard;
 mod guard_error;
 mod hazard;
 mod inspect;
-mod kept;
 mod packed_refs;
 mod quarantine;
 mod rebase;
@@ -25,10 +24,8 @@ mod tree;
 
 pub use files::roots::ControlFiles;
 pub use flood::Flood;
-pub use guard::{ControlGuard, Recovered};
+pub use guard::{ControlGuard, Leaving, Recovered};
 pub use guard_error::GuardError;
-pub use inspect::{Found, FoundKind};
-pub use kept::{Keep, Kept, Leaving};
 pub use running::GuardedCall;
 pub use take_back::LeftBehind;
 

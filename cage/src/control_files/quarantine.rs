@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use files::output_store::{KEEP, MAX_FILE_BYTES, MAX_TOTAL_BYTES};
-use files::roots::QUARANTINE;
+use files::roots::{QUARANTINE, make_child_directory, open_child_directory};
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, mkdirat, openat, openat2, readlinkat,
-    renameat_with, statat, symlinkat,
+    AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, mkdirat, openat, readlinkat, renameat_with, statat,
+    symlinkat,
 };
 use rustix::io::Errno;
 use sandbox::{entries, open_for_owner, remove_tree};
@@ -216,15 +216,8 @@ fn numbered(name: &OsStr, number: usize) -> OsString {
 }
 
 fn make_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-    match mkdirat(parent, name, Mode::from_raw_mode(0o700)) {
-        Ok(()) | Err(Errno::EXIST) => open_directory(parent, name),
-        Err(error) => Err(error),
-    }
-}
-
-fn open_directory(parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat2(parent, name, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+    make_child_directory(parent, name, 0o700)?;
+    open_child_directory(parent, name)
 }
 
 fn create(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<File> {
@@ -244,7 +237,7 @@ fn copy(
         return Ok(());
     }
     *left -= 1;
-    let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -255,7 +248,7 @@ fn copy(
         FileType::Directory => {
             let source = open_for_owner(from, name)?;
             mkdirat(to, target, Mode::from_raw_mode(0o700))?;
-            let target = open_directory(to, target)?;
+            let target = open_child_directory(to, target)?;
             for child in entries(&source)? {
                 copy(source.as_fd(), &child, target.as_fd(), &child, (&mut *left, depth - 1))?;
             }

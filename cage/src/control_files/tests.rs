@@ -10,13 +10,16 @@ use std::sync::{Arc, Mutex};
 use files::roots::{ControlFiles, DEFAULT_PROTECTED, DeniedPaths, Roots};
 use protocol::{EventId, SessionId};
 
-use super::{ControlGuard, Found, FoundKind, GuardedCall, Keep, LeftBehind};
+use rustix::fs::FileType;
+use sandbox::{Cover, CoverKind};
+
+use super::{ControlGuard, GuardedCall, LeftBehind};
+use crate::watch::{Entry, EntryKind};
 
 /// A root with an ordinary repository `repo`, and the operator's own place beside it.
 struct Fixture {
     directory: tempfile::TempDir,
     guard: ControlGuard,
-    found: Vec<(PathBuf, FoundKind)>,
 }
 
 type Recoveries = Arc<Mutex<Vec<(GuardedCall, Vec<LeftBehind>)>>>;
@@ -45,7 +48,7 @@ impl Fixture {
             fs::create_dir(directory.path().join(name)).unwrap();
         }
         let (guard, _) = guard_of(&directory.path().join("root"), &directory.path().join("output"));
-        let fixture = Self { directory, guard, found: Vec::new() };
+        let fixture = Self { directory, guard };
         fs::write(fixture.root().join("evil.sh"), "#!/bin/sh\n").unwrap();
         fs::set_permissions(fixture.root().join("evil.sh"), PermissionsExt::from_mode(0o755)).unwrap();
         fixture.shell("git init -q repo && cd repo && echo x > f && git add f && git commit -qm one");
@@ -71,20 +74,20 @@ impl Fixture {
     }
 
     /// What the index would find.
-    fn look(&mut self) -> Vec<(PathBuf, FoundKind)> {
-        fn walk(root: &Path, path: &Path, names: &ControlFiles, found: &mut Vec<(PathBuf, FoundKind)>) {
+    fn look(&self) -> Vec<Entry> {
+        fn walk(root: &Path, path: &Path, names: &ControlFiles, found: &mut Vec<Entry>) {
             let entries = fs::read_dir(root.join(path)).into_iter().flatten().flatten();
             let entries: Vec<_> = entries.map(|entry| (entry.file_name(), entry.file_type())).collect();
             let has = |name: &str| entries.iter().any(|(entry, _)| entry == name);
             if has("HEAD") && (has("commondir") || has("objects") && has("refs")) {
-                found.push((path.to_owned(), FoundKind::GitDirectory));
+                found.push(entry(path, EntryKind::GitDirectory));
             }
             for (name, file_type) in entries {
                 let path = path.join(&name);
                 if names.names_entry(&path) {
-                    found.push((path.clone(), FoundKind::Control));
+                    found.push(entry(&path, EntryKind::Control));
                 } else if name.eq_ignore_ascii_case(".git") {
-                    found.push((path.clone(), FoundKind::DotGit));
+                    found.push(entry(&path, EntryKind::DotGit));
                 }
                 if file_type.is_ok_and(|kind| kind.is_dir()) {
                     walk(root, &path, names, found);
@@ -93,30 +96,29 @@ impl Fixture {
         }
         let mut found = Vec::new();
         walk(&self.root(), Path::new(""), &ControlFiles::new(DEFAULT_PROTECTED.split(',')), &mut found);
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        self.found.clone_from(&found);
+        found.sort_by(|a, b| a.path.cmp(&b.path));
         found
     }
 
-    fn before(&mut self, call: &GuardedCall) -> Vec<super::Kept> {
+    fn before(&self, call: &GuardedCall) -> Vec<Cover> {
         let found = self.look();
-        self.guard.before(call, as_found(&found)).unwrap()
+        self.guard.before(call, &found).unwrap()
     }
 
-    fn after(&mut self, call: &GuardedCall) -> Vec<LeftBehind> {
+    fn after(&self, call: &GuardedCall) -> Vec<LeftBehind> {
         let found = self.look();
-        self.guard.after(call, as_found(&found))
+        self.guard.after(call, &found)
     }
 
     /// Runs a script as a command: guarded, but not sandboxed, as in tier B.
-    fn command(&mut self, script: &str) -> Vec<LeftBehind> {
+    fn command(&self, script: &str) -> Vec<LeftBehind> {
         let call = call();
         self.before(&call);
         self.shell(script);
         self.after(&call)
     }
 
-    fn left_by(&mut self, script: &str) -> Vec<String> {
+    fn left_by(&self, script: &str) -> Vec<String> {
         let root = self.root();
         let left = self.command(script);
         assert!(left.iter().all(|left| left.taken_back), "{script}: {left:?}");
@@ -124,13 +126,14 @@ impl Fixture {
     }
 }
 
-fn as_found(found: &[(PathBuf, FoundKind)]) -> impl Iterator<Item = Found<'_>> + Clone {
-    found.iter().map(|(path, kind)| Found { root: 0, path, kind: *kind })
+fn entry(path: &Path, kind: EntryKind) -> Entry {
+    let (path, file_type) = (path.to_owned(), FileType::Unknown);
+    Entry { root: 0, path, kind, device: 0, inode: 0, file_type, seen: 0 }
 }
 
 #[test]
 fn honest_settings_stay_byte_for_byte_and_only_the_dangerous_one_goes() {
-    let mut fixture = Fixture::new();
+    let fixture = Fixture::new();
     let script = "cd repo; git config user.name me; git remote add origin https://example.org/x; \
                   git config alias.st status; git config core.pager less; git config branch.x.rebase true";
     let expected = fixture.shell(&format!("cp -r repo other; cd other; {}; cat .git/config", &script[8..]));
@@ -141,7 +144,7 @@ fn honest_settings_stay_byte_for_byte_and_only_the_dangerous_one_goes() {
 
 #[test]
 fn what_was_there_before_stays_and_is_kept_from_commands() {
-    let mut fixture = Fixture::new();
+    let fixture = Fixture::new();
     fixture.shell(
         "cd repo; git config core.pager less; git config core.hooksPath .husky; mkdir .husky .vscode; \
          cp ../evil.sh .husky/pre-push; cp ../evil.sh .git/hooks/pre-commit; echo x > .vscode/tasks.json; \
@@ -150,12 +153,12 @@ fn what_was_there_before_stays_and_is_kept_from_commands() {
     let call = call();
     let root = fixture.root();
     let kept = fixture.before(&call);
-    let kept: Vec<_> = kept.iter().map(|kept| (kept.path.strip_prefix(&root).unwrap(), kept.how)).collect();
+    let kept: Vec<_> = kept.iter().map(|kept| (kept.path.strip_prefix(&root).unwrap(), kept.kind)).collect();
     let expected = [
-        (Path::new("repo/.git"), Keep::Name),
-        (Path::new("repo/.git/hooks/pre-commit"), Keep::Content),
-        (Path::new("repo/.husky/pre-push"), Keep::Content),
-        (Path::new("repo/.vscode"), Keep::Content),
+        (Path::new("repo/.git"), CoverKind::Pin),
+        (Path::new("repo/.git/hooks/pre-commit"), CoverKind::ReadOnly),
+        (Path::new("repo/.husky/pre-push"), CoverKind::ReadOnly),
+        (Path::new("repo/.vscode"), CoverKind::ReadOnly),
     ];
     assert_eq!(kept, expected);
     assert_eq!(fixture.after(&call), []);
@@ -179,7 +182,7 @@ fn what_was_there_before_stays_and_is_kept_from_commands() {
 
 #[test]
 fn control_files_by_name_are_taken_back_whole() {
-    let mut fixture = Fixture::new();
+    let fixture = Fixture::new();
     assert_eq!(fixture.left_by("mkdir -p a; echo x > a/.envrc"), ["a/.envrc"]);
     assert_eq!(fixture.left_by("ln -s decoy .codex; mkdir decoy; echo x > .codex/config"), [".codex"]);
     assert_eq!(fixture.left_by("mkdir -p .Claude/x/y; echo x > .Claude/x/y/z"), [".Claude"]);
@@ -194,7 +197,7 @@ fn control_files_by_name_are_taken_back_whole() {
 
 #[test]
 fn what_people_do_between_commands_is_their_own() {
-    let mut fixture = Fixture::new();
+    let fixture = Fixture::new();
     assert_eq!(fixture.left_by("true"), [""; 0]);
     fixture
         .shell("cp evil.sh repo/.git/hooks/pre-commit; echo x > .envrc; git -C repo config core.pager less");
@@ -204,7 +207,7 @@ fn what_people_do_between_commands_is_their_own() {
 
 #[test]
 fn of_several_commands_the_first_to_end_takes_back_what_is_there() {
-    let mut fixture = Fixture::new();
+    let fixture = Fixture::new();
     let (first, second) = (call(), call());
     fixture.before(&first);
     fixture.shell("git -C repo config core.pager x");
@@ -225,7 +228,7 @@ fn a_killed_server_checks_at_its_next_start() {
     let (guard, recoveries) = guard_of(&fixture.root(), &fixture.directory.path().join("output"));
     fixture.guard = guard;
     let found = fixture.look();
-    fixture.guard.recover(as_found(&found)).unwrap();
+    fixture.guard.recover(&found).unwrap();
     let recovered = std::mem::take(&mut *recoveries.lock().unwrap());
     assert_eq!(recovered.len(), 1);
     assert_eq!(recovered[0].0, call);
@@ -236,13 +239,13 @@ fn a_killed_server_checks_at_its_next_start() {
             .replace("ls: cannot access '.vscode': No such file or directory\n", ""),
         "mine\nmine\nrepo/.git/config\n"
     );
-    fixture.guard.recover(as_found(&found)).unwrap();
+    fixture.guard.recover(&found).unwrap();
     assert_eq!(*recoveries.lock().unwrap(), []);
 }
 
 #[test]
 fn a_command_that_was_not_checked_is_checked_before_the_next() {
-    let mut fixture = Fixture::new();
+    let fixture = Fixture::new();
     let call = call();
     fixture.before(&call);
     fixture.shell("echo x > .envrc");

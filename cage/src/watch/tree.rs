@@ -239,7 +239,8 @@ impl Tree {
             for (name, found) in &directory.found {
                 let entry = entry(directory.root, path.join(&**name), found);
                 if found.kind == EntryKind::Denied {
-                    let above = self.and_above(*id).take(naming_parents(&entry.path));
+                    let above = std::iter::successors(Some(*id), |id| self.get(*id)?.parent);
+                    let above = above.take(naming_parents(&entry.path));
                     entries.extend(above.filter_map(|id| self.entry_of(id, EntryKind::NamesDenied)));
                 }
                 entries.push(entry);
@@ -248,10 +249,6 @@ impl Tree {
         entries.sort_unstable_by(|a, b| (a.root, &a.path, a.kind).cmp(&(b.root, &b.path, b.kind)));
         entries.dedup();
         entries
-    }
-
-    fn and_above(&self, id: Id) -> impl Iterator<Item = Id> {
-        std::iter::successors(Some(id), |id| self.get(*id)?.parent)
     }
 
     fn entry_of(&self, id: Id, kind: EntryKind) -> Option<Entry> {

@@ -58,7 +58,7 @@ impl Body {
                 ))
             })?;
             let Ok(data) = frame.into_data() else { continue };
-            wire += length(&data);
+            wire += data.len() as u64;
             if wire > most {
                 return Err(FetchError::TooLarge(max_bytes));
             }
@@ -73,10 +73,6 @@ impl Body {
     }
 }
 
-fn length(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
-}
-
 /// Counts and hashes the bytes taken.
 struct Counted<'a, S> {
     sink: &'a mut S,
@@ -88,7 +84,7 @@ impl<S: Takes> Counted<'_, S> {
     fn take(&mut self, bytes: &[u8]) -> Result<bool, FetchError> {
         let taken = &bytes[..self.sink.take(bytes)?];
         self.hash.update(taken);
-        self.bytes += length(taken);
+        self.bytes += taken.len() as u64;
         Ok(taken.len() == bytes.len())
     }
 
@@ -206,7 +202,7 @@ impl<'a> Stored<'a> {
 
 impl Takes for Stored<'_> {
     fn take(&mut self, bytes: &[u8]) -> Result<usize, FetchError> {
-        self.left = self.left.checked_sub(length(bytes)).ok_or(FetchError::TooLarge(self.max_bytes))?;
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or(FetchError::TooLarge(self.max_bytes))?;
         self.waiting.extend_from_slice(bytes);
         if self.waiting.len() >= PART_BYTES {
             self.look_for_secrets()?;

@@ -9,7 +9,7 @@ use process::confinement::lost_resolver;
 use tokio::net::{TcpStream, lookup_host};
 use url::{Host, Url};
 
-use crate::judge::{is_loopback_name, judge_addresses, shown_url};
+use crate::judge::{blocked, is_loopback_name, judge_addresses};
 use crate::messages::FetchError;
 
 /// How long one of several addresses may take.
@@ -27,10 +27,8 @@ pub(crate) async fn judged_addresses(url: &Url, allow_private: bool) -> Result<V
         Some(Host::Domain(name)) => resolve(name, port).await?,
         None => return Err(FetchError::Invalid("The address has no host.".to_owned())),
     };
-    judge_addresses(&addresses, allow_private).map_err(|address| FetchError::Blocked {
-        url: shown_url(url.as_str()),
-        reason: format!("its host has the address {}, which is not public", address.ip()),
-        host: None,
+    judge_addresses(&addresses, allow_private).map_err(|address| {
+        blocked(url.as_str(), format!("its host has the address {}, which is not public", address.ip()))
     })?;
     Ok(addresses)
 }

@@ -9,7 +9,6 @@ mod shown;
 mod tls;
 
 use std::cell::RefCell;
-use std::io::Read as _;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -49,14 +48,8 @@ pub(crate) struct Context<'a> {
 /// Does the job, and tells how it ended.
 pub(crate) fn run(context: &Context<'_>, mut stream: UnixStream) {
     let Ok(job) = stream::receive::<Job>(&mut stream) else { return };
-    let Ok(watched) = stream.try_clone() else { return };
-    // The tool server sends nothing more; once it closes its end, it waits for no answer.
-    let watcher = std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
-        let _ = (&watched).read(&mut [0]);
-        process::forked::exit(0)
-    });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let (Ok(_), Ok(runtime)) = (watcher, runtime) else { return };
+    let (Ok(()), Ok(runtime)) = (stream::end_with(&stream), runtime) else { return };
     let output = Output::new(stream, &context.credentials.secrets);
     let (work, timeout_ms) = match &job {
         Job::Fetch(fetch) => (Work::Fetch(fetch), fetch.timeout_ms),

@@ -7,27 +7,16 @@ use super::body::Body;
 use super::exchange::{Hop, exchange};
 use super::tls::Tls;
 use crate::credentials::Credential;
-use crate::judge::{Hosts, check_url, shown_url};
+use crate::judge::{Hosts, blocked, check_url, shown_url};
 use crate::messages::{FetchError, Head};
 
 /// The most redirects.
 const MOST: usize = 5;
 
 /// Headers that tell something to a reader.
-const SHOWN: [&str; 12] = [
-    "content-type",
-    "content-length",
-    "content-disposition",
-    "content-language",
-    "content-range",
-    "last-modified",
-    "etag",
-    "date",
-    "location",
-    "link",
-    "retry-after",
-    "server",
-];
+const SHOWN: &str = "\
+    content-type content-length content-disposition content-language content-range last-modified etag \
+    date location link retry-after server";
 
 /// Headers that a caller sets for any host, and not for this one.
 const FOR_ALL: [&str; 4] = ["accept", "accept-language", "user-agent", "range"];
@@ -89,8 +78,8 @@ pub(super) async fn follow(
         };
         judge_redirect(ask, &url, &next)?;
         let keeps_body = matches!(status, 307 | 308);
-        if keeps_body && body.is_some() && !same_origin(&url, &next) {
-            return Err(blocked(&next, "a redirect would send the body to another host".to_owned()));
+        if keeps_body && body.is_some() && url.origin() != next.origin() {
+            return Err(blocked(next.as_str(), "a redirect would send the body to another host".to_owned()));
         }
         if !keeps_body && !matches!(method, "GET" | "HEAD") {
             (method, body) = ("GET", None);
@@ -129,7 +118,7 @@ fn judge_redirect(ask: &Ask<'_>, from: &Url, to: &Url) -> Result<(), FetchError>
         });
     }
     if from.scheme() == "https" && to.scheme() == "http" {
-        return Err(blocked(to, "a redirect leads from https to http".to_owned()));
+        return Err(blocked(to.as_str(), "a redirect leads from https to http".to_owned()));
     }
     Ok(())
 }
@@ -143,10 +132,6 @@ fn target(url: &Url, status: u16, headers: &HeaderMap) -> Option<Url> {
     url.join(location).ok()
 }
 
-fn same_origin(one: &Url, other: &Url) -> bool {
-    one.origin() == other.origin()
-}
-
 /// What goes along with a request to this address; what the caller set for one host goes only to that host.
 fn headers(
     ask: &Ask<'_>,
@@ -154,7 +139,7 @@ fn headers(
     first: &Url,
     url: &Url,
 ) -> Vec<(String, String)> {
-    let is_first = same_origin(first, url);
+    let is_first = first.origin() == url.origin();
     let for_all = |name: &str| FOR_ALL.iter().any(|known| known.eq_ignore_ascii_case(name));
     let mut headers: Vec<(String, String)> =
         ask.headers.iter().filter(|(name, _)| is_first || for_all(name)).cloned().collect();
@@ -170,10 +155,6 @@ fn head(url: &Url, status: u16, redirects: usize, headers: &HeaderMap) -> Head {
         final_url: shown_url(url.as_str()),
         redirects,
         content_type: text("content-type"),
-        headers: SHOWN.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect(),
+        headers: SHOWN.split_whitespace().filter_map(|name| Some((name.to_owned(), text(name)?))).collect(),
     }
-}
-
-fn blocked(url: &Url, reason: String) -> FetchError {
-    FetchError::Blocked { url: shown_url(url.as_str()), reason, host: None }
 }

@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-use super::url::is_web_port;
+use super::url::{host_name, is_web_port};
 
 /// A list of patterns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,11 +88,6 @@ fn normal(name: &str) -> Option<String> {
     let text = host.to_string();
     let text = text.trim_end_matches('.').to_ascii_lowercase();
     (!text.is_empty() && !text.contains('*')).then_some(text)
-}
-
-/// The host of an address, as patterns have it.
-pub(crate) fn host_name(url: &Url) -> Option<String> {
-    url.host_str().map(|host| host.trim_end_matches('.').to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ mod hosts;
 mod url;
 
 pub(crate) use address::judge_addresses;
-pub(crate) use hosts::host_name;
 pub use hosts::{HostPattern, Hosts};
-pub(crate) use url::{check as check_url, is_credential_name, is_loopback_name, is_web_port, parse};
+pub(crate) use url::{
+    blocked, check as check_url, host_name, is_credential_name, is_loopback_name, is_web_port, parse,
+};
 pub use url::{host_of, service_of, shown_url};

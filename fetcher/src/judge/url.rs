@@ -15,22 +15,9 @@ const OTHER_SERVICES: [u16; 34] = [
 ];
 
 /// Words that names of credentials have, once `-` and `_` are left out.
-const CREDENTIAL_WORDS: [&str; 14] = [
-    "apikey",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "auth",
-    "credential",
-    "signature",
-    "session",
-    "cookie",
-    "accesskey",
-    "privatekey",
-    "jwt",
-    "bearer",
-];
+const CREDENTIAL_WORDS: &str = "\
+    apikey token secret password passwd auth credential signature session cookie accesskey privatekey jwt \
+    bearer";
 
 /// Whether a name of a header or of a part of a query sounds like that of a credential.
 pub(crate) fn is_credential_name(name: &str) -> bool {
@@ -40,7 +27,7 @@ pub(crate) fn is_credential_name(name: &str) -> bool {
         .flat_map(char::to_lowercase)
         .collect();
     matches!(bare.as_str(), "key" | "sig" | "pwd" | "pass" | "code" | "sid")
-        || CREDENTIAL_WORDS.iter().any(|word| bare.contains(word))
+        || CREDENTIAL_WORDS.split_whitespace().any(|word| bare.contains(word))
 }
 
 /// The address, if it may be asked at all. Whether its host may be is decided by name and addresses.
@@ -87,21 +74,25 @@ pub(crate) fn is_web_port(port: u16) -> bool {
     matches!(port, 80 | 443) || (port >= 1024 && !OTHER_SERVICES.contains(&port))
 }
 
-fn blocked(url: &str, reason: String) -> FetchError {
+/// The error for an address that must not be asked, whatever hosts are allowed.
+pub(crate) fn blocked(url: &str, reason: String) -> FetchError {
     FetchError::Blocked { url: shown_url(url), reason, host: None }
 }
 
 /// The host of an address, in lower case; none if it has none.
 pub fn host_of(text: &str) -> Option<String> {
-    let url = Url::parse(text.trim()).ok()?;
+    host_name(&Url::parse(text.trim()).ok()?)
+}
+
+/// The host of an address, as patterns have it.
+pub(crate) fn host_name(url: &Url) -> Option<String> {
     url.host_str().map(|host| host.trim_end_matches('.').to_ascii_lowercase())
 }
 
 /// The host of an address and its port: what works or fails by itself. None of an address that is not asked.
 pub fn service_of(text: &str) -> Option<String> {
     let url = parse(text).ok()?;
-    let host = url.host_str()?.trim_end_matches('.').to_ascii_lowercase();
-    Some(format!("{host}:{}", url.port_or_known_default()?))
+    Some(format!("{}:{}", host_name(&url)?, url.port_or_known_default()?))
 }
 
 /// An address as it may be shown: without a user, and without the values of credentials in its query.

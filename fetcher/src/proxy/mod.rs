@@ -12,7 +12,6 @@ mod refusals;
 mod target;
 mod tunnel;
 
-use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -62,14 +61,10 @@ struct Shared {
 /// Serves the connections until the tool server is gone.
 pub(crate) fn run(mut stream: UnixStream, listener: TcpListener) {
     let Ok(rules) = stream::receive::<ProxyRules>(&mut stream) else { return };
-    let Ok(watched) = stream.try_clone() else { return };
-    let watcher = std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
-        let _ = (&watched).read(&mut [0]);
-        process::forked::exit(0)
-    });
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().max_blocking_threads(RESOLVERS).build();
-    let (Ok(_), Ok(runtime), Ok(())) = (watcher, runtime, listener.set_nonblocking(true)) else { return };
+    let (watched, unblocked) = (stream::end_with(&stream), listener.set_nonblocking(true));
+    let (Ok(()), Ok(runtime), Ok(())) = (watched, runtime, unblocked) else { return };
     let hosts = Hosts::of(&rules.domains);
     let shared = Arc::new(Shared { hosts, refusals: Refusals::new(stream, rules.setting) });
     runtime.block_on(async {

@@ -83,13 +83,9 @@ impl Provider for Brave {
             };
             query.push(("freshness", freshness.to_owned()));
         }
-        Ok(SearchRequest {
-            method: "GET",
-            url: endpoint(base, "res/v1/web/search", &query),
-            headers: vec![("Accept".to_owned(), "application/json".to_owned())],
-            key_header: Some(("X-Subscription-Token".to_owned(), key_for("Brave", key)?)),
-            body: None,
-        })
+        let key_header = Some(("X-Subscription-Token".to_owned(), key_for("Brave", key)?));
+        let url = endpoint(base, "res/v1/web/search", &query);
+        Ok(SearchRequest { key_header, ..SearchRequest::get(url, "application/json") })
     }
 
     fn hits(&self, status: u16, body: &str) -> Result<Vec<SearchHit>, FetchError> {

@@ -22,15 +22,9 @@ impl Provider for DuckDuckGo {
             };
             form.push(("df", age.to_owned()));
         }
-        let url = endpoint(base, "html/", &form);
-        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        Ok(SearchRequest {
-            method: "GET",
-            url,
-            headers: vec![header("Accept", "text/html"), header("Accept-Language", "en-US,en;q=0.8")],
-            key_header: None,
-            body: None,
-        })
+        let mut request = SearchRequest::get(endpoint(base, "html/", &form), "text/html");
+        request.headers.push(("Accept-Language".to_owned(), "en-US,en;q=0.8".to_owned()));
+        Ok(request)
     }
 
     fn hits(&self, status: u16, body: &str) -> Result<Vec<SearchHit>, FetchError> {

@@ -37,6 +37,14 @@ pub(crate) struct SearchRequest {
     pub(crate) body: Option<Vec<u8>>,
 }
 
+impl SearchRequest {
+    /// Without a body and a key.
+    fn get(url: Url, accept: &str) -> Self {
+        let headers = vec![("Accept".to_owned(), accept.to_owned())];
+        Self { method: "GET", url, headers, key_header: None, body: None }
+    }
+}
+
 pub(crate) fn provider(name: SearchService) -> &'static dyn Provider {
     match name {
         SearchService::DuckDuckGo => &duckduckgo::DuckDuckGo,

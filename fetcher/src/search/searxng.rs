@@ -35,13 +35,7 @@ impl Provider for SearXng {
     fn request(&self, base: &Url, search: &Search, _key: Option<&str>) -> Result<SearchRequest, FetchError> {
         let mut query = vec![("q", words(search)), ("format", "json".to_owned())];
         query.extend(search.recency.map(|recency| ("time_range", recency.word().to_owned())));
-        Ok(SearchRequest {
-            method: "GET",
-            url: endpoint(base, "search", &query),
-            headers: vec![("Accept".to_owned(), "application/json".to_owned())],
-            key_header: None,
-            body: None,
-        })
+        Ok(SearchRequest::get(endpoint(base, "search", &query), "application/json"))
     }
 
     fn hits(&self, status: u16, body: &str) -> Result<Vec<SearchHit>, FetchError> {

@@ -199,15 +199,17 @@ impl Changer {
 
     /// Whether a content is short enough to be worth hashing.
     fn is_hashed(&self, new_file: &NewFile<'_>) -> bool {
-        length(&new_file.content) <= self.max_edit_bytes
+        new_file.content.len() as u64 <= self.max_edit_bytes
     }
 }
 
 impl ChangeStep<'_> {
     fn bytes_after(&self) -> u64 {
         match &self.planned.content {
-            NewContent::Replace(whole) => length(whole),
-            NewContent::Append(tail) => self.current.map_or(0, |current| current.size_bytes) + length(tail),
+            NewContent::Replace(whole) => whole.len() as u64,
+            NewContent::Append(tail) => {
+                self.current.map_or(0, |current| current.size_bytes) + tail.len() as u64
+            }
         }
     }
 
@@ -256,8 +258,4 @@ fn new_file<'a>(content: &'a NewContent, current: Option<&'a CurrentFile>) -> Op
             Some(NewFile::new(Cow::Owned(whole), current))
         }
     }
-}
-
-fn length(content: &[u8]) -> u64 {
-    u64::try_from(content.len()).unwrap_or(u64::MAX)
 }

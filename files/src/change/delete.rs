@@ -125,7 +125,7 @@ impl Changer {
     }
 }
 
-fn deleted(request: &ChangeRequest<'_>) -> ChangeData {
+pub(super) fn deleted(request: &ChangeRequest<'_>) -> ChangeData {
     ChangeData { operation: Operation::Delete, dry_run: request.dry_run, ..ChangeData::default() }
 }
 

@@ -12,8 +12,9 @@ use toolkit::arguments::invalid;
 use toolkit::{Call, PartialReason, Success};
 
 use super::changer::Changer;
+use super::delete::deleted;
 use super::error::io_error;
-use super::request::{ChangeData, ChangeRequest, Operation};
+use super::request::{ChangeData, ChangeRequest};
 use crate::roots::{Entry, names};
 
 /// How many entries are removed between two looks at the deadline.
@@ -47,11 +48,7 @@ impl Changer {
             partial: request.dry_run.then_some(PartialReason::DryRun),
             path_resolved: Some(names::path_to_text(&entry.path)),
             notices: vec![notice.to_owned()],
-            data: ChangeData {
-                operation: Operation::Delete,
-                dry_run: request.dry_run,
-                ..ChangeData::default()
-            },
+            data: deleted(request),
             ..Success::default()
         })
     }

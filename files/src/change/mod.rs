@@ -25,11 +25,8 @@ mod temp_files;
 mod undo;
 mod upload;
 
-pub use changer::Durability;
-pub use current_file::read_whole;
-
-pub use changer::Changer;
-pub use current_file::{CurrentFile, mtime_ms, size_and_mtime, size_bytes};
+pub use changer::{Changer, Durability};
+pub use current_file::{CurrentFile, mtime_ms, read_whole, size_and_mtime, size_bytes};
 pub use error::{io_error, refuse_placeholder};
 pub use file_hash::{FileHashes, hash_file};
 pub use request::{ChangeData, ChangeRequest, ExpectedSha256, NewContent, Operation, PlannedChange};

@@ -58,9 +58,7 @@ impl ChangeRequest<'_> {
             Some(_) | None => Ok(()),
         }
     }
-}
 
-impl ChangeRequest<'_> {
     /// An error for want of reading names the call to make.
     fn with_next_call(&self, error: ToolError) -> ToolError {
         if error.code != ErrorCode::NotRead {

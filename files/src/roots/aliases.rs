@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use protocol::{ErrorCode, ToolError};
-use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use settings::choices::STATE_ROOT;
 
+use super::child::{make_child_directory, open_without_links};
 use super::names;
 use super::open::Roots;
 use super::root::{Root, root_of};
@@ -66,13 +67,8 @@ fn no_state_root() -> ToolError {
 fn make(root: &Root) -> Result<(), Errno> {
     let mut directory = root.handle.try_clone().map_err(|_| Errno::MFILE)?;
     for name in CACHE {
-        match mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        directory = openat2(&directory, name, flags, Mode::empty(), resolve)?;
+        make_child_directory(&directory, name, 0o755)?;
+        directory = open_without_links(&directory, name, OFlags::PATH | OFlags::DIRECTORY)?;
     }
     Ok(())
 }

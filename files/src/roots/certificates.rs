@@ -12,6 +12,7 @@ use std::path::Path;
 use rustix::fs::{FileType, fstat};
 
 use super::child::open_child_file;
+use super::names::ends_with_any_case;
 
 /// The endings of names under which certificates lie, in lower case.
 const ENDINGS: [&[u8]; 4] = [b".pem", b".crt", b".cer", b".cert"];
@@ -34,10 +35,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// Whether a file of this name may hold certificates.
 pub fn may_be_certificate(name: &[u8]) -> bool {
-    ENDINGS.iter().any(|ending| {
-        let from = name.len().checked_sub(ending.len());
-        from.is_some_and(|from| name[from..].eq_ignore_ascii_case(ending))
-    })
+    ENDINGS.iter().any(|ending| ends_with_any_case(name, ending))
 }
 
 /// Whether an entry of an open directory is a regular file that holds nothing else. A link is not followed.

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
 use super::denied::ByteSet;
+use super::names::ends_with_any_case;
 
 /// Tells git to read hooks and settings from another directory, so it is protected with `.git/config`.
 const COMMON_DIRECTORY: &str = "commondir";
@@ -92,10 +93,7 @@ impl ControlFiles {
 fn matches(pattern: &str, name: &[u8]) -> bool {
     match pattern.strip_prefix('*') {
         None => name.eq_ignore_ascii_case(pattern.as_bytes()),
-        Some(ending) => {
-            let start = name.len().checked_sub(ending.len());
-            start.is_some_and(|start| name[start..].eq_ignore_ascii_case(ending.as_bytes()))
-        }
+        Some(ending) => ends_with_any_case(name, ending.as_bytes()),
     }
 }
 
@@ -133,34 +131,17 @@ mod tests {
     fn names_match_at_any_depth_in_any_case_and_cover_everything_below() {
         let control_files =
             ControlFiles::new([".git/hooks", ".git/config", ".envrc", ".vscode", "*.code-workspace"]);
-        let covered = [
-            ".envrc",
-            "a/b/.ENVRC",
-            ".git/hooks/pre-commit",
-            "sub/.GIT/Hooks",
-            ".git/config",
-            "x/.vscode/tasks.json",
-            ".git/commondir",
-            ".git/modules/lib/hooks/post-checkout",
-            ".git/modules/a/modules/b/config",
-            "a/My.Code-Workspace",
-            ".code-workspace",
-        ];
-        let ordinary = [
-            "",
-            "envrc",
-            "git/hooks",
-            ".git/HEAD",
-            "hooks",
-            "config",
-            ".git/modules/config",
-            ".vscodex",
-            "code-workspace",
-        ];
-        for (paths, expected) in [(&covered[..], true), (&ordinary, false)] {
-            for path in paths {
-                assert_eq!(control_files.covers(Path::new(path)), expected, "{path}");
-            }
+        let covered = "\
+            .envrc a/b/.ENVRC .git/hooks/pre-commit sub/.GIT/Hooks .git/config x/.vscode/tasks.json \
+            .git/commondir .git/modules/lib/hooks/post-checkout .git/modules/a/modules/b/config \
+            a/My.Code-Workspace .code-workspace";
+        let ordinary = "\
+            envrc git/hooks .git/HEAD hooks config .git/modules/config .vscodex code-workspace";
+        for path in covered.split_whitespace() {
+            assert!(control_files.covers(Path::new(path)), "{path}");
+        }
+        for path in ordinary.split_whitespace().chain([""]) {
+            assert!(!control_files.covers(Path::new(path)), "{path}");
         }
     }
 

@@ -12,6 +12,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use settings::table::TOOL_DENY_PATHS;
 
 use super::certificates::may_be_certificate;
+use super::names::{ends_with_any_case, starts_with_any_case};
 
 /// The default of AUTONOUS_TOOL_DENY_PATHS.
 pub const DEFAULT_DENIED: &str = TOOL_DENY_PATHS.default_text();
@@ -137,16 +138,11 @@ impl NameFilter {
     }
 
     fn may_match(&self, name: &[u8]) -> bool {
-        let starts = |with: &Vec<u8>| {
-            name.get(..with.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(with))
-        };
-        let ends = |with: &Vec<u8>| {
-            let from = name.len().checked_sub(with.len());
-            from.is_some_and(|from| name[from..].eq_ignore_ascii_case(with))
-        };
         self.any
-            || (self.firsts.has(name.first()) && self.beginnings.iter().any(starts))
-            || (self.lasts.has(name.last()) && self.endings.iter().any(ends))
+            || (self.firsts.has(name.first())
+                && self.beginnings.iter().any(|beginning| starts_with_any_case(name, beginning)))
+            || (self.lasts.has(name.last())
+                && self.endings.iter().any(|ending| ends_with_any_case(name, ending)))
     }
 }
 
@@ -178,56 +174,23 @@ mod tests {
 
     #[test]
     fn the_defaults_deny_keys_and_secrets() {
-        let secret = [
-            ".env",
-            "a/.env.local",
-            "a/b/server.pem",
-            "id_rsa.pub",
-            ".ssh/config",
-            "home/.aws/x/y",
-            "id_ecdsa",
-            "id_dsa_work",
-            "tls/server.key",
-            "a.p12",
-            "b.PFX",
-            ".git-credentials",
-            "web/.npmrc",
-            ".pypirc",
-            ".pgpass",
-            ".kube/config",
-            ".docker/config.json",
-            "home/a/.docker/config.json",
-            ".config/gh/hosts.yml",
-            "home/.config/gcloud/credentials.db",
-            ".ENV",
-            "a/.Env.Local",
-            "Server.PEM",
-            "ID_RSA",
-            ".SSH/config",
-            "home/.Config/GH/hosts.yml",
-        ];
-        for path in secret {
+        let secret = "\
+            .env a/.env.local a/b/server.pem id_rsa.pub .ssh/config home/.aws/x/y id_ecdsa id_dsa_work \
+            tls/server.key a.p12 b.PFX .git-credentials web/.npmrc .pypirc .pgpass .kube/config \
+            .docker/config.json home/a/.docker/config.json .config/gh/hosts.yml \
+            home/.config/gcloud/credentials.db .ENV a/.Env.Local Server.PEM ID_RSA .SSH/config \
+            home/.Config/GH/hosts.yml";
+        for path in secret.split_whitespace() {
             assert!(denied(DEFAULT_DENIED, path), "{path}");
         }
     }
 
     #[test]
     fn the_defaults_deny_no_ordinary_name() {
-        let ordinary = [
-            "env",
-            "src/environment.rs",
-            "pem/readme.md",
-            "ssh/config",
-            "",
-            "docker/config.json",
-            ".docker/x.json",
-            "config.json",
-            "gh/hosts.yml",
-            ".config/nvim/init.lua",
-            "keys.rs",
-            "monkey",
-        ];
-        for path in ordinary {
+        let ordinary = "\
+            env src/environment.rs pem/readme.md ssh/config docker/config.json .docker/x.json config.json \
+            gh/hosts.yml .config/nvim/init.lua keys.rs monkey";
+        for path in ordinary.split_whitespace().chain([""]) {
             assert!(!denied(DEFAULT_DENIED, path), "{path}");
         }
     }
@@ -237,22 +200,10 @@ mod tests {
         let patterns = format!("{DEFAULT_DENIED},private/*.key,a*b,keys/*,x[0-9]");
         for patterns in [patterns.as_str(), DEFAULT_DENIED, "private/*.key,a*b"] {
             let denied = DeniedPaths::new(patterns.split(',')).unwrap();
-            let paths = [
-                "d/.env",
-                ".env.x",
-                "a/b.pem",
-                "id_rsa",
-                "private/x.key",
-                "d/a-b",
-                "keys/k",
-                "d/x1",
-                "D/.ENV",
-                "B.PEM",
-                "h/.docker/config.json",
-                ".docker/CONFIG.JSON",
-                ".config/gh",
-            ];
-            for path in paths {
+            let paths = "\
+                d/.env .env.x a/b.pem id_rsa private/x.key d/a-b keys/k d/x1 D/.ENV B.PEM \
+                h/.docker/config.json .docker/CONFIG.JSON .config/gh";
+            for path in paths.split_whitespace() {
                 let name = path.rsplit('/').next().unwrap();
                 let path = Path::new(path);
                 assert!(!denied.covers_entry(path) || denied.may_cover_name(name.as_bytes()), "{path:?}");

@@ -6,23 +6,23 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, openat2, statat};
+use rustix::fs::{AtFlags, OFlags, Stat, statat};
 use rustix::io::Errno;
+
+use super::child::{open_without_links, or_here};
 
 /// How much of a path is opened at once.
 const MAX_PART_BYTES: usize = 3500;
 
 /// Opens what a path names, piece by piece where it is long.
 pub fn open_long(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let (mut directory, mut rest): (Option<OwnedFd>, &Path) = (None, path);
     loop {
         let from = directory.as_ref().map_or(root, |directory| directory.as_fd());
         let Some((first, then)) = split(rest) else {
-            return openat2(from, or_here(rest), flags | OFlags::CLOEXEC, Mode::empty(), resolve);
+            return open_without_links(from, or_here(rest), flags);
         };
-        let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let next = openat2(from, first, step, Mode::empty(), resolve)?;
+        let next = open_without_links(from, first, OFlags::PATH | OFlags::DIRECTORY)?;
         (directory, rest) = (Some(next), then);
     }
 }
@@ -44,15 +44,11 @@ fn split(path: &Path) -> Option<(&Path, &Path)> {
     Some((part(&bytes[..end]), part(&bytes[end + 1..])))
 }
 
-fn or_here(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::File;
 
-    use rustix::fs::{fstat, mkdirat};
+    use rustix::fs::{Mode, fstat, mkdirat};
 
     use super::*;
 

@@ -25,13 +25,12 @@ mod workspaces;
 
 pub use aliases::{CACHE_ALIAS, STATE_ALIAS};
 pub use certificates::{is_public_at, may_be_certificate};
-pub use child::{open_child_directory, open_child_file};
+pub use child::{make_child_directory, open_child_directory, open_child_file};
 pub use control_names::ControlFiles;
 pub use denied::{DEFAULT_DENIED, DeniedPaths};
 pub use git_rules::GitChange;
 pub use long_path::{open_long, stat_long};
-pub use open::{Lead, Roots};
-pub use open::{Opened, QUARANTINE, UNDO_DIRECTORY, lexically_clean};
+pub use open::{Lead, Opened, QUARANTINE, Roots, UNDO_DIRECTORY, lexically_clean};
 pub use root::RootsError;
 use settings::table::TOOL_PROTECTED;
 pub use target::{Entry, Missing, Target};

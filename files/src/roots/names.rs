@@ -108,6 +108,17 @@ fn read_escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, Invali
     Ok(rest)
 }
 
+/// Whether a name begins like this, in any letter case.
+pub(super) fn starts_with_any_case(name: &[u8], beginning: &[u8]) -> bool {
+    name.get(..beginning.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(beginning))
+}
+
+/// Whether a name ends like this, in any letter case.
+pub(super) fn ends_with_any_case(name: &[u8], ending: &[u8]) -> bool {
+    let from = name.len().checked_sub(ending.len());
+    from.is_some_and(|from| name[from..].eq_ignore_ascii_case(ending))
+}
+
 /// The beginning of the names of a session's outputs. No directory's name has a plus sign, so no name of one
 /// session begins like that of another.
 pub(super) fn owner_prefix(directory: &str) -> String {

@@ -7,11 +7,12 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use protocol::ToolError;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use toolkit::arguments::{elide, invalid};
 
 use super::certificates::is_public;
+use super::child::open_without_links;
 use super::control_names::ControlFiles;
 use super::denied::DeniedPaths;
 use super::error::{open_error, outside, path_denied};
@@ -205,8 +206,7 @@ impl Roots {
         if !self.owns_output(beneath) {
             return Some(Err(open_error(path, Errno::NOENT)));
         }
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let handle = rustix::fs::openat2(&output.handle, beneath, flags, Mode::empty(), resolve);
+        let handle = open_without_links(&output.handle, beneath, flags);
         let opened = |handle| Opened { path: path.into(), beneath: beneath.to_owned(), at: 0, handle };
         Some(handle.map(opened).map_err(|errno| open_error(path, errno)))
     }

@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::child::or_here;
 use super::root::{Root, root_of};
 
 /// How many links we follow ourselves.
@@ -43,9 +44,8 @@ pub(super) fn open_beneath(
 }
 
 fn open_kernel(root: &Root, beneath: &Path, flags: OFlags, more: ResolveFlags) -> Result<OwnedFd, Errno> {
-    let path = if beneath.as_os_str().is_empty() { Path::new(".") } else { beneath };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
-    rustix::fs::openat2(&root.handle, path, flags, Mode::empty(), resolve)
+    rustix::fs::openat2(&root.handle, or_here(beneath), flags, Mode::empty(), resolve)
 }
 
 /// Walks the path and replaces each link by its target, then opens the result without following any link.

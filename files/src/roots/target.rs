@@ -5,14 +5,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use protocol::{ErrorCode, ToolError};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::child::open_child_directory;
+use super::child::{make_child_directory, open_child_directory, open_without_links, or_here};
 use super::error::{open_error, outside, path_denied, refused};
 use super::open::{MAX_TRIES, Opened, Roots, lexically_clean};
 use super::resolve;
@@ -141,9 +140,7 @@ impl Roots {
     fn parent_of(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let parent = path.parent().ok_or(Errno::XDEV)?;
         let (root, beneath) = root_of(&self.roots, parent).ok_or(Errno::XDEV)?;
-        let beneath = if beneath.as_os_str().is_empty() { Path::new(".") } else { beneath.as_path() };
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        rustix::fs::openat2(&self.roots[root].handle, beneath, DIRECTORY, Mode::empty(), resolve)
+        open_without_links(&self.roots[root].handle, or_here(&beneath), DIRECTORY)
     }
 
     fn new_target(
@@ -219,18 +216,14 @@ fn make_directories(
     made: &mut Vec<(OwnedFd, OsString)>,
 ) -> Result<OwnedFd, Errno> {
     for name in names {
-        let is_new = match mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
-            Ok(()) => true,
-            // Somebody else created it; anything but a directory fails in the next line.
-            Err(Errno::EXIST) => false,
-            Err(errno) => return Err(errno),
-        };
+        // Somebody else may have created it; anything but a directory fails in the next line.
+        let is_new = make_child_directory(&directory, name, 0o777)?;
         let child = open_child_directory(directory.as_fd(), name).map_err(|errno| match errno {
             Errno::LOOP | Errno::NOTDIR => Errno::EXIST,
             other => other,
         })?;
         if is_new {
-            made.push((directory, OsStr::from_bytes(name.as_bytes()).to_owned()));
+            made.push((directory, name.to_owned()));
         }
         directory = child;
     }
@@ -252,6 +245,14 @@ pub struct Entry {
     pub(crate) file_type: FileType,
 }
 
+impl Entry {
+    fn of(parent: Opened, name: &OsStr) -> Result<Self, Errno> {
+        let stat = statat(&parent.handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let file_type = FileType::from_raw_mode(stat.st_mode);
+        Ok(Self { path: parent.path.join(name), parent: parent.handle, name: name.to_owned(), file_type })
+    }
+}
+
 impl Roots {
     /// Finds what a path names that is denied, to be deleted unread; none for any other path.
     pub(crate) fn hidden_entry(&self, path: &str) -> Result<Option<Entry>, ToolError> {
@@ -269,14 +270,7 @@ impl Roots {
             return Err(refused(ErrorCode::ProtectedPath, path, "is a control file"));
         }
         self.permit_for_git(path, &resolved)?;
-        let stat = statat(&parent.handle, name, AtFlags::SYMLINK_NOFOLLOW);
-        let stat = stat.map_err(|errno| open_error(path, errno))?;
-        Ok(Some(Entry {
-            path: resolved,
-            parent: parent.handle,
-            name: name.to_owned(),
-            file_type: FileType::from_raw_mode(stat.st_mode),
-        }))
+        Entry::of(parent, name).map(Some).map_err(|errno| open_error(path, errno))
     }
 
     /// Finds what a path names, without following a link at its end. A root itself is not an entry.
@@ -292,12 +286,6 @@ impl Roots {
         let parent = resolve::open_beneath(&self.roots, root, parent, DIRECTORY).map_err(near)?;
         let parent = self.identify(parent).ok_or_else(|| outside(path))?;
         self.permit_change(path, &self.path_in_rules(&parent).join(name))?;
-        let stat = statat(&parent.handle, name, AtFlags::SYMLINK_NOFOLLOW).map_err(near)?;
-        Ok(Entry {
-            path: parent.path.join(name),
-            parent: parent.handle,
-            name: name.to_owned(),
-            file_type: FileType::from_raw_mode(stat.st_mode),
-        })
+        Entry::of(parent, name).map_err(near)
     }
 }

@@ -20,8 +20,7 @@ impl Roots {
     }
 
     fn led_to(&self, root: usize, beneath: &Path) -> Option<TouchedPath> {
-        let start = if beneath.as_os_str().is_empty() { Path::new(".") } else { beneath };
-        match resolve::open_beneath(&self.roots, root, start, OFlags::PATH | OFlags::CLOEXEC) {
+        match resolve::open_beneath(&self.roots, root, beneath, OFlags::PATH | OFlags::CLOEXEC) {
             Ok(handle) => {
                 let opened = self.identify(handle)?;
                 let beneath = self.path_in_rules(&opened).into_owned();

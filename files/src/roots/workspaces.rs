@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use protocol::{ErrorCode, EventId, SessionId, ToolError};
-use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, openat2};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use settings::choices::Division;
 use toolkit::{Grant, Scope};
 
+use super::child::{make_child_directory, open_without_links, or_here};
 use super::names;
 use super::open::Roots;
 use super::root::{Root, root_of};
@@ -186,20 +187,15 @@ impl Roots {
 
 impl Root {
     fn own_part(&self, name: &Path) -> Result<Self, Errno> {
-        match mkdirat(&self.handle, name, Mode::from_raw_mode(0o700)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
+        make_child_directory(&self.handle, name, 0o700)?;
         // For a session, rules about paths hold from its own directory.
         Ok(Self { in_rules: PathBuf::new(), ..self.narrowed(name)? })
     }
 
     /// A directory below it, which no link leads to.
     fn narrowed(&self, beneath: &Path) -> Result<Self, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let name = if beneath.as_os_str().is_empty() { Path::new(".") } else { beneath };
-        let handle = openat2(&self.handle, name, flags, Mode::empty(), resolve)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let handle = open_without_links(&self.handle, or_here(beneath), flags)?;
         let join = |path: &Path| path.join(beneath).components().collect::<PathBuf>();
         Ok(Self {
             path: join(&self.path),

@@ -14,9 +14,9 @@ mod rules;
 
 pub mod machine;
 
-pub use install::install;
+pub use install::{install, install_asking};
 pub use program::{assemble, verdict_on};
 pub use rules::{
-    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs,
-    deny, only, only_on_self, sockets, without_fast_open,
+    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, always,
+    connected_pairs, deny, only, only_on_self, sockets, without_fast_open,
 };

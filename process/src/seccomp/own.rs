@@ -5,8 +5,8 @@
 
 use super::machine;
 use super::rules::{
-    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs,
-    deny, only, only_on_self, sockets, without_fast_open,
+    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, always,
+    connected_pairs, deny, only, only_on_self, sockets, without_fast_open,
 };
 
 /// Programs, and signals to other processes.
@@ -61,7 +61,7 @@ pub(crate) fn rules(family: Family, connections: bool, files: bool) -> Vec<Rule>
     rules.extend(deny(OTHERS_BY_NAME));
     rules.extend(deny(PROCESSES));
     // Its flags are in memory, which a filter cannot read. The C library falls back to `clone`.
-    rules.push(Rule { number: libc::SYS_clone3, cases: Vec::new(), otherwise: ABSENT });
+    rules.extend(always(&[libc::SYS_clone3], ABSENT));
     match family {
         Family::Alone(own_pid) => {
             rules.extend(deny(machine::FORKS));

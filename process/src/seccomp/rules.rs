@@ -142,7 +142,12 @@ const ONLY_ON_SELF: &[(i64, &[(u32, Test)])] = &[
 
 /// Denies these calls whatever their arguments are.
 pub fn deny(numbers: &[i64]) -> Vec<Rule> {
-    numbers.iter().map(|number| Rule { number: *number, cases: Vec::new(), otherwise: DENY }).collect()
+    always(numbers, DENY)
+}
+
+/// One verdict on these calls, whatever their arguments are.
+pub fn always(numbers: &[i64], verdict: Verdict) -> Vec<Rule> {
+    numbers.iter().map(|number| Rule { number: *number, cases: Vec::new(), otherwise: verdict }).collect()
 }
 
 /// Allows a call only if all tests of one of these cases pass.

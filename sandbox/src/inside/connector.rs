@@ -17,6 +17,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use libc::{seccomp_notif, sock_filter};
 use process::descriptors;
 use process::public_address::is_public;
+use process::seccomp;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -62,7 +63,7 @@ impl Connector {
 
     /// Installs the command's filter, and hands over its end that takes the questions.
     pub(super) fn install(self, filter: &[sock_filter]) -> Result<(), StepError> {
-        let listener = syscalls::install_asking_filter(filter).during(Step::Filter)?;
+        let listener = seccomp::install_asking(filter).during(Step::Filter)?;
         fd_passing::send(&self.0, [listener.as_fd()]).during(Step::Connector)
     }
 }

@@ -78,9 +78,7 @@ fn confine(context: &CommandContext<'_>, connector: Option<Connector>) -> Result
     let filter = &context.spawner.filter;
     match connector {
         Some(connector) => connector.install(filter).map(|()| None),
-        None if context.watches_network() => {
-            syscalls::install_asking_filter(filter).map(Some).during(Step::Filter)
-        }
+        None if context.watches_network() => seccomp::install_asking(filter).map(Some).during(Step::Filter),
         None => seccomp::install(filter).map(|()| None).during(Step::Filter),
     }
 }

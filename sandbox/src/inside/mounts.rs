@@ -58,34 +58,32 @@ pub(super) fn attach(tree: impl AsFd, place: impl AsFd) -> Result<()> {
 
 /// Creates a file system in memory, not attached anywhere yet.
 pub(super) fn tmpfs(bytes: u64, mode: &str) -> Result<OwnedFd> {
-    let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_set_string(&context, "size", bytes.to_string())?;
     // Empty files take memory too.
-    fsconfig_set_string(&context, "nr_inodes", (bytes / BYTES_PER_FILE).to_string())?;
-    fsconfig_set_string(&context, "mode", mode)?;
-    fsconfig_create(&context)?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+    let files = (bytes / BYTES_PER_FILE).to_string();
+    let settings = [("size", &*bytes.to_string()), ("nr_inodes", &files), ("mode", mode)];
+    file_system("tmpfs", &settings, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
 }
 
 /// Creates a `/proc` of this PID namespace, not attached anywhere yet.
 pub(super) fn procfs() -> Result<OwnedFd> {
-    let context = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&context)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+    file_system("proc", &[], attributes)
 }
 
 /// Creates terminals of their own, at most as many as this, not attached anywhere yet.
 pub(super) fn terminals(most: u32) -> Result<OwnedFd> {
-    let context = fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_set_string(&context, "ptmxmode", "0666")?;
-    fsconfig_set_string(&context, "mode", "0600")?;
-    fsconfig_set_string(&context, "max", most.to_string().as_str())?;
+    let settings = [("ptmxmode", "0666"), ("mode", "0600"), ("max", &*most.to_string())];
+    file_system("devpts", &settings, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC)
+}
+
+fn file_system(kind: &str, settings: &[(&str, &str)], attributes: MountAttrFlags) -> Result<OwnedFd> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in settings {
+        fsconfig_set_string(&context, *name, *value)?;
+    }
     fsconfig_create(&context)?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 

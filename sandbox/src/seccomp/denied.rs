@@ -1,8 +1,8 @@
 //! The rules for commands: which calls are denied, and which ones only with certain arguments.
 
 use process::seccomp::{
-    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, connected_pairs,
-    deny, machine, only, only_on_self, sockets, without_fast_open,
+    ABSENT, DENY, KERNEL_AND_OTHERS, OTHERS_BY_NAME, Rule, TERMINAL_INPUT, Test, Verdict, always,
+    connected_pairs, deny, machine, only, only_on_self, sockets, without_fast_open,
 };
 
 use crate::settings::{Network, Tier};
@@ -11,9 +11,7 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
     let mut rules = deny(KERNEL_AND_OTHERS);
     rules.extend(deny(machine::OWN_DENIED));
     // Their flags are in memory, which a filter cannot read. Programs fall back to `clone` and `openat`.
-    for number in [libc::SYS_clone3, libc::SYS_openat2] {
-        rules.push(Rule { number, cases: Vec::new(), otherwise: ABSENT });
-    }
+    rules.extend(always(&[libc::SYS_clone3, libc::SYS_openat2], ABSENT));
     rules.push(only(libc::SYS_clone, vec![vec![(0, Test::Without(NAMESPACES))]]));
     // It keeps memory in pipes that no process maps any more.
     rules.extend(deny(&[libc::SYS_vmsplice]));
@@ -35,7 +33,7 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
             });
             if network == Network::Public {
                 rules.extend(without_fast_open());
-                rules.extend([libc::SYS_bind, libc::SYS_connect, libc::SYS_listen].map(ask));
+                rules.extend(always(&[libc::SYS_bind, libc::SYS_connect, libc::SYS_listen], Verdict::Ask));
                 rules.push(without_automatic_names());
             }
             rules.push(only(libc::SYS_prlimit64, vec![vec![(0, Test::Is(0))]]));
@@ -52,12 +50,8 @@ pub(super) fn rules(tier: Tier, network: Network) -> Vec<Rule> {
 
 /// Files in memory that are in no directory: in a message between sockets, none can be found. Programs have
 /// another way, because old kernels lack this one.
-pub(super) fn uncounted_memory() -> impl Iterator<Item = Rule> {
-    [libc::SYS_memfd_create, libc::SYS_memfd_secret].into_iter().map(|number| Rule {
-        number,
-        cases: Vec::new(),
-        otherwise: ABSENT,
-    })
+pub(super) fn uncounted_memory() -> Vec<Rule> {
+    always(&[libc::SYS_memfd_create, libc::SYS_memfd_secret], ABSENT)
 }
 
 /// A single call could take the whole disk before anybody sees it. The C library writes instead, which can
@@ -97,10 +91,6 @@ fn without_automatic_names() -> Rule {
 
 /// Which `libc` does not name everywhere.
 const SO_PASSPIDFD: i32 = 76;
-
-fn ask(number: i64) -> Rule {
-    Rule { number, cases: Vec::new(), otherwise: Verdict::Ask }
-}
 
 fn internet() -> Vec<Vec<(u32, Test)>> {
     [libc::AF_INET, libc::AF_INET6].map(|family| vec![(0, Test::Is(family.cast_unsigned()))]).into()

@@ -171,7 +171,8 @@ impl Index {
             return Ok(());
         }
         // By name, each entry of interest says by itself what changed.
-        let by_name = matches!(stale, Stale::Names(_)) && !directory_is_new(&self.tree, id);
+        let is_known = directory.identity.is_some() && !directory.unreadable;
+        let by_name = matches!(stale, Stale::Names(_)) && is_known;
         let layout_before = directory.layout;
         let path = self.tree.path(id);
         let looked = self.open(id, &path).and_then(|handle| match handle {
@@ -333,7 +334,8 @@ impl Index {
             }
             return true;
         }
-        let is_ordinary = !may_be_socket(file_type);
+        // Only a look at the entry itself tells what `Unknown` is.
+        let is_ordinary = !matches!(file_type, FileType::Socket | FileType::Unknown);
         if is_ordinary {
             self.forget(id, name);
         }
@@ -447,15 +449,6 @@ impl Index {
         self.tree.note(id);
         self.changed = true;
     }
-}
-
-fn directory_is_new(tree: &Tree, id: Id) -> bool {
-    tree.get(id).is_none_or(|directory| directory.identity.is_none() || directory.unreadable)
-}
-
-/// Only a look at the entry itself tells what `Unknown` is.
-fn may_be_socket(file_type: FileType) -> bool {
-    matches!(file_type, FileType::Socket | FileType::Unknown)
 }
 
 fn mark(stale: &mut BTreeMap<Id, Stale>, id: Id, name: OsString) {

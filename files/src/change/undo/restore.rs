@@ -70,6 +70,9 @@ struct Done {
     after: Option<(u64, String)>,
 }
 
+/// What a step of an undo did: how it is undone in turn, and the file after it.
+type Made = (Undoable, Option<(u64, String)>);
+
 impl Changer {
     /// The path that a call changed, and the session for which it did; none where nothing is kept of it.
     pub fn changed_by(&self, call: &EventId) -> Option<(String, SessionId)> {
@@ -111,14 +114,14 @@ impl Undo<'_> {
             Change::FileAppended(appended) => self.cut_file(appended),
             Change::FileRemoved { before } => {
                 let content = self.kept_content(before)?;
-                self.create(Operation::Create, |target| self.write(target, None, &content, before.bytes))
+                self.create(|target| self.write(target, None, &content, before.bytes))
             }
             Change::LinkRemoved { target: text } => {
                 let created = Change::LinkCreated { target: text.clone() };
-                self.create(Operation::Create, |target| self.make(target, created.clone()))
+                self.create(|target| self.make(target, created.clone()))
             }
             Change::DirectoryRemoved { .. } => {
-                self.create(Operation::Create, |target| self.make(target, Change::DirectoryCreated))
+                self.create(|target| self.make(target, Change::DirectoryCreated))
             }
             Change::LinkCreated { target } => {
                 self.remove_entry(FileType::Symlink, |entry| leads_to(entry, target))
@@ -273,7 +276,7 @@ impl Undo<'_> {
         found: Option<&FileBefore>,
         content: &OwnedFd,
         bytes: u64,
-    ) -> Result<(Undoable, Option<(u64, String)>), CommitError> {
+    ) -> Result<Made, CommitError> {
         let mut lock = self.changer.temp_files.lock(&target.path);
         let (temp, mut file) = TempFile::create(target, lock.record(&target.path)?)?;
         let sha256 = copy_content(content, &mut file, bytes)?;
@@ -287,11 +290,7 @@ impl Undo<'_> {
     }
 
     /// Brings back what was removed, with the directories that are missing.
-    fn create(
-        &self,
-        operation: Operation,
-        make: impl FnOnce(&Target) -> Result<(Undoable, Option<(u64, String)>), CommitError>,
-    ) -> Result<Done, ToolError> {
+    fn create(&self, make: impl FnOnce(&Target) -> Result<Made, CommitError>) -> Result<Done, ToolError> {
         let missing = if self.dry_run { Missing::Plan } else { Missing::MakeParents };
         let target = self.roots.target(&self.record.path, missing).map_err(|error| match error.code {
             ErrorCode::IsDirectory | ErrorCode::NotARegularFile => {
@@ -311,15 +310,11 @@ impl Undo<'_> {
             }
         });
         let (undoable, after) = made.inspect_err(|_| target.unmake_parents())?;
-        Ok(Done { operation, undoable, before: None, after })
+        Ok(Done { operation: Operation::Create, undoable, before: None, after })
     }
 
     /// Makes a link or a directory.
-    fn make(
-        &self,
-        target: &Target,
-        change: Change,
-    ) -> Result<(Undoable, Option<(u64, String)>), CommitError> {
+    fn make(&self, target: &Target, change: Change) -> Result<Made, CommitError> {
         let parent = target.parent.as_ref().ok_or(Errno::NOENT)?;
         let kept = KeptChange::keep(&self.changer.undo, &self.call, &target.path, change.clone(), None);
         match (&change, &self.record.change) {
