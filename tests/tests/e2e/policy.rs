@@ -92,7 +92,7 @@ fn rules_tell_sessions_channels_and_tokens_apart_and_the_first_decides() {
     let builder = with_rules(rules);
     let server = builder.start();
     let check = |session: &str, tool: &str, arguments: Value, allowed: bool| {
-        let request = Request::call(tool, &arguments).header("X-Session-Id", session);
+        let request = Request::call(tool, &arguments).of_session(session);
         let envelope = server.send(request).envelope();
         assert_eq!(envelope.error_code() != DENIED, allowed, "{session} {tool}: {envelope:?}");
     };
