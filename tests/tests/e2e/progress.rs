@@ -16,9 +16,11 @@ fn busy_model(seconds: u32) -> FakeModel {
     })
 }
 
+/// A system that works for Ada for so many seconds.
 fn busy_system(telegram: &FakeTelegram, chats: &str, seconds: u32) -> (FakeModel, System) {
     let model = busy_model(seconds);
     let system = System::builder().telegram(telegram, chats).model(&model).start();
+    telegram.push(ADA.text("work"));
     (model, system)
 }
 
@@ -40,7 +42,6 @@ fn stop_button(progress: &Sent) -> String {
 fn a_task_shows_typing_then_one_message_that_is_edited_and_goes_with_the_answer() {
     let telegram = FakeTelegram::start();
     let (_model, _system) = busy_system(&telegram, "4711", 8);
-    telegram.push(ADA.text("work"));
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
     let progress = telegram.progress();
     assert!(progress.len() >= 2, "{progress:?}");
@@ -60,7 +61,6 @@ fn a_task_shows_typing_then_one_message_that_is_edited_and_goes_with_the_answer(
 fn a_press_stops_the_task_and_is_answered_however_often_and_late_it_comes() {
     let telegram = FakeTelegram::start();
     let (_model, mut system) = busy_system(&telegram, "4711", 60);
-    telegram.push(ADA.text("work"));
     let progress = shown(&telegram, ADA.id);
     let data = stop_button(&progress);
     assert_eq!(telegram.press_answered(ADA, ADA.id, progress.number, &data), "Stopping.");
@@ -83,7 +83,6 @@ fn a_press_stops_the_task_and_is_answered_however_often_and_late_it_comes() {
 fn nobody_stops_what_is_not_theirs_and_made_up_buttons_do_nothing() {
     let telegram = FakeTelegram::start();
     let (_model, system) = busy_system(&telegram, "4711,4712", 6);
-    telegram.push(ADA.text("work"));
     let progress = shown(&telegram, ADA.id);
     let data = stop_button(&progress);
     let (other, stranger) = (Chat { id: 4712 }, Chat { id: 666 });
@@ -105,7 +104,6 @@ fn nobody_stops_what_is_not_theirs_and_made_up_buttons_do_nothing() {
 fn a_message_of_a_supervisor_that_was_killed_is_taken_away_and_no_answer_comes_twice() {
     let telegram = FakeTelegram::start();
     let (_model, mut system) = busy_system(&telegram, "4711", 5);
-    telegram.push(ADA.text("work"));
     let progress = shown(&telegram, ADA.id);
     let is_noted = "select count(*) from kv where key like '%progress.telegram.%'";
     wait::until_true("its number is stored", || system.database().count(is_noted) == 1);
@@ -123,7 +121,6 @@ fn a_chat_that_takes_no_signs_still_gets_its_answer() {
     let telegram = FakeTelegram::start();
     telegram.fail("sendProgress", Fault::BadRequest);
     let (_model, _system) = busy_system(&telegram, "4711", 5);
-    telegram.push(ADA.text("work"));
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
     assert!(telegram.visible_progress(ADA.id).is_empty() && telegram.faults_left() == 0);
 }
@@ -147,7 +144,6 @@ fn a_child_that_is_killed_meanwhile_leaves_one_answer_and_no_message_behind() {
 fn messages_go_first_and_the_pace_of_the_chat_is_kept() {
     let telegram = FakeTelegram::start();
     let (_model, system) = busy_system(&telegram, "4711", 9);
-    telegram.push(ADA.text("work"));
     shown(&telegram, ADA.id);
     for text in ["1", "2", "3", "4"] {
         system.queue(ADA.id, text);
@@ -238,7 +234,6 @@ fn a_message_whose_sending_was_never_answered_is_found_again_and_goes_with_its_t
     let telegram = FakeTelegram::start();
     telegram.fail("sendProgress", Fault::Dropped);
     let (_model, _system) = busy_system(&telegram, "4711", 20);
-    telegram.push(ADA.text("work"));
     let first = shown(&telegram, ADA.id);
     let edited = wait::until("it is edited", || {
         telegram.progress().into_iter().rfind(|sent| sent.method == "editmessagetext")
@@ -254,7 +249,6 @@ fn a_message_that_a_supervisor_was_killed_over_is_found_again() {
     let telegram = FakeTelegram::start();
     telegram.fail("sendProgress", Fault::Unanswered);
     let (_model, mut system) = busy_system(&telegram, "4711", 5);
-    telegram.push(ADA.text("work"));
     shown(&telegram, ADA.id);
     system.kill();
     system.restart();

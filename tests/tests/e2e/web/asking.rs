@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::network::{PUBLIC, in_a_network_of_its_own};
 use super::site::{Reply, Site};
 use super::{assert_code, fetch};
-
-const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
+use crate::policy::REQUIRED;
 
 fn builder(variables: &[(&str, &str)]) -> ToolServerBuilder {
     ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true").variables(variables)
