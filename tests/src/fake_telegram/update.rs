@@ -14,6 +14,12 @@ pub const HALF_A_CHARACTER: char = '\u{e000}';
 /// The chat that test systems allow.
 pub const ADA: Chat = Chat { id: 4711 };
 
+/// A group that a test allows as well.
+pub const GROUP: Chat = Chat { id: -77 };
+
+/// A chat that no test allows.
+pub const STRANGER: Chat = Chat { id: 666 };
+
 impl Chat {
     pub fn text(self, text: &str) -> Value {
         self.text_at(text, now_seconds())

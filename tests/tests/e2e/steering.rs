@@ -1,13 +1,11 @@
 //! What somebody says while a task of their chat runs reaches its model before the next turn.
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::{ADA, Chat};
+use harness::fake_telegram::update::{ADA, GROUP};
 use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
-
-const GROUP: Chat = Chat { id: -77 };
 
 /// A command that runs until the file `go` is there.
 const WAITS: &str = "until test -e go; do sleep 0.1; done";

@@ -6,12 +6,10 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::{ADA, Chat, now_seconds};
+use harness::fake_telegram::update::{ADA, Chat, STRANGER, now_seconds};
 use harness::{FakeTelegram, Fault, System, wait};
 
 use crate::with_telegram;
-
-const STRANGER: Chat = Chat { id: 666 };
 
 #[test]
 fn a_stranger_is_told_the_chat_id_once_an_hour_and_nothing_is_run_or_kept() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use harness::fake_telegram::Sent;
-use harness::fake_telegram::update::{ADA, Chat};
+use harness::fake_telegram::update::{ADA, Chat, GROUP};
 use harness::http::{Answer, Request, address_of};
 use harness::program::signal;
 use harness::{FakeTelegram, System, wait};
@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::assert_says;
 
-const GROUP: Chat = Chat { id: -77 };
 const BOB: Chat = Chat { id: 12 };
 
 const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";

@@ -1,14 +1,11 @@
 //! Who may use the bot: people, groups and their members, and strangers who are paired while it runs.
 
-use harness::fake_telegram::update::{ADA, Chat, now_seconds};
+use harness::fake_telegram::update::{ADA, Chat, GROUP, STRANGER, now_seconds};
 use harness::fake_telegram::{Sent, texts};
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
-
-const GROUP: Chat = Chat { id: -77 };
-const STRANGER: Chat = Chat { id: 666 };
 
 fn person(id: i64) -> Value {
     json!({"id": id, "is_bot": false, "first_name": format!("Person {id}")})

@@ -4,13 +4,11 @@
 use std::time::Duration;
 
 use harness::fake_telegram::Draft;
-use harness::fake_telegram::update::{ADA, Chat};
+use harness::fake_telegram::update::{ADA, GROUP};
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, Request, System, wait};
 use serde_json::json;
 
 use crate::with_model;
-
-const GROUP: Chat = Chat { id: -77 };
 
 /// Its second half is in bold and in code.
 const ANSWER: &str = "The first half of it is **bold** and is followed by a block:\n```\nlet one = 1;\n\
