@@ -59,6 +59,16 @@ impl Database {
         self.rows(query, |row| row.get(0)).first().copied().unwrap_or(0)
     }
 
+    /// The same as a size.
+    pub fn size(&self, query: &str) -> usize {
+        usize::try_from(self.count(query)).unwrap_or_default()
+    }
+
+    /// How many events of this type there are.
+    pub fn events_of(&self, event_type: &str) -> usize {
+        self.size(&format!("select count(*) from events where type = '{event_type}'"))
+    }
+
     pub fn events(&self) -> Vec<Event> {
         self.rows(&format!("select {COLUMNS} from events order by seq"), from_row)
     }

@@ -15,7 +15,7 @@ use protocol::{
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::serving::Serving;
+use crate::serving::{ANY_PORT, Serving};
 use crate::wait;
 
 pub const TOKEN: &str = "FAKE-tool-token";
@@ -61,7 +61,7 @@ struct Shared {
 impl FakeToolServer {
     /// Answers the first calls with these replies, and all others with `a.txt`.
     pub fn start(replies: impl IntoIterator<Item = ToolReply>) -> Self {
-        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), replies)
+        Self::start_at(ANY_PORT, replies)
     }
 
     pub fn start_at(address: SocketAddr, replies: impl IntoIterator<Item = ToolReply>) -> Self {

@@ -1,6 +1,5 @@
 //! A fake service with OpenAI's `/audio/transcriptions`: it takes a form with a file and a model, and a key.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -34,7 +33,7 @@ impl FakeTranscriber {
         let heard = Arc::default();
         let spoken = Spoken { words, heard: Arc::clone(&heard) };
         let router = Router::new().route("/v1/audio/transcriptions", post(transcribe)).with_state(spoken);
-        Self { serving: Serving::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), router), heard }
+        Self { serving: Serving::start(router), heard }
     }
 
     /// The base address.

@@ -45,7 +45,7 @@ pub fn processes_with(text: &str) -> Vec<Process> {
 
 /// Waits until no process of the directory is left; otherwise kills those that remain, and panics.
 pub fn assert_no_process(dir: &TestDir) {
-    if wait::within(GRACE, || processes_of(dir).is_empty().then_some(())).is_none() {
+    if !wait::is_true_within(GRACE, || processes_of(dir).is_empty()) {
         let left = processes_of(dir);
         for process in &left {
             program::signal(process.pid, Signal::KILL);
@@ -56,7 +56,9 @@ pub fn assert_no_process(dir: &TestDir) {
 
 /// Panics if a tool has left a temporary file in a root.
 pub fn assert_no_temporary_file(root: &Path) {
-    let stray: Vec<PathBuf> = files_below(root).into_iter().filter(|path| looks_temporary(path)).collect();
+    let is_file = |path: &PathBuf| !path.symlink_metadata().is_ok_and(|facts| facts.is_dir());
+    let mut stray = everything_below(root);
+    stray.retain(|path| looks_temporary(path) && is_file(path));
     assert!(stray.is_empty(), "temporary files were left behind: {stray:?}");
 }
 
@@ -80,15 +82,17 @@ fn describe(pid: u32) -> Option<Process> {
     Some(Process { pid, parent, command: String::from_utf8_lossy(&command).replace('\0', " ") })
 }
 
-fn files_below(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    entries
-        .flatten()
-        .flat_map(|entry| match entry.file_type() {
-            Ok(kind) if kind.is_dir() => files_below(&entry.path()),
-            _ => vec![entry.path()],
-        })
-        .collect()
+/// All that is below a directory, sorted; nothing where there is none. Links are not followed.
+pub fn everything_below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(everything_below(&entry.path()));
+        }
+        found.push(entry.path());
+    }
+    found.sort();
+    found
 }
 
 fn looks_temporary(path: &Path) -> bool {

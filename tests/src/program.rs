@@ -1,5 +1,6 @@
 //! One real process: started with a clean environment, its output kept, and never left behind.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::test_dir::NOBODY;
-use crate::{TestDir, binaries, wait};
+use crate::{TestDir, binaries, leftovers, wait};
 
 const TAIL_LINES: usize = 60;
 
@@ -45,13 +46,8 @@ impl Launch {
         }
     }
 
-    /// Runs the same binary with the same variables and other arguments, and waits for it to end.
-    pub(crate) fn output(&self, dir: &TestDir, arguments: &[&str]) -> Output {
-        self.output_for(dir, arguments, &[])
-    }
-
-    /// The same, with something on its stdin.
-    pub(crate) fn output_for(&self, dir: &TestDir, arguments: &[&str], input: &[u8]) -> Output {
+    /// Runs the same binary to its end, with the same variables, other arguments and something on its stdin.
+    pub(crate) fn output(&self, dir: &TestDir, arguments: &[&str], input: &[u8]) -> Output {
         let mut command = self.command(dir, arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = dir.spawn(&mut command).expect("the binary starts");
@@ -60,7 +56,7 @@ impl Launch {
         child.wait_with_output().expect("the binary ends")
     }
 
-    fn command(&self, dir: &TestDir, arguments: &[&str]) -> Command {
+    fn command(&self, dir: &TestDir, arguments: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(arguments).env_clear().envs(self.variables.iter().cloned()).current_dir(dir.path());
         command
@@ -70,23 +66,26 @@ impl Launch {
 impl Program {
     /// Starts a program; its output goes to files in the directory.
     pub fn start(dir: &TestDir, launch: &Launch) -> Self {
-        let name = launch.binary.file_name().expect("a binary has a name").to_string_lossy();
-        let number = fs::read_dir(dir.logs()).expect("the place has logs").count();
-        let stderr = dir.logs().join(format!("{number:02}-{name}.stderr"));
-        let stdout = dir.logs().join(format!("{number:02}-{name}.stdout"));
-        let mut command = Command::new(&launch.binary);
-        command.args(&launch.arguments).env_clear().envs(launch.variables.iter().cloned());
-        command.current_dir(dir.path()).stdin(Stdio::null());
-        for (file, is_stdout) in [(&stdout, true), (&stderr, false)] {
-            let file = File::create(file).expect("logs are writable");
-            let output = launch.output.as_ref().map(|output| output.try_clone().expect("it can be shared"));
-            let stream = output.map_or_else(|| Stdio::from(file), Stdio::from);
-            let _ = if is_stdout { command.stdout(stream) } else { command.stderr(stream) };
-        }
+        let mut command = launch.command(dir, &launch.arguments);
         if launch.unprivileged && rustix::process::geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        let child = dir.spawn(&mut command).unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        Self::spawn(dir, &mut command, launch.output.as_deref())
+    }
+
+    /// Starts a program; its output goes to files in the directory, or to this descriptor.
+    pub fn spawn(dir: &TestDir, command: &mut Command, output: Option<&OwnedFd>) -> Self {
+        let name = Path::new(command.get_program()).file_name().expect("a binary has a name");
+        let number = fs::read_dir(dir.logs()).expect("the place has logs").count();
+        let file = dir.logs().join(format!("{number:02}-{}", name.display()));
+        let (stdout, stderr) = (file.with_added_extension("stdout"), file.with_added_extension("stderr"));
+        let stream = |file: &Path| {
+            let file = File::create(file).expect("logs are writable");
+            let output = output.map(|output| output.try_clone().expect("it can be shared"));
+            output.map_or_else(|| Stdio::from(file), Stdio::from)
+        };
+        command.stdin(Stdio::null()).stdout(stream(&stdout)).stderr(stream(&stderr));
+        let child = dir.spawn(command).unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         Self { child, stderr, stdout }
     }
 
@@ -117,6 +116,12 @@ impl Program {
         self.wait()
     }
 
+    /// Ends it with SIGTERM, which must be a success and leave no process behind.
+    pub fn end(mut self, dir: &TestDir) {
+        assert!(self.terminate().success(), "{}", self.log_tail());
+        leftovers::assert_no_process(dir);
+    }
+
     /// Resets the peak. Where the kernel does not allow it, the peak is that of the whole run, which is never
     /// lower.
     pub fn forget_peak(&self) {
@@ -137,8 +142,8 @@ impl Program {
 
     /// Waits for words in the log, which a thread of the program writes behind what it does.
     pub fn until_logged(&self, words: &str) {
-        let is_there = || self.log().contains(words).then_some(());
-        assert!(wait::within(wait::SOON, is_there).is_some(), "not logged: {words}\n{}", self.log_tail());
+        let is_there = wait::is_true_within(wait::SOON, || self.log().contains(words));
+        assert!(is_there, "not logged: {words}\n{}", self.log_tail());
     }
 
     pub fn stdout(&self) -> String {
@@ -182,6 +187,12 @@ fn threads(pid: u32) -> Vec<String> {
         .filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok())
         .filter_map(|stat| Some(stat.rsplit_once(')')?.1.split_whitespace().next()?.to_owned()))
         .collect()
+}
+
+/// What a program says on stderr when it refuses; panics if it succeeded.
+pub fn refusal_of(output: &Output) -> String {
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// The output of a program; panics with stderr unless it succeeded.

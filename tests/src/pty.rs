@@ -69,6 +69,14 @@ impl Terminal {
         found.unwrap_or_else(|| panic!("{text:?} is not shown:\n{:?}", self.shown()))
     }
 
+    /// Types a line, and returns what is shown from there on until it has the reply.
+    pub fn answer(&mut self, line: &str, reply: &str) -> String {
+        let before = self.shown().len();
+        self.type_in(line);
+        self.type_in("\r");
+        self.wait_for(reply, before)
+    }
+
     /// Waits until the program ends.
     pub fn end(&mut self) -> ExitStatus {
         let ended = wait::within(wait::SOON, || self.child.try_wait().expect("it can be waited for"));

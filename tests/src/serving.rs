@@ -1,9 +1,12 @@
 //! Runs the fake servers, each on its own runtime, so that tests need none.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use axum::Router;
 use tokio::runtime::{Builder, Runtime};
+
+/// Any free port of this machine.
+pub(crate) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 #[derive(Debug)]
 pub(crate) struct Serving {
@@ -13,7 +16,7 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn start(router: Router) -> Self {
-        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), router)
+        Self::start_at(ANY_PORT, router)
     }
 
     pub(crate) fn start_at(address: SocketAddr, router: Router) -> Self {

@@ -25,9 +25,14 @@ pub fn in_own_namespace(name: &str, test: impl FnOnce()) {
     let way = way.expect(
         "this test mounts a small file system: it needs unshare (util-linux), and user namespaces or root",
     );
+    run_again(&mut unshare(way), name, INSIDE);
+}
+
+/// Runs the test `name` of this program again by `unshare`, with a variable that tells it so.
+pub fn run_again(unshare: &mut Command, name: &str, variable: &str) {
     let own = std::env::current_exe().expect("a running program has a path");
-    let inside = unshare(way).arg(own).args(["--exact", name, "--nocapture"]).env(INSIDE, "1").output();
-    let inside = inside.expect("unshare ran before");
+    let inside = unshare.arg(own).args(["--exact", name, "--nocapture"]).env(variable, "1").output();
+    let inside = inside.expect("unshare is installed");
     let said =
         [inside.stdout, inside.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
     assert!(inside.status.success(), "{said}");

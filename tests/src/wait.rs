@@ -26,6 +26,11 @@ pub fn until_true(what: &str, mut is_so: impl FnMut() -> bool) {
     until(what, || is_so().then_some(()));
 }
 
+/// Whether something becomes true within `deadline`.
+pub fn is_true_within(deadline: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    within(deadline, || is_so().then_some(())).is_some()
+}
+
 /// Returns what `look` finds within `deadline`.
 pub fn within<T>(deadline: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + deadline;

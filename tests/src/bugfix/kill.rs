@@ -33,13 +33,13 @@ pub fn after_event(position: usize) -> Outcome {
     assert_marked(&database, position);
     if killed_after.is_some() {
         wait::until_true("the worker's exit is in the tree", || database.has_event("worker.exited"));
-        let again = database.count("select count(*) from events where type = 'retry.scheduled'");
-        let attempts = database.count("select attempt from inbox");
+        let again = database.events_of("retry.scheduled");
+        let attempts = database.size("select attempt from inbox");
         assert_eq!(again, attempts - 1, "after event {position}: the tree does not show the interruption");
     }
     Outcome {
         killed_after,
-        events: events_of_tasks(&database),
+        events: database.size("select count(*) from events where task_id is not null"),
         attempts: database.count("select attempt from inbox"),
         interrupted: database.count("select count(*) from tool_calls where status = 'interrupted'"),
     }
@@ -83,11 +83,6 @@ fn open(database: &Path) -> Connection {
     let connection = connection.expect("a running system has a database");
     connection.busy_timeout(wait::SOON).expect("a time-out can be set");
     connection
-}
-
-fn events_of_tasks(database: &Database) -> usize {
-    usize::try_from(database.count("select count(*) from events where task_id is not null"))
-        .unwrap_or_default()
 }
 
 /// Checks that no successful call with an effect was repeated, that every call has ended, and that the task

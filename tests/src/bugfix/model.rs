@@ -87,7 +87,7 @@ impl Model {
         let open = self.steps.iter().find(|step| !step.is_done(&facts));
         match open {
             Some(step) => step.reply(&facts),
-            None => ModelReply::Text(ANSWER.to_owned()),
+            None => ModelReply::text(ANSWER),
         }
     }
 }

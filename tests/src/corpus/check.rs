@@ -124,8 +124,8 @@ fn no_request(observed: &Observed<'_>) -> Result<(), String> {
 
 /// No process with this command line is left shortly after the answer.
 pub(super) fn none_left(command: &str) -> Result<(), String> {
-    let gone = wait::within(GRACE, || leftovers::processes_with(command).is_empty().then_some(()));
-    gone.ok_or_else(|| format!("still there: {:?}", leftovers::processes_with(command)))
+    let is_gone = wait::is_true_within(GRACE, || leftovers::processes_with(command).is_empty());
+    require(is_gone, || format!("still there: {:?}", leftovers::processes_with(command)))
 }
 
 /// Pairs of a file of the machine and a text that it must not contain; `~` is the home directory.
@@ -142,14 +142,9 @@ fn host_files(pairs: &Value) -> Result<(), String> {
 }
 
 fn bytes_on_disk(directory: &Path) -> u64 {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => bytes_on_disk(&entry.path()),
-            Ok(metadata) => metadata.blocks() * 512,
-            Err(_) => 0,
-        })
-        .sum()
+    let all = leftovers::everything_below(directory).into_iter();
+    let facts = all.filter_map(|path| path.symlink_metadata().ok()).filter(|facts| !facts.is_dir());
+    facts.map(|facts| facts.blocks() * 512).sum()
 }
 
 pub(super) fn peak_memory_mb(pid: u32) -> Result<u64, String> {

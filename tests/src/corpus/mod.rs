@@ -36,10 +36,7 @@ pub fn load() -> Vec<Case> {
 
 pub fn registered_tools() -> BTreeSet<String> {
     let server = crate::ToolServer::start();
-    let catalogue = server.send(crate::Request::get("/tools")).json();
-    let tools = catalogue.as_array().or_else(|| catalogue["tools"].as_array());
-    let tools = tools.unwrap_or_else(|| panic!("GET /tools lists no tools: {catalogue}"));
-    tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+    server.send(crate::Request::get("/tools")).tool_names().into_iter().collect()
 }
 
 fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {

@@ -200,7 +200,7 @@ fn median_of_livez(server: &ToolServer) -> Result<Duration, String> {
 /// Kills the server while a command runs: the command ends as well, and a new server works.
 fn killed_amid_a_call(server: &mut ToolServer, command: &str) -> Result<Answer, String> {
     let body = json!({"cmd": command, "timeout_seconds": 60});
-    let request = Request::call("bash", &body).header("Authorization", &format!("Bearer {TOKEN}"));
+    let request = Request::call("bash", &body).bearer(TOKEN);
     let address = server.address();
     std::thread::scope(|scope| {
         // The server is killed, so there is no response.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{decider, model};
 use crate::fake_telegram::Sent;
-use crate::fake_telegram::update::Chat;
+use crate::fake_telegram::update::{Chat, listed};
 use crate::{FakeTelegram, Random};
 
 const FIRST_ID: i64 = 5001;
@@ -78,8 +78,7 @@ impl Chats {
     }
 
     pub(super) fn ids(&self) -> String {
-        let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
-        ids.join(",")
+        listed(self.ids.iter().copied())
     }
 
     pub(super) fn written(&self) -> &[Written] {

@@ -124,8 +124,7 @@ impl Inspection<'_> {
     fn calls(&self, report: &mut Report) {
         let database = self.system.database();
         let count = |status: &str| {
-            let query = format!("select count(*) from tool_calls where status = '{status}'");
-            usize::try_from(database.count(&query)).unwrap_or_default()
+            database.size(&format!("select count(*) from tool_calls where status = '{status}'"))
         };
         report.inform("tool calls done", count("done"));
         report.inform("tool calls failed", count("failed"));
@@ -133,24 +132,17 @@ impl Inspection<'_> {
         let running = "select id from tool_calls where status in ('running', 'queued')";
         report.forbid("unfinished tool calls that are not marked", database.texts(running));
         let tasks = self.noted();
-        report.inform(
-            "files queued for a chat",
-            usize::try_from(database.count("select count(*) from outbox where kind = 'document'"))
-                .unwrap_or_default(),
-        );
-        report.inform(
-            "effects repeated because the first outcome was unknown",
-            tasks.iter().filter(|task| task.effects > task.asked()).count(),
-        );
+        let files = database.size("select count(*) from outbox where kind = 'document'");
+        report.inform("files queued for a chat", files);
+        let repeated = tasks.iter().filter(|task| task.effects > task.asked()).count();
+        report.inform("effects repeated because the first outcome was unknown", repeated);
         let having = |wrong: fn(&Noted) -> bool| {
             tasks.iter().filter(|task| wrong(task)).map(ToString::to_string).collect()
         };
         report.forbid("completed calls without an effect", having(|note| note.effects < note.done));
         report.forbid("effects without a call", having(|note| note.effects > note.started));
-        report.forbid(
-            "more than one effect per attempt",
-            having(|note| note.effects > note.attempts * note.asked()),
-        );
+        let too_many = having(|note| note.effects > note.attempts * note.asked());
+        report.forbid("more than one effect per attempt", too_many);
     }
 
     /// The tasks that had words to note, and what came of each. That its files were stored is no call of it.
@@ -181,14 +173,10 @@ impl Inspection<'_> {
 
     fn approvals(&self, report: &mut Report) {
         let database = self.system.database();
-        let count = |event: &str| {
-            let query = format!("select count(*) from events where type = '{event}'");
-            usize::try_from(database.count(&query)).unwrap_or_default()
-        };
-        report.inform("attempts that ended to wait for a person", count("task.parked"));
-        report.inform("questions", count("approval.requested"));
-        report.inform("answered with a no", count("approval.denied"));
-        report.inform("answered with a yes", count("approval.granted"));
+        report.inform("attempts that ended to wait for a person", database.events_of("task.parked"));
+        report.inform("questions", database.events_of("approval.requested"));
+        report.inform("answered with a no", database.events_of("approval.denied"));
+        report.inform("answered with a yes", database.events_of("approval.granted"));
         let twice = "select payload ->> 'approval_id' from events where type = 'approval.used'
                      group by 1 having count(*) > 1";
         report.forbid("decisions that were used twice", database.texts(twice));
@@ -197,14 +185,10 @@ impl Inspection<'_> {
                            select 1 from events as yes where yes.type = 'approval.granted'
                                and yes.payload ->> 'approval_id' = used.payload ->> 'approval_id')";
         report.forbid("decisions that were used without a yes", database.texts(without));
-        let yes: BTreeMap<String, u32> = database
-            .rows(
-                "select task_id, count(*) from events where type = 'approval.used' and task_id is not null
-                 group by task_id",
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .into_iter()
-            .collect();
+        let used = "select task_id, count(*) from events
+                    where type = 'approval.used' and task_id is not null group by task_id";
+        let yes = database.rows(used, |row| Ok((row.get(0)?, row.get(1)?)));
+        let yes: BTreeMap<String, u32> = yes.into_iter().collect();
         let tasks = self.noted();
         let more = tasks.iter().filter_map(|task| {
             let yes = yes.get(&task.id).copied().unwrap_or(0);
@@ -217,25 +201,16 @@ impl Inspection<'_> {
     fn records(&self, report: &mut Report) {
         let verified = self.system.run_tool_server(&["journal", "verify"]);
         let said = String::from_utf8_lossy(&verified.stderr).into_owned();
-        report.forbid(
-            "breaks in the journal's chain",
-            (!verified.status.success()).then_some(said).into_iter().collect(),
-        );
-        let events: BTreeSet<String> = self
-            .system
-            .database()
-            .texts("select id from events where type like 'tool_call.%'")
-            .into_iter()
-            .collect();
-        let journal = fs::read_to_string(self.system.dir().journal());
-        let journal = journal.unwrap_or_default();
+        let breaks = (!verified.status.success()).then_some(said);
+        report.forbid("breaks in the journal's chain", breaks.into_iter().collect());
+        let database = self.system.database();
+        let events = database.texts("select id from events where type like 'tool_call.%'");
+        let events: BTreeSet<String> = events.into_iter().collect();
+        let journal = fs::read_to_string(self.system.dir().journal()).unwrap_or_default();
         let records: Vec<String> = journal.lines().filter_map(call_record).collect();
         report.inform("call records in the journal", records.len());
-        report.forbid(
-            "journal records missing from the events",
-            records.into_iter().filter(|id| !events.contains(id)).collect(),
-        );
-        let database = self.system.database();
+        let missing = records.into_iter().filter(|id| !events.contains(id)).collect();
+        report.forbid("journal records missing from the events", missing);
         let fault = database.file().and_then(|file| copy::checked(file).err());
         report.forbid("integrity_check errors", fault.into_iter().collect());
     }

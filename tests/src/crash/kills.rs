@@ -46,7 +46,7 @@ impl Kills {
 /// Waits for a random moment: a few requests, and then some time before the next one.
 pub(super) fn random_moment(telegram: &FakeTelegram, random: &mut Random) {
     let target = telegram.requests() + random.below(MOST_REQUESTS);
-    wait::within(QUIET, || (telegram.requests() >= target).then_some(()));
+    wait::is_true_within(QUIET, || telegram.requests() >= target);
     let between = u64::try_from(random.below(BETWEEN_US)).unwrap_or_default();
     wait::out(Duration::from_micros(between));
 }

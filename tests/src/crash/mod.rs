@@ -70,7 +70,7 @@ impl CrashTest {
                 progress(round + 1);
             }
             system.wait_until_ready();
-            wait::within(PATIENCE, || chats.are_answered(&telegram).then_some(())).is_some()
+            wait::is_true_within(PATIENCE, || chats.are_answered(&telegram))
         });
         system.stop();
         let (system, telegram, chats, kills, copies) = (&system, &telegram, &chats, &kills, &copies);

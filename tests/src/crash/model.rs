@@ -25,7 +25,7 @@ pub(super) fn note_down(request: &Value) -> ModelReply {
     let messages = facts::messages(request);
     let Some(at) = messages.iter().rposition(|message| asked(message).is_some() && !is_addition(message))
     else {
-        return ModelReply::Text("Nothing to note.".to_owned());
+        return ModelReply::text("Nothing to note.");
     };
     let facts = facts::of(messages, at);
     let mut answers = Vec::new();
@@ -90,7 +90,7 @@ mod tests {
         let arguments = json!({"path": "1.txt", "content": "word-02\n", "mode": "append"});
         assert_eq!(acted, ModelReply::call("write", &arguments));
         for (outcome, expected) in [
-            ("done", ModelReply::Text("Noted word-02: Done".to_owned())),
+            ("done", ModelReply::text("Noted word-02: Done")),
             ("was running, its outcome is unknown", ModelReply::call("write", &arguments)),
         ] {
             let note = user(&format!("[An earlier attempt …\n- write {arguments}: {outcome}"));

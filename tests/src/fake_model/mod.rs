@@ -9,7 +9,7 @@ mod chat;
 mod others;
 mod stream;
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use axum::Router;
@@ -22,11 +22,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::facts;
-use crate::serving::Serving;
+use crate::serving::{ANY_PORT, Serving};
 
 use stream::Stream;
-
-const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 pub const KEY: &str = "sk-FAKE-key-of-a-fake-model";
 
@@ -61,6 +59,10 @@ impl ModelReply {
     /// The same reply, whose end the test releases.
     pub fn held(self) -> Self {
         Self::Held(Box::new(self))
+    }
+
+    pub fn text(text: &str) -> Self {
+        Self::Text(text.to_owned())
     }
 
     pub fn call(tool: &str, arguments: &Value) -> Self {
@@ -258,6 +260,12 @@ impl FakeModel {
     fn recorded(&self) -> MutexGuard<'_, Vec<(HeaderMap, Value)>> {
         self.shared.requests.lock().expect("nobody panics with it")
     }
+}
+
+/// The names of the tools that a request offers.
+pub fn offered(request: &Value) -> Vec<&str> {
+    let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect()
 }
 
 /// What the calls of a conversation were answered, in order.

@@ -1,4 +1,4 @@
-//! Messages with buttons, as people use them.
+//! Messages of the bot, as people ask for and use them.
 
 use super::update::Chat;
 use super::{FakeTelegram, Sent};
@@ -18,6 +18,19 @@ impl Sent {
 }
 
 impl FakeTelegram {
+    /// Sends a text, and waits for the bot's next message.
+    pub fn ask(&self, chat: Chat, text: &str) -> String {
+        let before = self.sent().len();
+        self.push(chat.text(text));
+        self.wait_for_sent(before + 1)[before].text.clone()
+    }
+
+    /// What a message of the bot says now, once it was edited so often.
+    pub fn edited(&self, number: i64, times: usize) -> Sent {
+        let is_it = |sent: &Sent| sent.method == "editmessagetext" && sent.target == Some(number);
+        wait::until("the message is edited", || self.sent_that(is_it).into_iter().skip(times - 1).next_back())
+    }
+
     /// The question with buttons that is the chat's `number`th, counted from 0, and what its buttons carry.
     pub fn question(&self, chat: Chat, number: usize) -> (Sent, Vec<String>) {
         let asked = wait::until("somebody is asked", || {

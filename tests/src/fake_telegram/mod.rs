@@ -30,7 +30,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{any, get};
 use serde_json::{Value, json};
 
-use crate::serving::Serving;
+use crate::serving::{ANY_PORT, Serving};
 use crate::wait;
 
 pub use drafts::Draft;
@@ -48,7 +48,7 @@ pub struct FakeTelegram {
 
 impl FakeTelegram {
     pub fn start() -> Self {
-        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)))
+        Self::start_at(ANY_PORT)
     }
 
     pub fn start_at(address: SocketAddr) -> Self {
@@ -159,7 +159,7 @@ impl FakeTelegram {
 
     /// What was sent, but for progress messages.
     pub fn sent(&self) -> Vec<Sent> {
-        self.shared.lock().sent.iter().filter(|sent| !sent.is_progress).cloned().collect()
+        self.sent_that(|sent| !sent.is_progress)
     }
 
     /// Of all that was sent, what a test looks for.
@@ -181,7 +181,7 @@ impl FakeTelegram {
 
     /// Progress messages and their edits, in the order in which they came.
     pub fn progress(&self) -> Vec<Sent> {
-        self.shared.lock().sent.iter().filter(|sent| sent.is_progress).cloned().collect()
+        self.sent_that(|sent| sent.is_progress)
     }
 
     /// The drafts that were shown, in the order in which they came.

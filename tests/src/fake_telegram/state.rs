@@ -233,7 +233,10 @@ impl State {
                 (caption(parameters)?, Some(file))
             }
             "setmessagereaction" => (emoji(parameters)?, None),
-            "editmessagereplymarkup" => (self.text_of(parameters["message_id"].as_i64()), None),
+            "editmessagereplymarkup" => {
+                let edited = self.current(parameters["message_id"].as_i64());
+                (edited.map(|sent| sent.text.clone()).unwrap_or_default(), None)
+            }
             _ => (text(parameters)?, None),
         };
         Ok(Content { text, file })
@@ -248,31 +251,23 @@ impl State {
         if !target.is_some_and(is_known) {
             return Err("Bad Request: message to edit not found".to_owned());
         }
-        if self.is_like(target, text, markup) {
+        if self.current(target).is_some_and(|sent| sent.text == text && sent.markup == *markup) {
             return Err(NOT_MODIFIED.to_owned());
         }
         Ok(())
     }
 
-    /// What a message says now.
-    fn text_of(&self, number: Option<i64>) -> String {
+    /// A message as it is now. Its number is its position among everything that was sent.
+    fn current(&self, number: Option<i64>) -> Option<&Sent> {
         let is_it = |sent: &&Sent| Some(sent.number) == number && sent.method != "setmessagereaction";
-        self.sent.iter().rfind(is_it).map(|sent| sent.text.clone()).unwrap_or_default()
-    }
-
-    /// Whether a message is like this now. Its number is its position among everything that was sent.
-    fn is_like(&self, number: Option<i64>, text: &str, markup: &Value) -> bool {
-        let is_it = |sent: &&Sent| Some(sent.number) == number && sent.method != "setmessagereaction";
-        self.sent.iter().rfind(is_it).is_some_and(|sent| sent.text == text && sent.markup == *markup)
+        self.sent.iter().rfind(is_it)
     }
 
     /// Removes a message.
     pub(super) fn delete(&mut self, parameters: &Value) -> Result<Value, String> {
         let number = parameters["message_id"].as_i64().unwrap_or_default();
-        let is_known = self
-            .sent
-            .iter()
-            .any(|sent| sent.number == number && Some(sent.chat_id) == parameters["chat_id"].as_i64());
+        let chat = parameters["chat_id"].as_i64();
+        let is_known = self.sent.iter().any(|sent| sent.number == number && Some(sent.chat_id) == chat);
         match is_known && self.signs.deleted.insert(number) {
             true => Ok(Value::Bool(true)),
             false => Err("Bad Request: message to delete not found".to_owned()),

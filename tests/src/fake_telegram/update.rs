@@ -14,6 +14,12 @@ pub const HALF_A_CHARACTER: char = '\u{e000}';
 /// The chat that test systems allow.
 pub const ADA: Chat = Chat { id: 4711 };
 
+/// A group that a test allows as well.
+pub const GROUP: Chat = Chat { id: -77 };
+
+/// A chat that no test allows.
+pub const STRANGER: Chat = Chat { id: 666 };
+
 impl Chat {
     pub fn text(self, text: &str) -> Value {
         self.text_at(text, now_seconds())
@@ -31,12 +37,11 @@ impl Chat {
 
     pub fn photo(self) -> Value {
         let size = json!({"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1, "file_size": 1});
-        json!({"message": self.message(now_seconds(), &json!({"photo": [size]}))})
+        self.with(&json!({"photo": [size]}))
     }
 
-    /// A message with these fields.
     pub fn saying(self, fields: &Value) -> Value {
-        json!({"message": self.message(now_seconds(), fields)})
+        self.with(fields)
     }
 
     /// A message whose largest photo has this file ID.
@@ -46,7 +51,7 @@ impl Chat {
                 "file_id": id, "file_unique_id": id, "width": edge, "height": edge, "file_size": edge,
             })
         };
-        self.saying(&json!({"photo": [size("thumbnail", 90), size(id, 1280)], "caption": caption}))
+        self.with(&json!({"photo": [size("thumbnail", 90), size(id, 1280)], "caption": caption}))
     }
 
     /// A document of this size.
@@ -55,7 +60,7 @@ impl Chat {
             "file_id": id, "file_unique_id": id, "file_name": name, "mime_type": media_type,
             "file_size": size,
         });
-        self.saying(&json!({"document": document}))
+        self.with(&json!({"document": document}))
     }
 
     pub fn edited(self, text: &str) -> Value {
@@ -65,7 +70,7 @@ impl Chat {
 
     /// What a group says when it becomes a supergroup.
     pub fn became(self, supergroup: i64) -> Value {
-        json!({"message": self.message(now_seconds(), &json!({"migrate_to_chat_id": supergroup}))})
+        self.with(&json!({"migrate_to_chat_id": supergroup}))
     }
 
     pub fn unknown_kind(self) -> Value {
@@ -92,6 +97,11 @@ impl Chat {
         }
         message
     }
+}
+
+/// The IDs of chats, as a setting lists them.
+pub fn listed(ids: impl IntoIterator<Item = i64>) -> String {
+    ids.into_iter().map(|id| id.to_string()).collect::<Vec<_>>().join(",")
 }
 
 /// The current time in seconds since the Unix epoch, as Telegram counts it.

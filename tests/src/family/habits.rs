@@ -5,6 +5,7 @@ use serde_json::json;
 use super::ledger::Fate;
 use super::model::{Verb, reminder_of};
 use super::person::{GROUP, Person};
+use crate::fake_telegram::Sent;
 
 type Habit = fn(&mut Person<'_>);
 
@@ -33,15 +34,13 @@ pub(super) fn day(person: &mut Person<'_>, number: usize) {
 
 fn short_question(person: &mut Person<'_>) {
     let verb = if person.random.below(2) == 0 { Verb::Note } else { Verb::Work };
-    let (_, text) = person.ask(verb, Fate::Answered);
-    person.say(&text);
+    person.request(verb, Fate::Answered);
     person.wait_mostly();
 }
 
 /// Something comes to mind while the task runs.
 fn steering(person: &mut Person<'_>) {
-    let (_, text) = person.ask(Verb::Work, Fate::Answered);
-    person.say(&text);
+    person.request(Verb::Work, Fate::Answered);
     for _ in 0..=person.random.below(2) {
         person.pause(2500);
         let (_, text) = person.ask(Verb::Note, Fate::Answered);
@@ -51,8 +50,7 @@ fn steering(person: &mut Person<'_>) {
 }
 
 fn queueing(person: &mut Person<'_>) {
-    let (_, text) = person.ask(Verb::Work, Fate::Answered);
-    person.say(&text);
+    person.request(Verb::Work, Fate::Answered);
     person.pause(2000);
     let (_, text) = person.ask(Verb::Note, Fate::Aside);
     person.say(&format!("/queue {text}"));
@@ -121,6 +119,13 @@ fn file_and_question(person: &mut Person<'_>) {
     person.wait_mostly();
 }
 
+/// The question that comes when the person asks for this.
+fn question_about(person: &mut Person<'_>, verb: Verb) -> Option<Sent> {
+    person.wait();
+    let (word, _) = person.request(verb, Fate::Answered);
+    person.question(&word)
+}
+
 fn late_approval(person: &mut Person<'_>) {
     approve(person, true);
 }
@@ -130,10 +135,7 @@ fn refusal(person: &mut Person<'_>) {
 }
 
 fn approve(person: &mut Person<'_>, is_allowed: bool) {
-    person.wait();
-    let (word, text) = person.ask(Verb::Write, Fate::Answered);
-    person.say(&text);
-    let Some(question) = person.question(&word) else { return };
+    let Some(question) = question_about(person, Verb::Write) else { return };
     person.pause(6000);
     person.press(&question, !is_allowed);
     person.wait();
@@ -142,8 +144,7 @@ fn approve(person: &mut Person<'_>, is_allowed: bool) {
 /// Changes their mind: sometimes before the task begins, sometimes later.
 fn edit(person: &mut Person<'_>) {
     person.wait();
-    let (_, text) = person.ask(Verb::Work, Fate::Maybe);
-    let number = person.say(&text);
+    let (_, number) = person.request(Verb::Work, Fate::Maybe);
     person.pause(5000);
     let (_, text) = person.ask(Verb::Note, Fate::Answered);
     person.edit(number, &text);
@@ -152,21 +153,17 @@ fn edit(person: &mut Person<'_>) {
 
 fn stop(person: &mut Person<'_>) {
     person.wait();
-    let (_, text) = person.ask(Verb::Toil, Fate::Maybe);
-    person.say(&text);
+    person.request(Verb::Toil, Fate::Maybe);
     let chat = person.member.id;
     let begun = std::time::Instant::now();
     let shows = || person.telegram.signs(chat).iter().filter(|at| **at > begun).count() > 2;
-    crate::wait::within(crate::wait::SOON, || shows().then_some(()));
+    crate::wait::is_true_within(crate::wait::SOON, shows);
     person.pause(2000);
     person.command("/stop");
 }
 
 fn choice(person: &mut Person<'_>) {
-    person.wait();
-    let (word, text) = person.ask(Verb::Choose, Fate::Answered);
-    person.say(&text);
-    let Some(question) = person.question(&word) else { return };
+    let Some(question) = question_about(person, Verb::Choose) else { return };
     person.pause(3000);
     let is_last = person.random.below(2) == 0;
     person.press(&question, is_last);
@@ -174,10 +171,7 @@ fn choice(person: &mut Person<'_>) {
 }
 
 fn free_answer(person: &mut Person<'_>) {
-    person.wait();
-    let (word, text) = person.ask(Verb::Name, Fate::Answered);
-    person.say(&text);
-    let Some(question) = person.question(&word) else { return };
+    let Some(question) = question_about(person, Verb::Name) else { return };
     person.pause(3000);
     person.say("Rex");
     person.ledger.considered(person.member.id, question.at);

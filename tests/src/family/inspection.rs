@@ -41,10 +41,7 @@ impl Inspection<'_> {
     }
 
     fn what_happened(&self, report: &mut Report) {
-        let events = |kind: &str| {
-            let sql = format!("select count(*) from events where type = '{kind}'");
-            usize::try_from(self.system.database().count(&sql)).unwrap_or_default()
-        };
+        let events = |kind: &str| self.system.database().events_of(kind);
         report.inform("words written", self.ledger.written().len());
         report.inform("tasks", events("task.queued"));
         report.inform("messages added to a task that ran", events("task.added"));

@@ -17,6 +17,7 @@ mod trouble;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::fake_telegram::update::listed;
 use crate::report::Report;
 use crate::{FakeModel, FakeTelegram, Random, System, wait};
 
@@ -74,10 +75,10 @@ impl FamilyTest {
                 model.forget_requests();
             }
         });
-        wait::within(PATIENCE, || ledger.open(&telegram, None).is_empty().then_some(()));
+        wait::is_true_within(PATIENCE, || ledger.open(&telegram, None).is_empty());
         system.wait_until_all_is_sent();
         let is_quiet = || MEMBERS.iter().all(|member| telegram.visible_progress(member.id).is_empty());
-        wait::within(wait::SOON, || is_quiet().then_some(()));
+        wait::is_true_within(wait::SOON, is_quiet);
         let (system, telegram, ledger, troubles) = (&system, &telegram, &ledger, &troubles);
         let inspection = Inspection { system, telegram, ledger, troubles, begun };
         if let Some(path) = std::env::var_os("TIMELINE") {
@@ -89,11 +90,11 @@ impl FamilyTest {
 
 /// With the settings that people have, and fewer workers than people.
 fn started(telegram: &FakeTelegram, model: &FakeModel) -> System {
-    let ids: Vec<String> = MEMBERS.iter().map(|member| member.id.to_string()).collect();
+    let ids = MEMBERS.iter().map(|member| member.id).chain([GROUP.id]);
     System::builder()
         .policy(RULES)
         .workers(3)
-        .telegram(telegram, &format!("{},{}", ids.join(","), GROUP.id))
+        .telegram(telegram, &listed(ids))
         .model(model)
         .variable("AUTONOUS_TELEGRAM_GATHER_MS", "1200")
         .variable("AUTONOUS_TELEGRAM_REACTIONS", "private")

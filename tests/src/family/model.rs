@@ -73,7 +73,7 @@ pub(super) fn reminder_of(word: &str) -> String {
 pub(super) fn reply(request: &Value) -> ModelReply {
     let messages = facts::messages(request);
     let Some(at) = messages.iter().rposition(is_request) else {
-        return ModelReply::Text("There is nothing to do.".to_owned());
+        return ModelReply::text("There is nothing to do.");
     };
     let said: Vec<&str> = messages[at..].iter().filter_map(user_text).filter(|text| !is_note(text)).collect();
     let asked: Vec<(Verb, String)> = said.iter().flat_map(|text| asked(text)).collect();
@@ -170,7 +170,7 @@ mod tests {
             user("[Ada (ID 1) adds:]\nplease note word-3"),
         ]);
         let ended = reply(&json!({"messages": messages}));
-        assert_eq!(ended, ModelReply::Text("Done: word-1 word-2 word-3".to_owned()));
+        assert_eq!(ended, ModelReply::text("Done: word-1 word-2 word-3"));
         assert_eq!(answered("Done: word-1 word-2"), ["word-1", "word-2"]);
     }
 }

@@ -50,6 +50,13 @@ impl Person<'_> {
         self.send(self.chat(), &json!({"text": text}))
     }
 
+    /// Asks for something new in the own chat; returns its word, and the message's number.
+    pub(super) fn request(&mut self, verb: Verb, fate: Fate) -> (String, i64) {
+        let (word, text) = self.ask(verb, fate);
+        let number = self.say(&text);
+        (word, number)
+    }
+
     /// Sends a message with these fields; returns its number.
     pub(super) fn send(&self, chat: Chat, fields: &Value) -> i64 {
         let number = self.telegram.next_number();
@@ -97,7 +104,7 @@ impl Person<'_> {
     /// Waits until everything that this person asked for is answered.
     pub(super) fn wait(&self) {
         let open = || self.ledger.open(self.telegram, Some(self.member.id));
-        if wait::within(PATIENCE, || open().is_empty().then_some(())).is_none() {
+        if !wait::is_true_within(PATIENCE, || open().is_empty()) {
             let words: Vec<String> = open().into_iter().map(|one| one.word).collect();
             words.iter().for_each(|word| self.ledger.release(word));
             self.ledger.fault(format!("{} has no answer to {words:?} in time", self.member.name));
@@ -149,7 +156,7 @@ impl Person<'_> {
         };
         let is_seen =
             || self.telegram.answer_to(&press).is_some() || !self.telegram.sent_that(is_closed).is_empty();
-        if wait::within(PATIENCE, || is_seen().then_some(())).is_none() {
+        if !wait::is_true_within(PATIENCE, is_seen) {
             self.ledger.fault(format!("the press on {} has no answer", question.text));
         }
         self.ledger.considered(self.member.id, question.at);

@@ -28,6 +28,13 @@ impl Answer {
             .unwrap_or_else(|error| panic!("status {} without JSON ({error}): {}", self.status, self.text()))
     }
 
+    /// The names of the tools of a catalogue.
+    pub fn tool_names(&self) -> Vec<String> {
+        let catalogue = self.json();
+        let tools = catalogue["tools"].as_array().unwrap_or_else(|| panic!("no list of tools: {catalogue}"));
+        tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+    }
+
     /// The body, which must be an envelope.
     pub fn envelope(&self) -> Envelope {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| {

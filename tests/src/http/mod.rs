@@ -61,6 +61,18 @@ impl Request {
         self
     }
 
+    /// With this token.
+    #[must_use]
+    pub fn bearer(self, token: &str) -> Self {
+        self.header("Authorization", &format!("Bearer {token}"))
+    }
+
+    /// Of this session.
+    #[must_use]
+    pub fn of_session(self, session: &str) -> Self {
+        self.header("X-Session-Id", session)
+    }
+
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(present, _)| !present.eq_ignore_ascii_case(name));

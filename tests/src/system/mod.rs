@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use crate::leftovers::{self, Process};
 use crate::program::{self, Launch};
-use crate::{Answer, Database, Program, Request, TestDir, http, wait};
+use crate::pty::Terminal;
+use crate::{Answer, Database, FakeTelegram, Program, Request, TestDir, binaries, http, wait};
 
 pub use builder::SystemBuilder;
 
@@ -85,9 +86,16 @@ impl System {
 
     /// Sends a request to the control port, with its token.
     pub fn control(&self, request: Request) -> Answer {
-        let tokens = self.tokens();
-        let request = request.header("Authorization", &format!("Bearer {}", tokens.control_token));
-        request.send(http::address_of(&tokens.control_url))
+        self.ask_openly(request.bearer(&self.tokens().control_token))
+    }
+
+    /// Sends a request to the control port as it is.
+    pub fn ask_openly(&self, request: Request) -> Answer {
+        request.send(http::address_of(&self.tokens().control_url))
+    }
+
+    pub fn readyz(&self) -> Answer {
+        self.ask_openly(Request::get("/readyz"))
     }
 
     /// Calls a tool directly, with the tool server's token.
@@ -97,26 +105,40 @@ impl System {
 
     /// The same for a session.
     pub fn tool_as(&self, session: &str, name: &str, arguments: &Value) -> Envelope {
-        self.ask_tool_server(Request::call(name, arguments).header("X-Session-Id", session)).envelope()
+        self.ask_tool_server(Request::call(name, arguments).of_session(session)).envelope()
     }
 
     /// Sends a request to the tool server, with its token.
     pub fn ask_tool_server(&self, request: Request) -> Answer {
         let tokens = self.tokens();
-        let request = request.header("Authorization", &format!("Bearer {}", tokens.tool_token));
-        request.send(http::address_of(&tokens.tool_url))
+        request.bearer(&tokens.tool_token).send(http::address_of(&tokens.tool_url))
     }
 
     /// Sends a request to the tool server, with the approver's token.
     pub fn ask_as_approver(&self, request: Request) -> Answer {
         let tokens = self.tokens();
-        let request = request.header("Authorization", &format!("Bearer {}", tokens.approver_token));
-        request.send(http::address_of(&tokens.tool_url))
+        request.bearer(&tokens.approver_token).send(http::address_of(&tokens.tool_url))
+    }
+
+    /// The ID of the first call that waits for a person, once there is one.
+    pub fn pending_approval(&self) -> String {
+        let found = wait::within(wait::SOON, || {
+            let all = self.ask_as_approver(Request::get("/approvals?state=pending")).json();
+            Some(all["approvals"].get(0)?["id"].as_str()?.to_owned())
+        });
+        found.unwrap_or_else(|| panic!("nothing waits:\n{}", self.log_tail()))
+    }
+
+    /// Decides about the call with this approval.
+    pub fn decide(&self, approval: &str, decision: &Value) {
+        let request = Request::post_json(&format!("/approvals/{approval}"), decision);
+        let decided = self.ask_as_approver(request).json();
+        assert_eq!(decided["id"], approval, "{decided}");
     }
 
     /// What `/readyz` says of one part.
     pub fn part(&self, name: &str) -> Value {
-        let answer = Request::get("/readyz").send(http::address_of(&self.tokens().control_url)).json();
+        let answer = self.readyz().json();
         let part =
             answer["parts"].as_array().and_then(|parts| parts.iter().find(|part| part["name"] == name));
         part.unwrap_or_else(|| panic!("no part {name} in {answer}")).clone()
@@ -132,6 +154,22 @@ impl System {
         let answer = self.control(Request::post_json("/messages", &json!({"text": text, "chat": chat})));
         assert_eq!(answer.status, 202, "{}", answer.text());
         answer.json()["task_id"].as_str().expect("a queued message has a task").to_owned()
+    }
+
+    /// Queues a text for a chat of Telegram.
+    pub fn queue(&self, chat: i64, text: &str) {
+        let message = json!({"chat": chat.to_string(), "kind": "text", "text": text});
+        let answer = self.control(Request::post_json("/outbox", &message));
+        assert_eq!(answer.status, 202, "{}", answer.text());
+    }
+
+    /// Waits until everything that Telegram has is confirmed, done and sent.
+    pub fn wait_for_rest(&self, telegram: &FakeTelegram) {
+        let open = "select (select count(*) from inbox where state in ('queued', 'in_progress'))
+                         + (select count(*) from outbox where state = 'queued')";
+        wait::until_true("nothing is left to do", || {
+            telegram.unconfirmed() == 0 && self.database().count(open) == 0
+        });
     }
 
     /// Waits until all messages are marked as sent: one that is killed between the two comes twice.
@@ -159,6 +197,17 @@ impl System {
         program::stdout_of(&self.run_command(arguments))
     }
 
+    /// What a `supervisor` command says on stderr, which must fail.
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        program::refusal_of(&self.run_command(arguments))
+    }
+
+    /// Runs a `supervisor` command in a terminal with this many columns.
+    pub fn terminal(&self, arguments: &[&str], columns: u16) -> Terminal {
+        let program = binaries::path_of("supervisor");
+        Terminal::start(&program, arguments, &self.dir.variables(), &self.dir, columns)
+    }
+
     /// A link that signs in at the page, once.
     pub fn page_link(&self) -> String {
         self.shown(&["open", "--print"]).trim().to_owned()
@@ -168,7 +217,7 @@ impl System {
     pub fn signed_in(&self) -> String {
         let (link, url) = (self.page_link(), self.tokens().control_url);
         let path = link.strip_prefix(&url).expect("the link is to the page");
-        let answer = Request::get(path).send(http::address_of(&url));
+        let answer = self.ask_openly(Request::get(path));
         assert_eq!(answer.status, 200, "{}", answer.text());
         let cookie = answer.header("set-cookie").expect("a link sets a cookie");
         cookie.split(';').next().unwrap_or_default().to_owned()
@@ -180,24 +229,23 @@ impl System {
 
     /// Runs a `supervisor` command with the variables that every program gets, and no others.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
-        let launch = Launch { variables: self.dir.variables(), ..self.launch.clone() };
-        launch.output(&self.dir, arguments)
+        self.run_with_input(arguments, "")
     }
 
     /// The same with something on its stdin.
     pub fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
         let launch = Launch { variables: self.dir.variables(), ..self.launch.clone() };
-        launch.output_for(&self.dir, arguments, input.as_ref())
+        launch.output(&self.dir, arguments, input.as_ref())
     }
 
     /// Runs a `tool-server` command with the variables that every program gets, and no others.
     pub fn run_tool_server(&self, arguments: &[&str]) -> Output {
-        Launch::new(&self.dir, "tool-server", "").output(&self.dir, arguments)
+        Launch::new(&self.dir, "tool-server", "").output(&self.dir, arguments, &[])
     }
 
     /// Runs a `supervisor` command with all variables of the system.
     pub fn run_set_up(&self, arguments: &[&str]) -> Output {
-        self.launch.output(&self.dir, arguments)
+        self.launch.output(&self.dir, arguments, &[])
     }
 
     pub fn child(&self, name: &str) -> Process {
@@ -219,6 +267,16 @@ impl System {
 
     pub fn kill_child(&self, name: &str) {
         program::signal(self.child(name).pid, Signal::KILL);
+    }
+
+    /// Kills a child, or the supervisor, which is started again.
+    pub fn kill_and_go_on(&mut self, victim: &str) {
+        if victim == "supervisor" {
+            self.kill();
+            self.restart();
+        } else {
+            self.kill_child(victim);
+        }
     }
 
     /// Whether the supervisor has ended by itself.

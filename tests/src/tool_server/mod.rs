@@ -63,16 +63,14 @@ impl ToolServer {
     /// Sends a request; adds the server's token unless the request has `Authorization`.
     pub fn send(&self, request: Request) -> Answer {
         match &self.token {
-            Some(token) if !request.has("Authorization") => {
-                request.header("Authorization", &format!("Bearer {token}")).send(self.address)
-            }
+            Some(token) if !request.has("Authorization") => request.bearer(token).send(self.address),
             _ => request.send(self.address),
         }
     }
 
     /// Sends a request with the token [`APPROVER`].
     pub fn as_approver(&self, request: Request) -> Answer {
-        self.send(request.header("Authorization", &format!("Bearer {APPROVER}")))
+        self.send(request.bearer(APPROVER))
     }
 
     /// What the approver is shown of a call.
@@ -113,7 +111,7 @@ impl ToolServer {
 
     /// Runs another `tool-server` command with this server's variables.
     pub fn run_command(&self, arguments: &[&str]) -> Output {
-        self.launch.output(&self.dir, arguments)
+        self.launch.output(&self.dir, arguments, &[])
     }
 
     /// Stops the server with SIGTERM, and checks that it leaves nothing behind.

@@ -69,7 +69,7 @@ impl Server {
     }
 
     fn send(&self, name: &str, request: Request) -> Answer {
-        self.0.send(request.header("Authorization", &format!("Bearer {}", secret(name))))
+        self.0.send(request.bearer(&secret(name)))
     }
 
     fn call(&self, name: &str, tool: &str, arguments: &Value) -> Envelope {
@@ -104,17 +104,14 @@ fn a_token_does_no_more_than_its_terms_say() {
     let root = server.0.root();
     let outside = ErrorCode::PathOutsideRoots;
     let forbidden = ErrorCode::ToolNotAllowed;
+    let edit = json!({"path": "top.txt", "find": "content", "replace": "y", "dry_run": true});
     for (name, call, code) in [
         ("reader", ("write", write("new-1")), forbidden),
         ("reader", ("bash", json!({"cmd": "true"})), forbidden),
         ("reader", ("grep", json!({"pattern": "x"})), forbidden),
         ("reader", ("process_list", json!({})), forbidden),
         ("fixed", ("write", write("new-2")), forbidden),
-        (
-            "fixed",
-            ("edit", json!({"path": "top.txt", "find": "content", "replace": "y", "dry_run": true})),
-            forbidden,
-        ),
+        ("fixed", ("edit", edit), forbidden),
         ("fixed", ("delete", json!({"path": "top.txt", "dry_run": true})), forbidden),
         ("narrow", ("read", json!({"path": root.join("closed/c.txt")})), outside),
         ("narrow", ("read", json!({"path": root.join("top.txt")})), outside),
@@ -144,7 +141,7 @@ fn a_token_names_its_own_sessions_and_does_what_its_terms_leave() {
         ("reader", Some("other"), true),
     ] {
         let call = Request::call("ls", &json!({"path": "."}));
-        let call = session.map_or(call.clone(), |session| call.clone().header("X-Session-Id", session));
+        let call = session.into_iter().fold(call, Request::of_session);
         let answer = server.send(name, call).envelope();
         assert_eq!(answer.ok, passes, "{name} {session:?}: {answer:?}");
     }
@@ -175,13 +172,11 @@ fn rules_about_paths_hold_from_the_operators_root() {
     let path = file_in(builder.dir());
     let deployer = token("deployer", &format!("roots = [\"{}\"]", root.join("deploy").display()));
     fs::write(&path, deployer).unwrap();
-    let server = Server(
-        builder
-            .variable("AUTONOUS_TOOL_TOKENS_FILE", path.to_str().unwrap())
-            .variable("AUTONOUS_CONFIG_DIR", &config)
-            .variable("AUTONOUS_TOOL_DENY_PATHS", "deploy/keys/**")
-            .start(),
-    );
+    let builder = builder
+        .variable("AUTONOUS_TOOL_TOKENS_FILE", path.to_str().unwrap())
+        .variable("AUTONOUS_CONFIG_DIR", &config)
+        .variable("AUTONOUS_TOOL_DENY_PATHS", "deploy/keys/**");
+    let server = Server(builder.start());
     let denied = server.call("deployer", "write", &json!({"path": "a", WRITE: "x"}));
     assert_eq!(denied.error_code(), Some(ErrorCode::ToolNotAllowed), "{denied:?}");
     for (tool, arguments) in [
@@ -335,17 +330,12 @@ fn a_token_is_refused_as_soon_as_the_file_says_so() {
 
 #[test]
 fn the_catalogue_of_a_token_has_what_it_may_call() {
-    let server = Server::with(
-        &[token("reader", "tools = [\"read\", \"ls\"]"), token("fixed", "read_only = true")],
-        &[],
-    );
-    let names = |answer: Answer| {
-        let tools = answer.json()["tools"].as_array().unwrap().clone();
-        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(names(server.send("reader", Request::get("/tools"))), ["ls", "read"]);
-    let all = names(server.0.send(Request::get("/tools")));
-    let fixed = names(server.send("fixed", Request::get("/tools")));
+    let reader = token("reader", "tools = [\"read\", \"ls\"]");
+    let server = Server::with(&[reader, token("fixed", "read_only = true")], &[]);
+    let names = |token: &str| server.send(token, Request::get("/tools")).tool_names();
+    assert_eq!(names("reader"), ["ls", "read"]);
+    let all = server.0.send(Request::get("/tools")).tool_names();
+    let fixed = names("fixed");
     assert!(fixed.contains(&"bash".to_owned()) && !fixed.contains(&"write".to_owned()), "{fixed:?}");
     assert!(all.len() > fixed.len());
     let listed = server.send("reader", Request::get("/tools"));
@@ -416,36 +406,22 @@ fn a_file_that_proves_nothing_stops_the_start() {
 fn the_lines_of_a_new_token_are_those_of_the_file() {
     let server = Server::with(&[], &[]);
     let root = server.0.root().display().to_string();
-    let made = program::stdout_of(&server.0.run_command(&[
-        "token",
-        "new",
-        "ci",
-        "--tool",
-        "read",
-        "--tool",
-        "process_*",
-        "--root",
-        &root,
-        "--read-only",
-        "--no-network",
-        "--session",
-        "ci-*",
-        "--expires",
-        "2099-01-31T12:00:00Z",
-        "--calls-per-minute",
-        "5",
-    ]));
+    let line = format!(
+        "token new ci --tool read --tool process_* --root {root} --read-only --no-network --session ci-* \
+         --expires 2099-01-31T12:00:00Z --calls-per-minute 5"
+    );
+    let made = program::stdout_of(&server.0.run_command(&line.split(' ').collect::<Vec<_>>()));
     let lines: Vec<&str> = made.lines().collect();
     let secret = lines[2];
     let table = &made[made.find("[[token]]").unwrap()..];
     assert!(secret.len() == 64 && !table.contains(secret), "{made}");
     fs::write(server.file(), table).unwrap();
-    let call = Request::call("read", &json!({"path": "top.txt"})).header("X-Session-Id", "ci-1");
-    let read = server.0.send(call.header("Authorization", &format!("Bearer {secret}"))).envelope();
+    let call = Request::call("read", &json!({"path": "top.txt"})).of_session("ci-1");
+    let read = server.0.send(call.bearer(secret)).envelope();
     assert!(read.ok, "{table}: {read:?}");
     let wrong = server.0.run_command(&["token", "new", "c i"]);
     assert_eq!(wrong.status.code(), Some(78));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("no name of a token"));
+    assert!(program::refusal_of(&wrong).contains("no name of a token"));
 }
 
 #[test]
@@ -468,7 +444,7 @@ fn the_token_of_the_document_is_made_and_used_as_shown() {
     let table = table.replace("/srv/project/docs", &open).replace("2027-", "2099-");
     fs::write(server.file(), table.replace('…', &sha256(secret("ci").as_bytes()))).unwrap();
     let send = |tool: &str, arguments: &Value| {
-        let call = Request::call(tool, arguments).header("X-Session-Id", "ci-1");
+        let call = Request::call(tool, arguments).of_session("ci-1");
         server.send("ci", call).envelope()
     };
     assert!(send("read", &json!({"path": "a.txt"})).ok);

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use harness::fake_telegram::Sent;
-use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::update::{Chat, listed};
 use harness::http::Request;
 use harness::system::direct_ls;
-use harness::{FakeTelegram, Postgres, System, SystemBuilder, leftovers, wait};
+use harness::{FakeTelegram, Postgres, System, SystemBuilder, leftovers, program, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -18,8 +18,7 @@ use crate::page::page;
 const CHATS: [i64; 6] = [101, 102, 103, 104, 105, 106];
 
 fn node(server: &Postgres, telegram: &FakeTelegram, name: &str) -> SystemBuilder {
-    let allowed: Vec<String> = CHATS.iter().map(i64::to_string).collect();
-    let builder = System::builder().telegram(telegram, &allowed.join(","));
+    let builder = System::builder().telegram(telegram, &listed(CHATS));
     builder.variable("AUTONOUS_DATABASE_URL", &server.url("")).variable("AUTONOUS_NODE", name)
 }
 
@@ -30,9 +29,7 @@ fn asked(server: &Postgres, sql: &str) -> Vec<String> {
 
 /// What a command prints, with the settings of the system.
 fn shown(system: &System, arguments: &[&str]) -> String {
-    let output = system.run_set_up(arguments);
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    program::stdout_of(&system.run_set_up(arguments))
 }
 
 fn nodes(system: &System) -> BTreeMap<String, Value> {
@@ -56,12 +53,17 @@ fn say(telegram: &FakeTelegram, chat: i64, text: &str) {
     telegram.push(Chat { id: chat }.text(text));
 }
 
+/// Waits until each of these chats has so many answers.
+fn wait_for_answers(telegram: &FakeTelegram, chats: &[i64], count: usize) {
+    wait::until_true("all are answered", || chats.iter().all(|chat| answers(telegram, *chat).len() == count));
+}
+
 /// Places every chat by a first message, and waits for its answer.
 fn greet(telegram: &FakeTelegram) {
     for chat in CHATS {
         say(telegram, chat, &direct_ls("."));
     }
-    wait::until_true("all are answered", || CHATS.iter().all(|chat| answers(telegram, *chat).len() == 1));
+    wait_for_answers(telegram, &CHATS, 1);
 }
 
 /// No two nodes led at once: each began after the one before it had shown for the last time that it leads.
@@ -82,7 +84,7 @@ fn chats_are_spread_over_the_nodes_and_each_is_answered_by_its_own_in_order() {
             say(&telegram, chat, &format!("write path={chat}-{number}.txt content=1"));
         }
     }
-    wait::until_true("all are answered", || CHATS.iter().all(|chat| answers(&telegram, *chat).len() == 4));
+    wait_for_answers(&telegram, &CHATS, 4);
     for chat in CHATS {
         let texts: Vec<String> = answers(&telegram, chat).into_iter().map(|sent| sent.text).collect();
         for (number, text) in texts[1..].iter().enumerate() {
@@ -93,16 +95,11 @@ fn chats_are_spread_over_the_nodes_and_each_is_answered_by_its_own_in_order() {
     assert!(of_first.len() >= 2 && of_second.len() >= 2, "{of_first:?} {of_second:?}");
     let ran = "select distinct i.chat_id || ' ' || (e.payload ->> 'node') from events as e
                join inbox as i on i.id = e.task_id where e.type = 'task.claimed' order by 1";
-    let wrong = asked(&server, ran).into_iter().filter(|ran| {
+    for ran in asked(&server, ran) {
         let (chat, node) = ran.split_once(' ').unwrap();
-        let chat: i64 = chat.parse().unwrap();
-        !(if node == "a" { &of_first } else { &of_second }).contains(&chat)
-    });
-    assert_eq!(
-        wrong.collect::<Vec<_>>(),
-        Vec::<String>::new(),
-        "a task ran on a node that has no files of it"
-    );
+        let placed = if node == "a" { &of_first } else { &of_second };
+        assert!(placed.contains(&chat.parse().unwrap()), "{ran}: a task ran on a node without its files");
+    }
     let listed = nodes(&second);
     assert_eq!(listed.values().filter(|node| node["leads"] == true).count(), 1, "{listed:?}");
     assert_says(&shown(&first, &["chats"]), &["NODE"]);
@@ -123,7 +120,7 @@ fn a_leader_that_is_killed_is_followed_and_its_chats_are_told_and_answered_when_
     let (gone, alive) = (chats_of(&server, "a")[0], chats_of(&server, "b")[0]);
     first.kill();
     say(&telegram, alive, &direct_ls("."));
-    wait::until_true("another one receives", || answers(&telegram, alive).len() == 2);
+    wait_for_answers(&telegram, &[alive], 2);
     say(&telegram, gone, "write path=late.txt content=late");
     wait::until_true("its people know", || {
         answers(&telegram, gone).iter().any(|sent| sent.text.contains("(a) is not running"))
@@ -165,7 +162,7 @@ fn a_node_that_stands_still_beyond_its_lease_ends_and_sends_nothing_any_more() {
         !leftovers::processes_of(first.dir()).iter().any(|process| process.command.contains("sleep 1000"))
     });
     say(&telegram, chat, &direct_ls("."));
-    wait::until_true("the chat goes on", || answers(&telegram, chat).len() == 3);
+    wait_for_answers(&telegram, &[chat], 3);
     let ended = "select (e.payload ->> 'attempt') from events as e join inbox as i on i.id = e.task_id
                  where e.type = 'task.done' and i.text like 'bash%'";
     assert_eq!(asked(&server, ended), ["2"], "the first attempt ended nothing");
@@ -180,12 +177,12 @@ fn chats_move_by_hand_and_a_drained_node_gets_no_new_ones() {
     let (server, telegram) = (Postgres::start(), FakeTelegram::start());
     let [first, second] = ["a", "b"].map(|name| node(&server, &telegram, name).start());
     say(&telegram, 101, &direct_ls("."));
-    wait::until_true("it is answered", || answers(&telegram, 101).len() == 1);
+    wait_for_answers(&telegram, &[101], 1);
     let (from, to) = if chats_of(&server, "a") == [101] { ("a", "b") } else { ("b", "a") };
     let moved = shown(&second, &["chats", "move", "101", to]);
     assert_says(&moved, &["telegram:101 is on"]);
     say(&telegram, 101, "write path=here.txt content=1");
-    wait::until_true("it is answered", || answers(&telegram, 101).len() == 2);
+    wait_for_answers(&telegram, &[101], 2);
     let target = if to == "a" { &first } else { &second };
     assert!(target.workspace().join("here.txt").exists(), "it ran on {to}");
     let drained = shown(&first, &["nodes", "drain", from]);
@@ -193,9 +190,7 @@ fn chats_move_by_hand_and_a_drained_node_gets_no_new_ones() {
     for chat in &CHATS[1..] {
         say(&telegram, *chat, &direct_ls("."));
     }
-    wait::until_true("all are answered", || {
-        CHATS[1..].iter().all(|chat| answers(&telegram, *chat).len() == 1)
-    });
+    wait_for_answers(&telegram, &CHATS[1..], 1);
     assert_eq!(chats_of(&server, to), CHATS);
     for (arguments, why) in [
         (&["chats", "move", "101", "c"][..], "no node"),
@@ -204,9 +199,8 @@ fn chats_move_by_hand_and_a_drained_node_gets_no_new_ones() {
         (&["nodes", "drain", "c"], "no node"),
         (&["nodes", "resume", "c"], "no node"),
     ] {
-        let output = first.run_set_up(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.contains(why), "{arguments:?}: {said}");
+        let said = program::refusal_of(&first.run_set_up(arguments));
+        assert!(said.contains(why), "{arguments:?}: {said}");
     }
     assert_says(&shown(&first, &["nodes", "resume", from]), &["takes new chats again"]);
     assert_eq!(nodes(&first)[from]["state"], "active");
@@ -264,7 +258,6 @@ fn a_schedule_of_any_node_is_run_once_on_the_node_of_its_chat() {
         wait::until_true("it was done", || system.workspace().join(format!("{name}.txt")).exists());
     }
     let due = "select payload ->> 'schedule_id' from events where type = 'schedule.due'";
-    let due: Vec<String> = asked(&server, due);
-    assert_eq!(due.len(), due.iter().collect::<BTreeSet<_>>().len());
-    assert_eq!(due.len(), 2);
+    let due = asked(&server, due);
+    assert_eq!((due.len(), due.iter().collect::<BTreeSet<_>>().len()), (2, 2), "{due:?}");
 }

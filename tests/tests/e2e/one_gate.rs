@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use harness::fake_telegram::update::ADA;
 use harness::http::address_of;
-use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, ToolServer};
+use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, ToolServer, fake_model};
 use protocol::ErrorCode;
 use rusqlite::Connection;
-use serde_json::{Value, json};
+use serde_json::json;
+
+use crate::{assert_says, with_telegram};
 
 const OF_CHANNEL: [&str; 7] = [
     "contacts_send",
@@ -19,21 +21,16 @@ const OF_CHANNEL: [&str; 7] = [
     "telegram_send_voice",
 ];
 
-fn names(request: &Value) -> Vec<String> {
-    let tools = request["tools"].as_array().cloned().unwrap_or_default();
-    tools.iter().filter_map(|tool| Some(tool["function"]["name"].as_str()?.to_owned())).collect()
-}
-
 #[test]
 fn a_task_is_offered_the_tools_of_its_channel_and_the_workers_functions_once_and_sorted() {
-    let (telegram, model) =
-        (FakeTelegram::start(), FakeModel::answering(vec![ModelReply::Text("Hi.".to_owned())]));
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![ModelReply::text("Hi.")]));
     let builder = System::builder().telegram(&telegram, "4711").model(&model);
     let system = builder.variable("AUTONOUS_TOOL_DISABLED", "bash,plan_create").start();
     telegram.push(ADA.text("hello"));
     assert_eq!(telegram.wait_for_sent(1)[0].text, "Hi.");
-    let offered = names(&model.requests()[0]);
-    let sorted: BTreeSet<String> = offered.iter().cloned().collect();
+    let first = model.requests().remove(0);
+    let offered = fake_model::offered(&first);
+    let sorted: BTreeSet<&str> = offered.iter().copied().collect();
     assert_eq!(offered, sorted.into_iter().collect::<Vec<_>>());
     for (expected, is_offered) in [
         ("ls", true),
@@ -44,24 +41,22 @@ fn a_task_is_offered_the_tools_of_its_channel_and_the_workers_functions_once_and
         ("plan_create", false),
         ("plan_update", false),
     ] {
-        assert_eq!(offered.iter().any(|name| name == expected), is_offered, "{expected}: {offered:?}");
+        assert_eq!(offered.contains(&expected), is_offered, "{expected}: {offered:?}");
     }
     system.say("and here?");
     harness::wait::until_true("it is asked", || model.requests().len() == 2);
-    let here = names(&model.requests()[1]);
+    let second = model.requests().remove(1);
+    let here = fake_model::offered(&second);
     assert!(!here.iter().any(|name| name.starts_with("telegram_")), "{here:?}");
 }
 
 #[test]
 fn a_session_is_listed_the_tools_of_its_channel_and_a_call_elsewhere_says_why() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (_telegram, system) = with_telegram();
     let names = |session: Option<&str>| {
         let request = Request::get("/tools");
-        let request = session.into_iter().fold(request, |request, name| request.header("X-Session-Id", name));
-        let listed = system.ask_tool_server(request).json();
-        let tools = listed["tools"].as_array().unwrap().iter();
-        tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect::<Vec<_>>()
+        let request = session.into_iter().fold(request, Request::of_session);
+        system.ask_tool_server(request).tool_names()
     };
     for (session, has) in [
         (None, false),
@@ -80,8 +75,7 @@ fn a_session_is_listed_the_tools_of_its_channel_and_a_call_elsewhere_says_why() 
 
 #[test]
 fn both_ports_give_the_same_answer_and_each_call_is_recorded_once() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (_telegram, system) = with_telegram();
     for (tool, session, status, part) in [
         ("ls", "local:me", 200, "\"ok\":true"),
         ("todo_update", "local:me", 400, "action is required"),
@@ -91,9 +85,8 @@ fn both_ports_give_the_same_answer_and_each_call_is_recorded_once() {
         ("schedule_list", "telegram:4711", 200, "no schedules"),
         ("fly", "local:me", 404, "No such tool"),
     ] {
-        let server = system.ask_tool_server(Request::call(tool, &json!({})).header("X-Session-Id", session));
-        let request = Request::post_json(&format!("/tools/{tool}"), &json!({}));
-        let control = system.control(request.header("X-Session-Id", session));
+        let server = system.ask_tool_server(Request::call(tool, &json!({})).of_session(session));
+        let control = system.control(Request::call(tool, &json!({})).of_session(session));
         for (port, answer) in [("server", server), ("control", control)] {
             assert_eq!(answer.status, status, "{tool} at the {port}: {}", answer.text());
             assert!(answer.text().contains(part), "{tool} at the {port}: {}", answer.text());
@@ -105,7 +98,7 @@ fn both_ports_give_the_same_answer_and_each_call_is_recorded_once() {
         harness::wait::until_true("both are events", || system.database().count(&calls) >= 2);
         assert_eq!(system.database().count(&calls), 2, "{tool}");
     }
-    let as_text = Request::post_json("/tools/ls", &json!({})).header("Accept", "text/plain");
+    let as_text = Request::call("ls", &json!({})).header("Accept", "text/plain");
     assert!(system.control(as_text).text().starts_with("exit 0"));
     assert_eq!(system.control(Request::post_json("/tools/a%2Fb", &json!({}))).status, 404);
 }
@@ -113,7 +106,7 @@ fn both_ports_give_the_same_answer_and_each_call_is_recorded_once() {
 #[test]
 fn a_tool_server_alone_has_none_of_them_and_says_what_is_missing() {
     let server = ToolServer::start();
-    let of_chat = |request: Request| server.send(request.header("X-Session-Id", "telegram:4711"));
+    let of_chat = |request: Request| server.send(request.of_session("telegram:4711"));
     let listed = of_chat(Request::get("/tools")).text();
     let described = server.send(Request::get("/openapi.json")).text();
     for tool in OF_CHANNEL {
@@ -138,32 +131,28 @@ fn a_rule_about_paths_holds_for_what_is_sent() {
         ("telegram_send_file", "link"),
         ("telegram_send_voice", "deploy/a.txt"),
     ] {
-        let request = Request::call(tool, &json!({"path": path})).header("X-Session-Id", "telegram:4711");
+        let request = Request::call(tool, &json!({"path": path})).of_session("telegram:4711");
         let refused = system.ask_tool_server(request).text();
-        assert!(
-            refused.contains("TOOL_NOT_ALLOWED") && refused.contains("it is secret"),
-            "{tool}: {refused}"
-        );
+        assert_says(&format!("{tool}: {refused}"), &["TOOL_NOT_ALLOWED", "it is secret"]);
     }
     assert_eq!(system.database().count("select count(*) from outbox"), 0);
 }
 
 #[test]
 fn a_kill_between_an_effect_and_its_answer_sends_once_and_the_repeated_call_says_so() {
-    let telegram = FakeTelegram::start();
-    let system = System::builder().telegram(&telegram, "4711").start();
+    let (_telegram, system) = with_telegram();
     let call = || {
         let arguments = json!({"emoji": "👍", "message_id": 7});
-        let request = Request::call("telegram_react", &arguments).header("X-Session-Id", "telegram:4711");
+        let request = Request::call("telegram_react", &arguments).of_session("telegram:4711");
         request.header("Idempotency-Key", "the-same")
     };
     let tokens = system.tokens();
-    let (address, token) = (address_of(&tokens.tool_url), format!("Bearer {}", tokens.tool_token));
+    let address = address_of(&tokens.tool_url);
     // Another program writes to the database, so that the effect waits.
     let held = Connection::open(system.dir().data().join("db/autonous.db")).unwrap();
     held.execute_batch("begin immediate").unwrap();
     let first = std::thread::scope(|scope| {
-        let asked = scope.spawn(|| call().header("Authorization", &token).try_send(address));
+        let asked = scope.spawn(|| call().bearer(&tokens.tool_token).try_send(address));
         let journal = system.dir().journal();
         harness::wait::until_true("it has begun", || {
             std::fs::read_to_string(&journal).is_ok_and(|text| text.contains("telegram_react"))

@@ -12,7 +12,7 @@ const OFFICIAL: &str = include_str!("../../data/openapi-3.1/schema.json");
 const COMMITTED: &str = include_str!("../../../openapi/tool-server.json");
 
 /// Calls `visit` with every value below `value` and the name it stands under.
-fn walk<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, &'a Value)) {
+pub(crate) fn walk<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, &'a Value)) {
     visit(name, value);
     match value {
         Value::Object(fields) => fields.iter().for_each(|(name, value)| walk(name, value, visit)),
@@ -30,14 +30,10 @@ fn errors_of(document: &Value) -> Vec<String> {
 /// The paths of a server's document, in its order.
 fn paths(server: &ToolServer) -> Vec<String> {
     let text = server.send(Request::get("/openapi.json")).text();
-    let mut places: Vec<(usize, String)> = serde_json::from_str::<Value>(&text).expect("JSON")["paths"]
-        .as_object()
-        .expect("paths")
-        .keys()
-        .map(|path| (text.find(&format!("\"{path}\":")).expect("the path is in the text"), path.clone()))
-        .collect();
-    places.sort_unstable();
-    places.into_iter().map(|(_, path)| path).collect()
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let mut paths: Vec<String> = document["paths"].as_object().expect("paths").keys().cloned().collect();
+    paths.sort_by_key(|path| text.find(&format!("\"{path}\":")).expect("the path is in the text"));
+    paths
 }
 
 #[test]
@@ -78,11 +74,8 @@ fn the_arguments_of_a_tool_are_its_body_and_nothing_else() {
         let Some(operation) = operations.get("post") else { continue };
         assert!(operation.get("parameters").is_none(), "{path}");
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
-        assert_eq!(
-            (&schema["type"], &schema["additionalProperties"]),
-            (&"object".into(), &false.into()),
-            "{path}"
-        );
+        let form = (&schema["type"], &schema["additionalProperties"]);
+        assert_eq!(form, (&"object".into(), &false.into()), "{path}");
         // A tool without arguments has no properties.
         assert!(schema["properties"].is_object() || path == "/tools/schedule_list", "{path}: {schema}");
         // Generators of clients make one untyped answer of several media types, and leave out a tool whose
@@ -96,11 +89,10 @@ fn the_arguments_of_a_tool_are_its_body_and_nothing_else() {
         let defaults = arguments.filter(|(_, argument)| empty(&argument["default"]));
         assert_eq!(defaults.count(), 0, "{path}: {schema}");
     }
-    let named: Vec<&Value> =
-        document["x-optional-headers"].as_array().unwrap().iter().map(|header| &header["name"]).collect();
-    assert!(
-        named.contains(&&Value::from("X-Session-Id")) && named.contains(&&Value::from("Idempotency-Key"))
-    );
+    let headers = document["x-optional-headers"].as_array().unwrap();
+    for name in ["X-Session-Id", "Idempotency-Key"] {
+        assert!(headers.iter().any(|header| header["name"] == name), "{name}");
+    }
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use harness::program::refusal_of;
 use harness::{Request, System, TestDir, binaries, wait};
 use rusqlite::Connection;
 use serde_json::json;
@@ -26,11 +27,6 @@ fn stopped() -> System {
     system
 }
 
-fn refused(output: &Output) -> String {
-    assert!(!output.status.success(), "it runs: {output:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 #[test]
 fn a_damaged_database_refuses_the_start_says_what_to_do_and_is_left_as_it_is() {
     let mut system = stopped();
@@ -40,9 +36,9 @@ fn a_damaged_database_refuses_the_start_says_what_to_do_and_is_left_as_it_is() {
         let file = OpenOptions::new().write(true).open(database(&system)).unwrap();
         file.write_all_at(&[0x5a; 64], offset).unwrap();
         let damaged = fs::read(database(&system)).unwrap();
-        let said = refused(&system.run_command(&["run"]));
-        assert_says(&said, &["damaged", "backup"]);
-        assert_says(&refused(&system.run_command(&["tasks"])), &["damaged", "backup"]);
+        for command in ["run", "tasks"] {
+            assert_says(&system.refused(&[command]), &["damaged", "backup"]);
+        }
         assert_eq!(fs::read(database(&system)).unwrap(), damaged, "it is left as it is");
         fs::write(database(&system), &whole).unwrap();
     }
@@ -97,8 +93,7 @@ fn a_database_of_a_newer_program_is_refused_and_left_as_it_is() {
         .unwrap();
     set_version(known + 1);
     let before = fs::read(database(&system)).unwrap();
-    let said = refused(&system.run_command(&["run"]));
-    assert!(said.contains("newer program"), "{said}");
+    assert_says(&system.refused(&["run"]), &["newer program"]);
     let compared = system.run_command(&["version", "--check"]);
     let compared = String::from_utf8_lossy(&compared.stdout).into_owned();
     assert_says(&compared, &["FAIL", "of a newer program", "docs/packages.md"]);
@@ -121,11 +116,8 @@ fn the_version_says_whether_everything_fits() {
     connection.pragma_update(None, "user_version", 3).unwrap();
     let older = system.shown_json(&["version", "--check", "--json"]);
     let of = |name: &str| {
-        let findings = older["findings"].as_array().unwrap().iter();
-        findings
-            .filter(|finding| finding["name"] == name)
-            .map(|finding| finding["what"].to_string())
-            .collect::<String>()
+        let findings = older["findings"].as_array().unwrap().iter().filter(|finding| finding["name"] == name);
+        findings.map(|finding| finding["what"].to_string()).collect::<String>()
     };
     assert!(of("database").contains("schema 3; the next start changes it"), "{older}");
     assert!(of("service").contains("does not run"), "{older}");
@@ -137,8 +129,7 @@ fn the_version_says_whether_everything_fits() {
 #[test]
 fn a_second_supervisor_on_one_directory_is_refused_and_the_first_goes_on() {
     let system = System::start();
-    let said = refused(&system.run_command(&["run"]));
-    assert!(said.contains("another supervisor is using"), "{said}");
+    assert_says(&system.refused(&["run"]), &["another supervisor is using"]);
     let task = system.say("ls path=.");
     assert!(system.reply(&task).contains("no output"), "the workspace is empty");
 }
@@ -170,8 +161,8 @@ fn a_supervisor_without_the_other_programs_does_not_start_and_names_the_first() 
     fs::copy(binaries::path_of("supervisor"), &alone).unwrap();
     let run = || Command::new(&alone).arg("run").env_clear().envs(dir.variables()).output().unwrap();
     let missing = format!("there is no tool-server in {}", dir.path().display());
-    assert_says(&refused(&run()), &[&missing, "cargo install --locked --path tool-server"]);
+    assert_says(&refusal_of(&run()), &[&missing, "cargo install --locked --path tool-server"]);
     fs::write(dir.path().join("tool-server"), "").unwrap();
-    assert_says(&refused(&run()), &["there is no agent-worker"]);
+    assert_says(&refusal_of(&run()), &["there is no agent-worker"]);
     assert!(!dir.data().join("db").exists());
 }

@@ -15,10 +15,7 @@ fn post(system: &System, departure: &Value) -> Answer {
 fn send(system: &System, departure: &Value) -> Value {
     let answer = post(system, departure);
     assert_eq!(answer.status, 202, "{}", answer.text());
-    until_ended(system, answer.json()["outbox_ids"][0].as_i64().expect("it has a row"))
-}
-
-fn until_ended(system: &System, row: i64) -> Value {
+    let row = answer.json()["outbox_ids"][0].as_i64().expect("it has a row");
     wait::until("it has been sent or given up", || {
         let status = system.control(Request::get(&format!("/outbox/{row}"))).json();
         (status["status"] != "queued").then_some(status)
@@ -48,7 +45,7 @@ fn every_kind_is_sent_by_its_own_method_and_in_order() {
     assert_eq!((sent[2].target, sent[2].text.as_str()), (Some(1), "👀"));
     assert_eq!((sent[3].text.as_str(), &sent[3].file), ("see", &Some(("ä b.bin".to_owned(), bytes))));
     assert_eq!(sent[4].file, Some(("voice.ogg".to_owned(), b"OggS".to_vec())));
-    assert_eq!(system.database().count("select count(*) from events where type = 'reply.sent'"), 5);
+    assert_eq!(system.database().events_of("reply.sent"), 5);
 }
 
 #[test]
@@ -76,7 +73,7 @@ fn a_chat_that_has_blocked_the_bot_is_given_up_at_once() {
     assert_eq!((&lost["status"], &lost["failures"]), (&json!("dead"), &json!(1)), "{lost}");
     assert!(lost["error"].as_str().is_some_and(|error| error.contains("blocked")), "{lost}");
     assert_eq!(send(&system, &file)["status"], "sent");
-    assert_eq!(system.database().count("select count(*) from events where type = 'retry.exhausted'"), 1);
+    assert_eq!(system.database().events_of("retry.exhausted"), 1);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use harness::binaries::path_of;
+use harness::program::{refusal_of, stdout_of};
 use harness::project_copy::workspace;
 
 /// The programs with a command line, and what packages call them.
@@ -17,12 +18,10 @@ fn is_there(program: &str) -> bool {
 }
 
 fn said(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(path_of(program)).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    stdout_of(&Command::new(path_of(program)).args(arguments).output().unwrap())
 }
 
-fn write_executable(path: &Path, text: &str) {
+pub(crate) fn write_executable(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -134,9 +133,9 @@ fn wrapped(user: &str, uid: u32, arguments: &[&str]) -> Output {
     fs::create_dir(&bin).unwrap();
     let id = format!("#!/bin/sh\ncase $1 in -un) echo {user} ;; *) echo {uid} ;; esac\n");
     write_executable(&bin.join("id"), &id);
-    write_executable(&bin.join("setpriv"), "#!/bin/sh\necho setpriv \"$@\"\n");
-    write_executable(&bin.join("chown"), "#!/bin/sh\necho chown \"$@\"\n");
-    write_executable(&bin.join("systemctl"), "#!/bin/sh\necho systemctl \"$@\"\n");
+    for name in ["setpriv", "chown", "systemctl"] {
+        write_executable(&bin.join(name), &format!("#!/bin/sh\necho {name} \"$@\"\n"));
+    }
     let supervisor = dir.path().join("supervisor");
     write_executable(&supervisor, "#!/bin/sh\necho $AUTONOUS_CONFIG_DIR $AUTONOUS_DATA_DIR \"$@\"\n");
     let text = fs::read_to_string(workspace().join("package/autonous")).unwrap();
@@ -155,11 +154,7 @@ fn wrapped(user: &str, uid: u32, arguments: &[&str]) -> Output {
 
 #[test]
 fn the_installed_command_runs_as_the_user_of_the_service() {
-    let printed = |user: &str, uid: u32, arguments: &[&str]| {
-        let output = wrapped(user, uid, arguments);
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let printed = |user: &str, uid: u32, arguments: &[&str]| stdout_of(&wrapped(user, uid, arguments));
     let as_user = "setpriv --reuid autonous --regid autonous --init-groups -- SUPERVISOR";
     assert_eq!(printed("root", 0, &["chat", "ls path=."]), format!("{as_user} chat ls path=.\n"));
     assert_eq!(printed("autonous", 997, &["tasks"]), "/etc/autonous /var/lib/autonous tasks\n");
@@ -178,13 +173,12 @@ fn the_installed_command_runs_as_the_user_of_the_service() {
     }
     let refused = wrapped("ada", 1000, &["tasks"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("sudo"), "{refused:?}");
+    assert!(refusal_of(&refused).contains("sudo"), "{refused:?}");
 }
 
 #[test]
 fn two_packages_of_the_same_programs_are_equal() {
-    let tools = ["dpkg-deb", "strip", "git", "gzip", "sha256sum"];
-    if !tools.iter().all(|tool| is_there(tool)) {
+    if !["dpkg-deb", "strip", "git", "gzip", "sha256sum"].into_iter().all(is_there) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

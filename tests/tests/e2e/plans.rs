@@ -14,13 +14,13 @@ const PLAN: &str = r#"{"summary":"Count the files.","steps":[{"step":"look","sta
 fn planner(go_on: mpsc::Receiver<()>) -> FakeModel {
     FakeModel::start(move |request| {
         if request["response_format"].is_object() {
-            return ModelReply::Text(PLAN.to_owned());
+            return ModelReply::text(PLAN);
         }
         let messages = request["messages"].to_string();
         let update =
             |step: u32| ModelReply::call("plan_update", &json!({"step": step, "status": "completed"}));
         if messages.contains("[2/2] completed") {
-            return ModelReply::Text("Two files.".to_owned());
+            return ModelReply::text("Two files.");
         }
         if messages.contains("[2/2] in progress: count") || messages.contains("1. [completed] look") {
             let _ = go_on.recv_timeout(wait::SOON);
@@ -69,10 +69,7 @@ fn a_plan_is_in_the_tree_counts_as_usage_and_survives_the_kill_of_its_worker() {
     assert_eq!(usage["input_tokens"], json!(system.database().count(counted)), "{usage}");
     let turns = "select count(*) from events where type = 'turn.completed'";
     assert_eq!(usage["turns"], json!(system.database().count(turns)), "{usage}");
-    assert_eq!(
-        system.database().count("select count(*) from events where type = 'model_request.completed'"),
-        1
-    );
+    assert_eq!(system.database().events_of("model_request.completed"), 1);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use harness::{ToolServer, ToolServerBuilder};
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
-fn with_rules(rules: &str) -> ToolServerBuilder {
+pub(crate) fn with_rules(rules: &str) -> ToolServerBuilder {
     ToolServer::builder().policy(rules)
 }
 
@@ -24,8 +24,8 @@ fn with_a_listed_host(rules: &str) -> ToolServerBuilder {
 
 const CALLER: &str = "FAKE-caller-token";
 
-const DENIED: Option<ErrorCode> = Some(ErrorCode::ToolNotAllowed);
-const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
+pub(crate) const DENIED: Option<ErrorCode> = Some(ErrorCode::ToolNotAllowed);
+pub(crate) const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
 
 #[test]
 fn a_denied_command_does_not_run_however_it_is_written() {
@@ -92,7 +92,7 @@ fn rules_tell_sessions_channels_and_tokens_apart_and_the_first_decides() {
     let builder = with_rules(rules);
     let server = builder.start();
     let check = |session: &str, tool: &str, arguments: Value, allowed: bool| {
-        let request = Request::call(tool, &arguments).header("X-Session-Id", session);
+        let request = Request::call(tool, &arguments).of_session(session);
         let envelope = server.send(request).envelope();
         assert_eq!(envelope.error_code() != DENIED, allowed, "{session} {tool}: {envelope:?}");
     };

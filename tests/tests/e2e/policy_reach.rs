@@ -4,17 +4,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use harness::ToolServer;
 use harness::http::Request;
-use harness::{ToolServer, ToolServerBuilder};
-use protocol::{Envelope, ErrorCode};
+use protocol::Envelope;
 use serde_json::{Value, json};
 
-const DENIED: Option<ErrorCode> = Some(ErrorCode::ToolNotAllowed);
-const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
-
-fn with_rules(rules: &str) -> ToolServerBuilder {
-    ToolServer::builder().policy(rules)
-}
+use crate::policy::{DENIED, REQUIRED, with_rules};
 
 fn about(paths: &str, decision: &str) -> String {
     format!("[[rule]]\npaths = [{paths}]\ndecision = \"{decision}\"\n")

@@ -1,9 +1,11 @@
 //! The tokens of the two ports that the operator gives: one of the tool server that outlives restarts, and
 //! one of the control port that only reads.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 
+use harness::leftovers::everything_below;
 use harness::project_copy::workspace;
 use harness::{Answer, Request, System, environment, http};
 use serde_json::json;
@@ -28,7 +30,7 @@ fn a_given_tool_token_stays_over_restarts_and_is_in_no_environment() {
                 system.restart();
             }
             assert_eq!(system.shown(&["token", "tool"]).trim(), TOOL);
-            let asked = Request::get("/tools").header("Authorization", &format!("Bearer {TOOL}"));
+            let asked = Request::get("/tools").bearer(TOOL);
             let answer = asked.send(http::address_of(&system.tokens().tool_url));
             assert_eq!(answer.status, 200, "{}", answer.text());
             // The worker calls with it.
@@ -138,8 +140,8 @@ const CLASSES: &[(&str, &str, Class)] = &[
 ];
 
 /// The routes in the sources of the supervisor, each with its method.
-fn routes_in_sources() -> Vec<(String, String)> {
-    let mut routes = Vec::new();
+fn routes_in_sources() -> BTreeSet<(String, String)> {
+    let mut routes = BTreeSet::new();
     for file in ["control/mod.rs", "channels/local/mod.rs", "page/mod.rs"] {
         let source = fs::read_to_string(workspace().join("supervisor/src").join(file)).unwrap();
         for found in source.split(".route(").skip(1) {
@@ -157,49 +159,27 @@ fn routes_in_sources() -> Vec<(String, String)> {
             routes.extend(named.into_iter().map(|method| (method.to_owned(), path.to_owned())));
         }
     }
-    routes.sort();
-    routes.dedup();
     routes
 }
 
 fn all_routers() -> Vec<String> {
     let root = workspace().join("supervisor/src");
-    let mut directories = vec![root.clone()];
-    let mut files = Vec::new();
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if !path.ends_with("tests.rs")
-                && fs::read_to_string(&path).is_ok_and(|text| text.contains(".route("))
-            {
-                files.push(path.strip_prefix(&root).unwrap().display().to_string());
-            }
-        }
-    }
-    files.sort();
-    files
+    let has_routes = |path: &PathBuf| {
+        !path.ends_with("tests.rs") && fs::read_to_string(path).is_ok_and(|text| text.contains(".route("))
+    };
+    let files = everything_below(&root).into_iter().filter(has_routes);
+    files.map(|path| path.strip_prefix(&root).unwrap().display().to_string()).collect()
 }
 
 fn ask(system: &System, (method, path): (&str, &str), token: Option<&str>) -> Answer {
-    let mut request = Request::new(method, path).header("Content-Type", "application/json");
-    if let Some(token) = token {
-        request = request.header("Authorization", &format!("Bearer {token}"));
-    }
-    request.send(http::address_of(&system.tokens().control_url))
+    let request = Request::new(method, path).header("Content-Type", "application/json");
+    system.ask_openly(token.into_iter().fold(request, Request::bearer))
 }
 
 #[test]
 fn each_route_is_known_and_the_token_that_only_reads_opens_those_that_read() {
-    let known: Vec<(String, String)> = {
-        let routes: BTreeMap<(String, String), Class> = CLASSES
-            .iter()
-            .map(|(method, path, class)| (((*method).to_owned(), (*path).to_owned()), *class))
-            .collect();
-        routes.into_keys().collect()
-    };
-    assert_eq!(routes_in_sources(), known, "say in CLASSES what each route does");
+    let known = CLASSES.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned()));
+    assert_eq!(routes_in_sources(), known.collect(), "say in CLASSES what each route does");
     assert_eq!(all_routers(), ["channels/local/mod.rs", "control/mod.rs", "page/mod.rs"]);
     let system = System::builder().variable("AUTONOUS_CONTROL_READ_TOKEN", READING).start();
     let task = system.run_task("ls path=.");
@@ -236,7 +216,7 @@ fn a_token_that_only_reads_signs_nobody_in_reveals_nothing_and_is_as_secret_as_t
     let form = Request::post("/session", format!("token={READING}"))
         .header("Content-Type", "application/x-www-form-urlencoded")
         .header("Origin", &system.tokens().control_url);
-    let signed = form.send(http::address_of(&system.tokens().control_url));
+    let signed = system.ask_openly(form);
     assert!([401, 403].contains(&signed.status) && signed.header("set-cookie").is_none(), "{signed:?}");
     let message = ask(&system, ("POST", "/messages"), Some(READING)).json();
     assert_eq!(message["error"]["code"], json!("READ_ONLY_TOKEN"));

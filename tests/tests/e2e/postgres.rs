@@ -6,29 +6,22 @@ use std::sync::Arc;
 
 use harness::binaries::path_of;
 use harness::system::direct_ls;
-use harness::{
-    Answer, FakeModel, ModelReply, Postgres, Request, System, SystemBuilder, TestDir, http, program, wait,
-};
+use harness::{FakeModel, ModelReply, Postgres, Request, System, SystemBuilder, TestDir, program, wait};
 use rustix::process::Signal;
 use serde_json::json;
 use store::Location;
 use store::sql::address::ServerAddress;
 
+use crate::assert_says;
+
 fn on(server: &Postgres, more: &str) -> SystemBuilder {
     System::builder().variable("AUTONOUS_DATABASE_URL", &server.url(more))
-}
-
-fn readyz(system: &System) -> Answer {
-    Request::get("/readyz").send(http::address_of(&system.tokens().control_url))
 }
 
 #[test]
 fn a_chat_goes_on_after_a_restart_and_every_command_finds_it() {
     let server = Postgres::start();
-    let model = FakeModel::answering(vec![
-        ModelReply::Text("Four.".to_owned()),
-        ModelReply::Text("Five.".to_owned()),
-    ]);
+    let model = FakeModel::answering(vec![ModelReply::text("Four."), ModelReply::text("Five.")]);
     let mut system = on(&server, "").model(&model).start();
     assert!(!system.dir().data().join("db/autonous.db").exists(), "there is no file");
     assert_eq!(system.reply(&system.say("two and two")), "Four.");
@@ -45,14 +38,12 @@ fn a_chat_goes_on_after_a_restart_and_every_command_finds_it() {
         (&["audit"], ""),
         (&["prune", "--older-than", "1h", "--dry-run"], "0 tasks"),
     ] {
-        let output = system.run_set_up(command);
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success() && said.contains(shown), "{command:?}: {output:?}");
+        let said = program::stdout_of(&system.run_set_up(command));
+        assert!(said.contains(shown), "{command:?}: {said}");
     }
     assert!(system.part("database")["detail"] == "takes changes", "{}", system.part("database"));
     let refused = system.run_set_up(&["backup", &system.dir().path().join("copy.db").display().to_string()]);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success() && said.contains("pg_dump"), "{said}");
+    assert_says(&program::refusal_of(&refused), &["pg_dump"]);
     system.stop();
 }
 
@@ -71,17 +62,16 @@ fn a_server_that_goes_away_is_named_and_comes_back_without_a_loss() {
     system.run_task(&direct_ls("."));
     server.crash();
     wait::until_true("health names it", || {
-        let answer = readyz(&system);
+        let answer = system.readyz();
         answer.status == 503 && answer.text().contains("PostgreSQL")
     });
     let late = Request::post_json("/messages", &json!({"text": direct_ls(".")}));
     let refused = system.control(late);
     assert!(refused.status >= 500, "what is not stored is not confirmed: {}", refused.text());
     server.go_on();
-    wait::until_true("it is ready again", || readyz(&system).status == 200);
+    wait::until_true("it is ready again", || system.readyz().status == 200);
     system.run_task(&direct_ls("."));
-    let tasks = system.run_set_up(&["tasks"]);
-    assert!(String::from_utf8_lossy(&tasks.stdout).contains("2 done"), "{tasks:?}");
+    assert_says(&program::stdout_of(&system.run_set_up(&["tasks"])), &["2 done"]);
     system.stop();
 }
 
@@ -113,9 +103,9 @@ fn a_password_that_changes_is_read_again_from_its_file() {
     server.set_password("second");
     server.crash();
     server.go_on();
-    wait::until_true("health says why", || readyz(&system).text().contains("password authentication failed"));
+    wait::until_true("health says why", || system.readyz().text().contains("password authentication failed"));
     fs::write(&file, "*:*:*:*:second\n").unwrap();
-    wait::until_true("it is ready again", || readyz(&system).status == 200);
+    wait::until_true("it is ready again", || system.readyz().status == 200);
     system.run_task(&direct_ls("."));
     assert!(!system.log().contains("first") && !system.log().contains("second"), "no password is logged");
     system.stop();
@@ -146,10 +136,9 @@ fn an_address_that_is_wrong_stops_the_start_and_hides_its_password() {
     ] {
         let mut tasks = Command::new(path_of("supervisor"));
         tasks.arg("tasks").env_clear().envs(dir.variables()).env("AUTONOUS_DATABASE_URL", url);
-        let output = tasks.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("AUTONOUS_DATABASE_URL") && said.contains(wrong), "{said}");
-        assert!(!output.status.success() && !said.contains("hidden"), "{said}");
+        let said = program::refusal_of(&tasks.output().unwrap());
+        assert_says(&said, &["AUTONOUS_DATABASE_URL", wrong]);
+        assert!(!said.contains("hidden"), "{said}");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use harness::system::direct_ls;
-use harness::{Postgres, Request, System, SystemBuilder, Wire, http, wait};
+use harness::{Postgres, Request, System, SystemBuilder, Wire, wait};
 use serde_json::json;
 
 fn at(url: &str) -> SystemBuilder {
@@ -12,7 +12,7 @@ fn at(url: &str) -> SystemBuilder {
 }
 
 fn is_ready(system: &System) -> bool {
-    Request::get("/readyz").send(http::address_of(&system.tokens().control_url)).status == 200
+    system.readyz().status == 200
 }
 
 /// Waits until health says this of the database.

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 fn whole_system() -> (System, FakeModel, FakeTelegram) {
     let telegram = FakeTelegram::start();
-    let model = FakeModel::start(|_| ModelReply::Text("done".to_owned()));
+    let model = FakeModel::start(|_| ModelReply::text("done"));
     let system = System::builder().telegram(&telegram, "4711").model(&model).start();
     assert_eq!(system.reply(&system.say("go")), "done");
     (system, model, telegram)

@@ -2,27 +2,31 @@
 
 use std::time::{Duration, Instant};
 
+use harness::fake_model::results;
 use harness::fake_telegram::Sent;
-use harness::fake_telegram::update::{ADA, Chat};
-use harness::{FakeModel, FakeTelegram, Fault, ModelReply, Request, System, wait};
+use harness::fake_telegram::update::{ADA, Chat, listed};
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use serde_json::json;
 
 /// A model that runs a command for so many seconds, and then answers.
 fn busy_model(seconds: u32) -> FakeModel {
-    FakeModel::start(move |request| {
-        let has_run =
-            request["messages"].as_array().is_some_and(|all| all.iter().any(|m| m["role"] == "tool"));
-        match has_run {
-            true => ModelReply::Text("It is done.".to_owned()),
-            false => ModelReply::call("bash", &json!({"cmd": format!("sleep {seconds}")})),
-        }
+    FakeModel::start(move |request| match results(request).len() {
+        0 => ModelReply::call("bash", &json!({"cmd": format!("sleep {seconds}")})),
+        _ => ModelReply::text("It is done."),
     })
 }
 
+/// A system that works for Ada for so many seconds.
 fn busy_system(telegram: &FakeTelegram, chats: &str, seconds: u32) -> (FakeModel, System) {
     let model = busy_model(seconds);
     let system = System::builder().telegram(telegram, chats).model(&model).start();
+    telegram.push(ADA.text("work"));
     (model, system)
+}
+
+/// Waits until a chat has no progress message.
+fn wait_until_gone(telegram: &FakeTelegram, chat: Chat) {
+    wait::until_true("no message is left", || telegram.visible_progress(chat.id).is_empty());
 }
 
 /// The newest progress message of a chat, once there is one.
@@ -34,15 +38,10 @@ fn stop_button(progress: &Sent) -> String {
     progress.buttons().into_iter().next().expect("a button").1
 }
 
-fn told(telegram: &FakeTelegram, press: &str) -> String {
-    wait::until("the press is answered", || telegram.answer_to(press))
-}
-
 #[test]
 fn a_task_shows_typing_then_one_message_that_is_edited_and_goes_with_the_answer() {
     let telegram = FakeTelegram::start();
     let (_model, _system) = busy_system(&telegram, "4711", 8);
-    telegram.push(ADA.text("work"));
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
     let progress = telegram.progress();
     assert!(progress.len() >= 2, "{progress:?}");
@@ -55,29 +54,27 @@ fn a_task_shows_typing_then_one_message_that_is_edited_and_goes_with_the_answer(
     assert!(progress.windows(2).all(|two| two[1].at - two[0].at >= least), "{progress:?}");
     let typing = telegram.typing(ADA.id);
     assert!(typing.len() >= 2 && typing[0] < progress[0].at, "{typing:?}");
-    wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+    wait_until_gone(&telegram, ADA);
 }
 
 #[test]
 fn a_press_stops_the_task_and_is_answered_however_often_and_late_it_comes() {
     let telegram = FakeTelegram::start();
     let (_model, mut system) = busy_system(&telegram, "4711", 60);
-    telegram.push(ADA.text("work"));
     let progress = shown(&telegram, ADA.id);
     let data = stop_button(&progress);
-    let press = telegram.press(ADA, ADA.id, progress.number, &data);
-    assert_eq!(told(&telegram, &press), "Stopping.");
+    assert_eq!(telegram.press_answered(ADA, ADA.id, progress.number, &data), "Stopping.");
     let reply = telegram.wait_for_sent(1).remove(0);
     assert!(reply.text.starts_with("Cancelled."), "{}", reply.text);
     assert_eq!(system.database().task_states()[0], "cancelled");
-    wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+    wait_until_gone(&telegram, ADA);
     for is_restarted in [false, true] {
         if is_restarted {
             assert!(system.stop().success());
             system.restart();
         }
-        let again = telegram.press(ADA, ADA.id, progress.number, &data);
-        assert_eq!(told(&telegram, &again), "This has already ended.", "after a restart: {is_restarted}");
+        let again = telegram.press_answered(ADA, ADA.id, progress.number, &data);
+        assert_eq!(again, "This has already ended.", "after a restart: {is_restarted}");
     }
     assert_eq!(telegram.sent().len(), 1);
 }
@@ -86,7 +83,6 @@ fn a_press_stops_the_task_and_is_answered_however_often_and_late_it_comes() {
 fn nobody_stops_what_is_not_theirs_and_made_up_buttons_do_nothing() {
     let telegram = FakeTelegram::start();
     let (_model, system) = busy_system(&telegram, "4711,4712", 6);
-    telegram.push(ADA.text("work"));
     let progress = shown(&telegram, ADA.id);
     let data = stop_button(&progress);
     let (other, stranger) = (Chat { id: 4712 }, Chat { id: 666 });
@@ -97,8 +93,8 @@ fn nobody_stops_what_is_not_theirs_and_made_up_buttons_do_nothing() {
         (ADA, "start", "This button does nothing any more."),
         (ADA, "stop:0197-not-a-task", "This has already ended."),
     ] {
-        let press = telegram.press(chat, chat.id, 99, data);
-        assert_eq!(told(&telegram, &press), expected, "{data} in {}", chat.id);
+        let told = telegram.press_answered(chat, chat.id, 99, data);
+        assert_eq!(told, expected, "{data} in {}", chat.id);
     }
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
     assert_eq!(system.database().task_states()[0], "done");
@@ -108,14 +104,13 @@ fn nobody_stops_what_is_not_theirs_and_made_up_buttons_do_nothing() {
 fn a_message_of_a_supervisor_that_was_killed_is_taken_away_and_no_answer_comes_twice() {
     let telegram = FakeTelegram::start();
     let (_model, mut system) = busy_system(&telegram, "4711", 5);
-    telegram.push(ADA.text("work"));
     let progress = shown(&telegram, ADA.id);
     let is_noted = "select count(*) from kv where key like '%progress.telegram.%'";
     wait::until_true("its number is stored", || system.database().count(is_noted) == 1);
     system.kill();
     system.restart();
     telegram.wait_for_sent(1);
-    wait::until_true("no message is left", || telegram.visible_progress(ADA.id).is_empty());
+    wait_until_gone(&telegram, ADA);
     wait::until_true("nothing is remembered", || system.database().count(is_noted) == 0);
     assert_eq!(telegram.sent().len(), 1);
     assert!(telegram.progress().iter().all(|sent| sent.chat_id == progress.chat_id));
@@ -126,7 +121,6 @@ fn a_chat_that_takes_no_signs_still_gets_its_answer() {
     let telegram = FakeTelegram::start();
     telegram.fail("sendProgress", Fault::BadRequest);
     let (_model, _system) = busy_system(&telegram, "4711", 5);
-    telegram.push(ADA.text("work"));
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
     assert!(telegram.visible_progress(ADA.id).is_empty() && telegram.faults_left() == 0);
 }
@@ -141,7 +135,7 @@ fn a_child_that_is_killed_meanwhile_leaves_one_answer_and_no_message_behind() {
         shown(&telegram, ADA.id);
         system.kill_child(child);
         assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.", "{child}");
-        wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+        wait_until_gone(&telegram, ADA);
         assert_eq!(telegram.sent().len(), 1, "{child}");
     }
 }
@@ -150,11 +144,9 @@ fn a_child_that_is_killed_meanwhile_leaves_one_answer_and_no_message_behind() {
 fn messages_go_first_and_the_pace_of_the_chat_is_kept() {
     let telegram = FakeTelegram::start();
     let (_model, system) = busy_system(&telegram, "4711", 9);
-    telegram.push(ADA.text("work"));
     shown(&telegram, ADA.id);
     for text in ["1", "2", "3", "4"] {
-        let message = json!({"chat": "4711", "kind": "text", "text": text});
-        assert_eq!(system.control(Request::post_json("/outbox", &message)).status, 202);
+        system.queue(ADA.id, text);
     }
     assert_eq!(harness::fake_telegram::texts(&telegram.wait_for_sent(5))[4], "It is done.");
     let mut all: Vec<Sent> = [telegram.sent(), telegram.progress()].concat();
@@ -178,9 +170,7 @@ fn busy_group(telegram: &FakeTelegram, model: &FakeModel, group: Chat, messages:
     let builder = builder.variable("AUTONOUS_TELEGRAM_GROUP_TRIGGER", "all");
     let system = builder.variable("AUTONOUS_TELEGRAM_GROUP_MEMBERS", "all").start();
     for number in 1..=messages {
-        let text = format!("message {number}");
-        let message = json!({"chat": group.id.to_string(), "kind": "text", "text": text});
-        assert_eq!(system.control(Request::post_json("/outbox", &message)).status, 202);
+        system.queue(group.id, &format!("message {number}"));
     }
     telegram.wait_for_sent(messages);
     system
@@ -213,9 +203,8 @@ fn a_group_without_room_for_progress_sees_typing_until_the_answer() {
 fn where_there_is_no_room_for_all_signs_no_chat_is_left_out() {
     let (telegram, chats) = (FakeTelegram::start(), (5001..=5030).map(|id| Chat { id }));
     let model = busy_model(14);
-    let allowed: Vec<String> = chats.clone().map(|chat| chat.id.to_string()).collect();
-    let builder = System::builder().workers(1).telegram(&telegram, &allowed.join(",")).model(&model);
-    let _system = builder.start();
+    let allowed = listed(chats.clone().map(|chat| chat.id));
+    let _system = System::builder().workers(1).telegram(&telegram, &allowed).model(&model).start();
     let begun = Instant::now();
     chats.clone().for_each(|chat| _ = telegram.push(chat.text("work")));
     let first = wait::until("one is answered", || telegram.sent().into_iter().next());
@@ -229,7 +218,7 @@ fn where_there_is_no_room_for_all_signs_no_chat_is_left_out() {
 #[test]
 fn a_group_whose_answer_waits_for_its_turn_sees_typing_until_it_comes() {
     let (telegram, group) = (FakeTelegram::start(), Chat { id: -7000 });
-    let model = FakeModel::start(|_| ModelReply::Text("It is done.".to_owned()));
+    let model = FakeModel::start(|_| ModelReply::text("It is done."));
     let _system = busy_group(&telegram, &model, group, 20);
     let asked = Instant::now();
     telegram.push(group.text("work"));
@@ -245,14 +234,13 @@ fn a_message_whose_sending_was_never_answered_is_found_again_and_goes_with_its_t
     let telegram = FakeTelegram::start();
     telegram.fail("sendProgress", Fault::Dropped);
     let (_model, _system) = busy_system(&telegram, "4711", 20);
-    telegram.push(ADA.text("work"));
     let first = shown(&telegram, ADA.id);
     let edited = wait::until("it is edited", || {
         telegram.progress().into_iter().rfind(|sent| sent.method == "editmessagetext")
     });
     assert_eq!((edited.number, telegram.visible_progress(ADA.id)), (first.number, vec![first.number]));
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
-    wait::until_true("the message is gone", || telegram.visible_progress(ADA.id).is_empty());
+    wait_until_gone(&telegram, ADA);
     assert_eq!(telegram.sent().len(), 1, "{:?}", telegram.sent());
 }
 
@@ -261,12 +249,11 @@ fn a_message_that_a_supervisor_was_killed_over_is_found_again() {
     let telegram = FakeTelegram::start();
     telegram.fail("sendProgress", Fault::Unanswered);
     let (_model, mut system) = busy_system(&telegram, "4711", 5);
-    telegram.push(ADA.text("work"));
     shown(&telegram, ADA.id);
     system.kill();
     system.restart();
     assert_eq!(telegram.wait_for_sent(1)[0].text, "It is done.");
-    wait::until_true("no message is left", || telegram.visible_progress(ADA.id).is_empty());
+    wait_until_gone(&telegram, ADA);
     let is_noted = "select count(*) from kv where key like '%progress.telegram.%'";
     wait::until_true("nothing is remembered", || system.database().count(is_noted) == 0);
 }
@@ -297,9 +284,9 @@ fn a_chat_that_waits_for_a_worker_reads_how_many_are_before_it_and_can_stop_that
     let status = telegram.wait_for_sent(1).remove(0);
     let expected = "Waits for a free worker, 3 before you.\n1 message waits.\n";
     assert!(status.chat_id == fourth.id && status.text.starts_with(expected), "{status:?}");
-    let press = telegram.press(fourth, fourth.id, waiting.number, &stop_button(&waiting));
-    assert_eq!(told(&telegram, &press), "Cancelled.");
-    wait::until_true("the message is gone", || telegram.visible_progress(fourth.id).is_empty());
+    let told = telegram.press_answered(fourth, fourth.id, waiting.number, &stop_button(&waiting));
+    assert_eq!(told, "Cancelled.");
+    wait_until_gone(&telegram, fourth);
     // The same message tells what follows.
     let working = wait::until("the third one works", || {
         let shown = shown(&telegram, third.id);
@@ -313,9 +300,8 @@ fn a_chat_that_waits_for_a_worker_reads_how_many_are_before_it_and_can_stop_that
 
 /// The reactions to a chat's messages, in order; an empty one takes the last away.
 fn reactions(telegram: &FakeTelegram, chat: i64) -> Vec<String> {
-    let sent = telegram.sent().into_iter();
-    let reactions = sent.filter(|sent| sent.method == "setmessagereaction" && sent.chat_id == chat);
-    reactions.map(|sent| sent.text).collect()
+    let sent = telegram.sent_that(|sent| sent.method == "setmessagereaction" && sent.chat_id == chat);
+    sent.into_iter().map(|sent| sent.text).collect()
 }
 
 #[test]

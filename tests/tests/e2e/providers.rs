@@ -10,7 +10,7 @@ fn every_protocol_leads_from_a_message_over_two_calls_to_a_reply() {
     for provider in ["openai", "openai-responses", "anthropic", "gemini"] {
         let call = |path: &str| ("ls".to_owned(), json!({"path": path}).to_string());
         let calls = ModelReply::Calls(vec![call("."), call("nowhere")]);
-        let answer = ModelReply::Text("There is a.txt – 1 file.".to_owned());
+        let answer = ModelReply::text("There is a.txt – 1 file.");
         let model = FakeModel::answering(vec![calls, answer]);
         // The worker's own tools are in no list of the tool server.
         let system = System::builder()

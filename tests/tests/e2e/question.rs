@@ -1,6 +1,6 @@
 //! A question about this project, answered by real listings.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use harness::fake_model::results;
 use harness::{FakeModel, ModelReply, System, project_copy};
@@ -12,18 +12,16 @@ const QUESTION: &str = "how many Rust files are in this repository's tool-server
 fn counting_model() -> FakeModel {
     FakeModel::start(|request| {
         let results = results(request);
-        let next_page = results.last().map(|result| cursor_in(result));
-        match next_page {
-            None => ModelReply::call("ls", &json!({"path": "tool-server", "recursive": true, "limit": 60})),
-            Some(Some(cursor)) => ModelReply::call(
-                "ls",
-                &json!({"path": "tool-server", "recursive": true, "limit": 60, "cursor": cursor}),
-            ),
-            Some(None) => {
-                let files = results.iter().flat_map(|result| result.lines()).filter(|l| l.ends_with(".rs"));
-                ModelReply::Text(format!("There are {} Rust files in tool-server.", files.count()))
-            }
+        let cursor = results.last().map(|result| cursor_in(result));
+        if cursor == Some(None) {
+            let files = results.iter().flat_map(|result| result.lines()).filter(|line| line.ends_with(".rs"));
+            return ModelReply::Text(format!("There are {} Rust files in tool-server.", files.count()));
         }
+        let mut page = json!({"path": "tool-server", "recursive": true, "limit": 60});
+        if let Some(cursor) = cursor {
+            page["cursor"] = json!(cursor);
+        }
+        ModelReply::call("ls", &page)
     })
 }
 
@@ -37,9 +35,8 @@ fn the_number_of_rust_files_of_the_tool_server_comes_from_real_listings() {
     let model = counting_model();
     let system = System::builder().model(&model).start();
     let files = project_copy::copy_to(&system.workspace());
-    let is_rust = |file: &&std::path::PathBuf| file.extension().is_some_and(|extension| extension == "rs");
-    let right =
-        files.iter().filter(|file| file.starts_with(Path::new("tool-server"))).filter(is_rust).count();
+    let is_rust = |file: &&PathBuf| file.extension().is_some_and(|extension| extension == "rs");
+    let right = files.iter().filter(|file| file.starts_with("tool-server")).filter(is_rust).count();
     assert!(right > 5, "the tool server has files: {right}");
 
     let reply = system.reply(&system.say(QUESTION));

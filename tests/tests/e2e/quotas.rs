@@ -8,12 +8,6 @@ use serde_json::{Value, json};
 
 use crate::assert_says;
 
-fn ask(telegram: &FakeTelegram, chat: Chat, text: &str) -> String {
-    let before = telegram.sent().len();
-    telegram.push(chat.text(text));
-    telegram.wait_for_sent(before + 1)[before].text.clone()
-}
-
 #[test]
 fn a_chat_that_has_used_up_its_tasks_is_told_until_when_and_goes_on_by_itself() {
     let telegram = FakeTelegram::start();
@@ -21,15 +15,15 @@ fn a_chat_that_has_used_up_its_tasks_is_told_until_when_and_goes_on_by_itself() 
     let mut system = System::builder().telegram(&telegram, "4711,5").policy(limits).start();
     let file = |name: &str| system.workspace().join(name);
     let write = |name: &str| format!(r#"/write {{"path": "{name}", "content": "x"}}"#);
-    ask(&telegram, ADA, &write("one"));
-    ask(&telegram, ADA, &write("two"));
-    let told = ask(&telegram, ADA, &write("three"));
+    telegram.ask(ADA, &write("one"));
+    telegram.ask(ADA, &write("two"));
+    let told = telegram.ask(ADA, &write("three"));
     assert_says(
         &told,
         &["limit of 2 tasks a day for this chat is used up", "00:00 UTC", "Your message is kept"],
     );
-    assert_says(&ask(&telegram, ADA, "/status"), &["1 message waits", "of 2 tasks a day"]);
-    assert_says(&ask(&telegram, Chat { id: 5 }, &write("other")), &["Created"]);
+    assert_says(&telegram.ask(ADA, "/status"), &["1 message waits", "of 2 tasks a day"]);
+    assert_says(&telegram.ask(Chat { id: 5 }, &write("other")), &["Created"]);
     let held = "select count(*) from inbox where state = 'queued'
                 and available_at_ms % 86400000 = 0 and available_at_ms > updated_at_ms";
     assert_eq!(system.database().texts(&held.replace("count(*)", "cast(count(*) as text)")), ["1"]);
@@ -68,7 +62,7 @@ fn a_task_ends_at_the_limit_of_the_day_with_what_it_did_and_the_next_one_does_no
 fn usage_is_shown_by_day_chat_and_model() {
     let model = FakeModel::answering(vec![
         ModelReply::call("bash", &json!({"cmd": "true"})),
-        ModelReply::Text("done".to_owned()),
+        ModelReply::text("done"),
     ]);
     let system = System::builder().model(&model).start();
     assert_says(&system.shown(&["usage"]), &["Nothing was used"]);
@@ -94,7 +88,7 @@ fn a_mistake_in_the_limits_stops_both_programs_with_its_line() {
 
 fn bash(server: &ToolServer, seconds: &str, session: &str) -> Answer {
     let arguments = json!({"cmd": format!("sleep {seconds}"), "timeout_seconds": 20});
-    server.send(Request::call("bash", &arguments).header("X-Session-Id", session))
+    server.send(Request::call("bash", &arguments).of_session(session))
 }
 
 #[test]

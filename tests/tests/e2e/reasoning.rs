@@ -9,7 +9,7 @@ const ANSWER: &str = "There is a.txt.";
 #[test]
 fn reasoning_goes_back_within_its_task_and_is_in_no_event_log_reply_or_history() {
     let looks = ModelReply::call("ls", &json!({"path": "."}));
-    let answer = ModelReply::Text(ANSWER.to_owned());
+    let answer = ModelReply::text(ANSWER);
     let model = FakeModel::answering(vec![looks.after(THOUGHT), answer.after(THOUGHT)]);
     let system = System::builder().model(&model).start();
     for task in ["what is here?", "and now?"] {

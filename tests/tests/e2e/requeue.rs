@@ -24,11 +24,7 @@ fn broken_model() -> (FakeModel, Arc<AtomicBool>) {
     let repaired = Arc::new(AtomicBool::new(false));
     let is_repaired = Arc::clone(&repaired);
     let model = FakeModel::start(move |_| {
-        if is_repaired.load(Ordering::Relaxed) {
-            ModelReply::Text("It is done.".to_owned())
-        } else {
-            ModelReply::Broken
-        }
+        if is_repaired.load(Ordering::Relaxed) { ModelReply::text("It is done.") } else { ModelReply::Broken }
     });
     (model, repaired)
 }

@@ -52,37 +52,30 @@ fn assert_frees_only(server: &ToolServer, full: &str) {
 
 #[test]
 fn no_single_call_takes_the_reserve_of_space_and_a_full_disk_can_be_freed() {
-    in_own_namespace(
-        "reserve::no_single_call_takes_the_reserve_of_space_and_a_full_disk_can_be_freed",
-        || {
-            let (_disk, server) = server_on(|root| SmallDisk::mount(root, DISK_BYTES));
-            let root = server.root();
-            fs::write(root.join("seed"), "seed").unwrap();
-            let reserve = "import fcntl, struct; f = open('taken', 'wb'); \
-                       fcntl.ioctl(f, 0x4030582a, struct.pack('hhqqiI4i', 0, 0, 0, 62 << 20, *[0] * 6))";
-            for taking in ["fallocate -l 62M taken".to_owned(), format!("python3 -c \"{reserve}\"")] {
-                // The attack works without the sandbox.
-                let outside =
-                    std::process::Command::new("bash").args(["-c", &taking]).current_dir(&root).output();
-                program::stdout_of(&outside.unwrap());
-                assert!(free_bytes(&root) < RESERVE_MIB * MIB, "{taking}");
-                fs::remove_file(root.join("taken")).unwrap();
-                let refused = bash(&server, &taking);
-                assert_eq!(
-                    refused.error_code(),
-                    Some(ErrorCode::ExitNonzero),
-                    "{taking}: {}",
-                    refused.stderr
-                );
-                assert!(free_bytes(&root) >= RESERVE_MIB * MIB, "{taking}");
-            }
-            let honest = bash(&server, "fallocate --posix -l 2M honest && stat -c %s honest");
-            assert_eq!(honest.stdout, "2097152\n", "{}", honest.stderr);
+    let name = "reserve::no_single_call_takes_the_reserve_of_space_and_a_full_disk_can_be_freed";
+    in_own_namespace(name, || {
+        let (_disk, server) = server_on(|root| SmallDisk::mount(root, DISK_BYTES));
+        let root = server.root();
+        fs::write(root.join("seed"), "seed").unwrap();
+        let reserve = "import fcntl, struct; f = open('taken', 'wb'); \
+                   fcntl.ioctl(f, 0x4030582a, struct.pack('hhqqiI4i', 0, 0, 0, 62 << 20, *[0] * 6))";
+        for taking in ["fallocate -l 62M taken".to_owned(), format!("python3 -c \"{reserve}\"")] {
+            // The attack works without the sandbox.
+            let outside =
+                std::process::Command::new("bash").args(["-c", &taking]).current_dir(&root).output();
+            program::stdout_of(&outside.unwrap());
+            assert!(free_bytes(&root) < RESERVE_MIB * MIB, "{taking}");
+            fs::remove_file(root.join("taken")).unwrap();
+            let refused = bash(&server, &taking);
+            assert_eq!(refused.error_code(), Some(ErrorCode::ExitNonzero), "{taking}: {}", refused.stderr);
+            assert!(free_bytes(&root) >= RESERVE_MIB * MIB, "{taking}");
+        }
+        let honest = bash(&server, "fallocate --posix -l 2M honest && stat -c %s honest");
+        assert_eq!(honest.stdout, "2097152\n", "{}", honest.stderr);
 
-            fs::write(root.join("full"), vec![b'x'; usize::try_from(50 * MIB).unwrap()]).unwrap();
-            assert_frees_only(&server, "full");
-        },
-    );
+        fs::write(root.join("full"), vec![b'x'; usize::try_from(50 * MIB).unwrap()]).unwrap();
+        assert_frees_only(&server, "full");
+    });
 }
 
 #[test]

@@ -3,50 +3,27 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use harness::wait::{SOON, until_true, within};
-use harness::{Request, TestDir, binaries, http, leftovers};
-use rustix::process::{Pid, Signal, kill_process};
+use harness::program::refusal_of;
+use harness::wait::{SOON, within};
+use harness::{Program, Request, TestDir, binaries, http};
 use serde_json::{Value, json};
 
 /// A directory for states whose name a shell would cut in pieces.
 const STATES: &str = "the user's states";
 
-struct Server<'a> {
-    dir: &'a TestDir,
-    child: Child,
-    stdout: PathBuf,
-    log: PathBuf,
+/// Starts it and waits until it listens.
+fn started(dir: &TestDir, command: &mut Command) -> Program {
+    let server = Program::spawn(dir, command, None);
+    server.until_logged("listening on http://");
+    server
 }
 
-impl<'a> Server<'a> {
-    fn start(dir: &'a TestDir, command: &mut Command) -> Self {
-        let (stdout, log) = (dir.logs().join("stdout"), dir.logs().join("stderr"));
-        command.stdin(Stdio::null()).stdout(fs::File::create(&stdout).unwrap());
-        let child = dir.spawn(command.stderr(fs::File::create(&log).unwrap())).unwrap();
-        let server = Self { dir, child, stdout, log };
-        until_true("it listens", || server.log().contains("listening on http://"));
-        server
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap()
-    }
-
-    /// What it printed, up to the line for the shell.
-    fn greeting(&self) -> String {
-        let printed =
-            || Some(fs::read_to_string(&self.stdout).unwrap()).filter(|text| text.ends_with("}'\n"));
-        within(SOON, printed).unwrap_or_else(|| panic!("it printed nothing: {}", self.log()))
-    }
-
-    fn end(mut self) {
-        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
-        assert!(within(SOON, || self.child.try_wait().unwrap()).is_some_and(|status| status.success()));
-        leftovers::assert_no_process(self.dir);
-    }
+/// What it printed, up to the line for the shell.
+fn greeting(server: &Program) -> String {
+    let printed = || Some(server.stdout()).filter(|text| text.ends_with("}'\n"));
+    within(SOON, printed).unwrap_or_else(|| panic!("it printed nothing: {}", server.log()))
 }
 
 fn program(dir: &TestDir, arguments: &[&str]) -> Command {
@@ -62,9 +39,7 @@ fn run(dir: &TestDir) -> Command {
 }
 
 fn refused(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    assert!(!output.status.success(), "{output:?}");
-    String::from_utf8(output.stderr).unwrap()
+    refusal_of(&command.stdin(Stdio::null()).output().unwrap())
 }
 
 /// The answer to the line that was printed, as somebody pastes it.
@@ -89,52 +64,51 @@ fn the_line_that_is_printed_works_when_pasted_and_the_token_outlives_the_server(
     let dir = TestDir::new();
     fs::write(dir.root().join("a.txt"), "one\n").unwrap();
     fs::create_dir(dir.path().join("second")).unwrap();
-    let server = Server::start(&dir, run(&dir).args(["--root", "second"]));
-    let greeting = server.greeting();
-    let answer = pasted(&greeting, None);
-    assert_eq!((&answer["ok"], &answer["stdout"]), (&json!(true), &json!("a.txt\n")), "{greeting}");
+    let server = started(&dir, run(&dir).args(["--root", "second"]));
+    let shown = greeting(&server);
+    let answer = pasted(&shown, None);
+    assert_eq!((&answer["ok"], &answer["stdout"]), (&json!(true), &json!("a.txt\n")), "{shown}");
     let file = kept(&dir, "token");
     let token = fs::read_to_string(&file).unwrap();
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(greeting.contains(&file.display().to_string()) && greeting.contains("second"), "{greeting}");
-    assert!(!greeting.contains(&token) && !server.log().contains(&token));
-    let (_, rest) = greeting.split_once("http://").unwrap();
+    assert!(shown.contains(&file.display().to_string()) && shown.contains("second"), "{shown}");
+    assert!(!shown.contains(&token) && !server.log().contains(&token));
+    let (_, rest) = shown.split_once("http://").unwrap();
     let address = http::address_of(&format!("http://{}", rest.split_once(' ').unwrap().0));
     assert_eq!(Request::call("ls", &json!({"path": "."})).send(address).status, 401);
     let call = |tool: &str, arguments: &Value| {
-        let request = Request::call(tool, arguments);
-        request.header("Authorization", &format!("Bearer {token}")).send(address).envelope()
+        Request::call(tool, arguments).bearer(&token).send(address).envelope()
     };
     assert!(!call("read", &json!({"path": file})).ok, "no tool reads the token");
-    let shown = call("bash", &json!({"cmd": format!("cat \"{}\"", file.display())}));
-    assert!(!shown.ok && !shown.stdout.contains(&token), "no command does: {shown:?}");
-    server.end();
-    let server = Server::start(&dir, run(&dir).args(["--root", "second"]));
-    assert_eq!(pasted(&server.greeting(), None)["ok"], true);
+    let seen = call("bash", &json!({"cmd": format!("cat \"{}\"", file.display())}));
+    assert!(!seen.ok && !seen.stdout.contains(&token), "no command does: {seen:?}");
+    server.end(&dir);
+    let server = started(&dir, run(&dir).args(["--root", "second"]));
+    assert_eq!(pasted(&greeting(&server), None)["ok"], true);
     assert_eq!(fs::read_to_string(&file).unwrap(), token);
     let second = refused(run(&dir).args(["--root", "second"]));
     assert!(second.contains("journal"), "{second}");
-    server.end();
+    server.end(&dir);
 }
 
 #[test]
 fn a_token_of_the_settings_goes_before_the_kept_one() {
     let dir = TestDir::new();
-    let server = Server::start(&dir, run(&dir).env("AUTONOUS_TOOL_TOKEN", "FAKE-own-token"));
-    assert_eq!(pasted(&server.greeting(), Some("FAKE-own-token"))["ok"], true);
-    server.end();
+    let server = started(&dir, run(&dir).env("AUTONOUS_TOOL_TOKEN", "FAKE-own-token"));
+    assert_eq!(pasted(&greeting(&server), Some("FAKE-own-token"))["ok"], true);
+    server.end(&dir);
     let file = dir.path().join("own token");
     fs::write(&file, "FAKE-token-in-file\n").unwrap();
-    let server = Server::start(&dir, run(&dir).env("AUTONOUS_TOOL_TOKEN_FILE", &file));
-    assert_eq!(pasted(&server.greeting(), None)["ok"], true);
-    server.end();
+    let server = started(&dir, run(&dir).env("AUTONOUS_TOOL_TOKEN_FILE", &file));
+    assert_eq!(pasted(&greeting(&server), None)["ok"], true);
+    server.end(&dir);
     assert!(!kept(&dir, "token").exists());
 }
 
 #[test]
 fn a_token_that_others_can_read_or_that_is_none_stops_the_start() {
     let dir = TestDir::new();
-    Server::start(&dir, &mut run(&dir)).end();
+    started(&dir, &mut run(&dir)).end(&dir);
     let file = kept(&dir, "token");
     let check = |spoil: &dyn Fn(&Path), expected: &str| {
         spoil(&file);
@@ -163,10 +137,10 @@ fn the_data_of_a_server_that_starts_in_its_root_are_elsewhere() {
         command.current_dir(dir.root()).env("AUTONOUS_TOOL_ALLOWED_ROOTS", dir.root());
         command
     };
-    Server::start(&dir, &mut in_root(&[])).end();
+    started(&dir, &mut in_root(&[])).end(&dir);
     assert!(kept(&dir, "journal/tool-calls.jsonl").exists());
     assert_eq!(fs::read_dir(dir.root()).unwrap().count(), 0, "nothing of it is in the root");
-    Server::start(&dir, &mut in_root(&["run"])).end();
+    started(&dir, &mut in_root(&["run"])).end(&dir);
     assert!(kept(&dir, "token").exists(), "both ways to start it have one directory");
     let inside = refused(in_root(&[]).env("AUTONOUS_DATA_DIR", dir.root().join("data")));
     assert!(inside.contains("AUTONOUS_DATA_DIR"), "{inside}");
@@ -184,10 +158,10 @@ fn the_data_of_a_server_that_starts_in_its_root_are_elsewhere() {
 fn commands_run_however_long_the_path_of_the_directory_for_states_is() {
     let dir = TestDir::new();
     let states = dir.path().join("a-directory-for-states/".repeat(8));
-    let server = Server::start(&dir, run(&dir).env("XDG_STATE_HOME", states));
-    let line = server.greeting().lines().find(|line| line.starts_with("curl ")).unwrap().to_owned();
+    let server = started(&dir, run(&dir).env("XDG_STATE_HOME", states));
+    let line = greeting(&server).lines().find(|line| line.starts_with("curl ")).unwrap().to_owned();
     let line = line.replace("/tools/ls", "/tools/bash").replace(r#"{"path":"."}"#, r#"{"cmd":"echo ran"}"#);
     let ran = pasted(&line, None);
     assert_eq!((&ran["ok"], &ran["stdout"]), (&json!(true), &json!("ran\n")), "{ran}");
-    server.end();
+    server.end(&dir);
 }

@@ -2,28 +2,17 @@
 
 use std::time::Duration;
 
-use harness::fake_telegram::update::{ADA, Chat, HALF_A_CHARACTER};
+use harness::fake_telegram::update::{ADA, Chat, HALF_A_CHARACTER, listed};
 use harness::{FakeTelegram, Fault, Request, System, wait};
 use serde_json::json;
+
+use crate::assert_says;
 
 /// Longer than any test waits.
 const LONG: Duration = Duration::from_secs(90);
 
-fn queue(system: &System, chat: i64, text: &str) {
-    let message = json!({"chat": chat.to_string(), "kind": "text", "text": text});
-    let answer = system.control(Request::post_json("/outbox", &message));
-    assert_eq!(answer.status, 202, "{}", answer.text());
-}
-
-/// Whether a command succeeded, and what it printed.
-fn run(system: &System, arguments: &[&str]) -> (bool, String) {
-    let output = system.run_command(arguments);
-    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 fn system_for(telegram: &FakeTelegram, chats: &[i64]) -> System {
-    let allowed: Vec<String> = chats.iter().map(i64::to_string).collect();
-    System::builder().telegram(telegram, &allowed.join(",")).start()
+    System::builder().telegram(telegram, &listed(chats.iter().copied())).start()
 }
 
 #[test]
@@ -41,12 +30,12 @@ fn a_chat_whose_messages_drip_or_fail_holds_up_no_other() {
     let system = system_for(&telegram, &[faulty.clone(), healthy.clone()].concat());
     for (chat, fault) in faulty.iter().zip(faults.iter().cycle()) {
         telegram.fail_chat(*chat, Some(*fault));
-        queue(&system, *chat, "to a faulty chat");
-        queue(&system, *chat, "behind it");
+        system.queue(*chat, "to a faulty chat");
+        system.queue(*chat, "behind it");
     }
     wait::until_true("every faulty chat was tried", || telegram.calls("sendMessage").len() >= faulty.len());
     for chat in &healthy {
-        queue(&system, *chat, "to a healthy chat");
+        system.queue(*chat, "to a healthy chat");
     }
     let mut reached: Vec<i64> = telegram.wait_for_sent(40).iter().map(|sent| sent.chat_id).collect();
     reached.sort_unstable();
@@ -60,7 +49,7 @@ fn messages_of_a_chat_stay_in_order_and_leave_about_one_a_second() {
     let telegram = FakeTelegram::start();
     let system = system_for(&telegram, &[4711]);
     for text in ["1", "2", "3"] {
-        queue(&system, 4711, text);
+        system.queue(4711, text);
     }
     let sent = telegram.wait_for_sent(3);
     assert_eq!(harness::fake_telegram::texts(&sent), ["1", "2", "3"]);
@@ -74,15 +63,15 @@ fn after_a_break_of_the_network_what_had_no_answer_goes_at_once_and_what_was_tol
     let telegram = FakeTelegram::start();
     let system = system_for(&telegram, &[4711, 7]);
     telegram.fail_chat(7, Some(Fault::RetryAfter(3600)));
-    queue(&system, 7, "told to wait");
+    system.queue(7, "told to wait");
     let attempts = |chat: i64| {
         system.database().count(&format!("select attempt from outbox where chat_id = '{chat}' order by seq"))
     };
     wait::until_true("it is told to wait", || attempts(7) == 1);
     telegram.fail_chat(7, None);
     telegram.cut(true);
-    queue(&system, 4711, "first");
-    queue(&system, 4711, "second");
+    system.queue(4711, "first");
+    system.queue(4711, "second");
     // The next attempt is after 16 seconds.
     wait::until_true("its pause has grown", || attempts(4711) == 5);
     let before = system.database().count("select max(available_at_ms) from outbox where chat_id = '4711'");
@@ -119,7 +108,7 @@ fn a_group_that_becomes_a_supergroup_keeps_its_permission_and_its_messages() {
         if told_by_notice {
             telegram.push(group.became(supergroup.id));
         } else {
-            queue(&system, group.id, "on its way");
+            system.queue(group.id, "on its way");
             assert_eq!(telegram.wait_for_sent(1)[0].chat_id, supergroup.id);
         }
         wait::until_true("the group has moved", || system.database().has_event("chat.moved"));
@@ -136,12 +125,9 @@ fn a_group_that_becomes_a_supergroup_keeps_its_permission_and_its_messages() {
         }
         let left = "select count(*) from inbox where chat_id = '-5' union all
                     select count(*) from outbox where chat_id = '-5' and state = 'queued'";
-        assert_eq!(
-            system.database().rows(left, |row| row.get::<i64>(0)),
-            [0, 0],
-            "by notice: {told_by_notice}"
-        );
-        assert_eq!(system.database().count("select count(*) from events where type = 'chat.moved'"), 1);
+        let left = system.database().rows(left, |row| row.get::<i64>(0));
+        assert_eq!(left, [0, 0], "by notice: {told_by_notice}");
+        assert_eq!(system.database().events_of("chat.moved"), 1);
     }
 }
 
@@ -153,7 +139,7 @@ fn an_undelivered_message_is_sent_again_when_somebody_asks() {
         telegram.fail_chat(chat, Some(Fault::Blocked));
     }
     telegram.push(ADA.text("ls path=."));
-    queue(&system, 7, "hello");
+    system.queue(7, "hello");
     let dead = "select count(*) from outbox where state = 'dead'";
     wait::until_true("both are given up", || system.database().count(dead) == 2);
     for chat in [4711, 7] {
@@ -162,17 +148,16 @@ fn an_undelivered_message_is_sent_again_when_somebody_asks() {
     let bad = system.control(Request::post_json("/outbox/resend", &json!({"all": true})));
     assert_eq!((bad.status, &bad.json()["error"]["code"]), (400, &json!("INVALID_ARGUMENT")));
     let row = system.database().count("select seq from outbox where chat_id = '7'").to_string();
-    let again = run(&system, &["resend", &row]);
-    assert!(again.0, "{again:?}");
+    system.shown(&["resend", &row]);
     assert_eq!(telegram.wait_for_sent(1)[0].text, "hello");
-    let twice = run(&system, &["resend", &row]);
-    assert!(!twice.0 && twice.1.contains("Nothing undelivered"), "{twice:?}");
+    let twice = system.run_command(&["resend", &row]);
+    assert!(!twice.status.success(), "{twice:?}");
+    assert!(String::from_utf8_lossy(&twice.stdout).contains("Nothing undelivered"), "{twice:?}");
     assert!(system.stop().success());
-    let all = run(&system, &["resend", "--all-dead", "--json"]);
-    assert!(all.0 && all.1.contains("outbox_ids"), "{all:?}");
+    assert_says(&system.shown(&["resend", "--all-dead", "--json"]), &["outbox_ids"]);
     system.restart();
     assert_eq!(telegram.wait_for_sent(2)[1].chat_id, ADA.id);
-    assert_eq!(system.database().count("select count(*) from events where type = 'reply.requeued'"), 2);
+    assert_eq!(system.database().events_of("reply.requeued"), 2);
 }
 
 #[test]

@@ -11,6 +11,8 @@ use protocol::ErrorCode;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::assert_says;
+
 /// A file of the data directory, before anything has made that.
 fn write(dir: &TestDir, text: &str) -> PathBuf {
     fs::create_dir_all(dir.data()).unwrap();
@@ -86,7 +88,7 @@ fn a_wrong_file_is_refused_with_its_line_and_what_would_be_right() {
     for (text, line, says) in WRONG {
         let path = write(&dir, text);
         let output = supervisor(&dir, &[], &["config", "check", path.to_str().unwrap()]);
-        let error = String::from_utf8(output.stderr).unwrap();
+        let error = program::refusal_of(&output);
         assert_eq!(output.status.code(), Some(78), "{text}: {error}");
         let place = format!("{}, line {line}: ", path.display());
         assert!(error.contains(&place) && error.contains(says), "{text}\n{error}");
@@ -122,11 +124,7 @@ fn a_wrong_file_stops_each_program_and_changes_nothing() {
     let builder = ToolServer::builder();
     write(builder.dir(), "[tools]\nlisten = \"nowhere\"\n");
     let refusal = builder.start_refused();
-    assert!(
-        refusal.stderr.contains("line 2: `listen` = \"nowhere\": expected an address"),
-        "{}",
-        refusal.stderr
-    );
+    assert_says(&refusal.stderr, &["line 2: `listen` = \"nowhere\": expected an address"]);
 }
 
 #[test]
@@ -134,13 +132,12 @@ fn a_file_that_others_can_change_and_a_second_file_are_refused() {
     let dir = TestDir::new();
     let path = write(&dir, "[limits]\nworkers = 2\n");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    let error = String::from_utf8(supervisor(&dir, &[], &["config"]).stderr).unwrap();
-    assert!(error.contains("every user of this machine can change it: type chmod o-w"), "{error}");
+    let error = program::refusal_of(&supervisor(&dir, &[], &["config"]));
+    assert_says(&error, &["every user of this machine can change it: type chmod o-w"]);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let config = dir.write_config("autonous.toml", "[limits]\nworkers = 3\n");
     let output = supervisor(&dir, &[("AUTONOUS_CONFIG_DIR", &config)], &["config"]);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("autonous.toml is there, too: keep one of them"), "{error}");
+    assert_says(&program::refusal_of(&output), &["autonous.toml is there, too: keep one of them"]);
 }
 
 #[test]
@@ -148,14 +145,12 @@ fn a_variable_wins_over_the_file_and_the_file_over_a_default() {
     let dir = TestDir::new();
     let secret = dir.outside().join("key");
     fs::write(&secret, "k\n").unwrap();
-    let path = write(
-        &dir,
-        &format!(
-            "[limits]\nworkers = 3\n[telegram]\nallowed_chats = [1, -5]\n\
-             [models]\napi_key_file = {:?}\nextra_body = {{ a = [1, true] }}\n",
-            secret.display().to_string()
-        ),
+    let text = format!(
+        "[limits]\nworkers = 3\n[telegram]\nallowed_chats = [1, -5]\n\
+         [models]\napi_key_file = {:?}\nextra_body = {{ a = [1, true] }}\n",
+        secret.display().to_string()
     );
+    let path = write(&dir, &text);
     let from = |line: usize| format!("{}:{line}", path.display());
     let workers = held(&dir, &[], "AUTONOUS_WORKERS");
     assert_eq!((&workers["value"], &workers["origin"]), (&json!("3"), &json!("file")), "{workers}");
@@ -189,8 +184,7 @@ fn init_writes_a_file_that_is_valid_and_never_replaces_one() {
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(program::stdout_of(&supervisor(&dir, &[], &["config", "init", "-"])).trim(), text.trim());
     let again = supervisor(&dir, &[], &["config", "init"]);
-    assert!(!again.status.success());
-    assert!(String::from_utf8_lossy(&again.stderr).contains("exists; delete it first"), "{again:?}");
+    assert_says(&program::refusal_of(&again), &["exists; delete it first"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
@@ -200,14 +194,12 @@ fn what_the_file_sets_reaches_each_program() {
     let root = builder.dir().outside().join("project");
     fs::create_dir(&root).unwrap();
     fs::write(root.join("found.txt"), "x").unwrap();
-    write(
-        builder.dir(),
-        &format!(
-            "[limits]\ntask_max_attempts = 7\n[tools]\nallowed_roots = [{:?}]\nmax_output_lines = 11\n\
-             [models]\nprovider = \"scripted\"\nscript = \"msg:from the file\"\n",
-            root.display().to_string()
-        ),
+    let text = format!(
+        "[limits]\ntask_max_attempts = 7\n[tools]\nallowed_roots = [{:?}]\nmax_output_lines = 11\n\
+         [models]\nprovider = \"scripted\"\nscript = \"msg:from the file\"\n",
+        root.display().to_string()
     );
+    write(builder.dir(), &text);
     let system = builder.start();
     assert_eq!(system.reply(&system.say("hi")), "from the file");
     assert!(system.tool("ls", &json!({"path": "."})).stdout.contains("found.txt"));
@@ -226,11 +218,8 @@ fn a_secret_is_taken_from_a_credential_of_systemd() {
     fs::write(credentials.join("AUTONOUS_CONTROL_TOKEN"), "credential-token\n").unwrap();
     let system = builder.variable("CREDENTIALS_DIRECTORY", credentials.to_str().unwrap()).start();
     assert_eq!(system.shown(&["token", "control"]).trim(), "credential-token");
-    let key = held(
-        system.dir(),
-        &[("CREDENTIALS_DIRECTORY", credentials.to_str().unwrap())],
-        "AUTONOUS_CONTROL_TOKEN",
-    );
+    let given = [("CREDENTIALS_DIRECTORY", credentials.to_str().unwrap())];
+    let key = held(system.dir(), &given, "AUTONOUS_CONTROL_TOKEN");
     assert_eq!((&key["value"], &key["origin"]), (&json!("***"), &json!("credential")));
 }
 
@@ -259,9 +248,7 @@ fn a_hangup_reads_again_what_can_change_and_names_the_rest() {
     let denied = "[[rule]]\ntools = [\"ls\"]\ndecision = \"deny\"\n[limits.chat]\ntasks_per_day = 0\n";
     system.dir().write_policy(denied);
     program::signal(system.supervisor_pid(), Signal::HUP);
-    wait::until_true("the rules were read again", || {
-        system.log().contains("the rules and limits were read again")
-    });
+    system.until_logged("the rules and limits were read again");
     system.until_logged("these hold from the next start");
     system.until_logged("AUTONOUS_WORKERS");
     let refused = system.tool("ls", &json!({"path": "."}));
@@ -277,7 +264,7 @@ fn a_hangup_reads_again_what_can_change_and_names_the_rest() {
 
     fs::write(&path, "[telegram]\nallowed_chats = [7]\nnonsense = 1\n").unwrap();
     program::signal(system.supervisor_pid(), Signal::HUP);
-    wait::until_true("the error is logged", || system.log().contains("those from before hold"));
+    system.until_logged("those from before hold");
     system.until_logged("has no setting `nonsense`");
     let status = system.control(Request::get("/status")).json();
     assert_eq!(status["settings"]["AUTONOUS_TELEGRAM_ALLOWED_CHATS"], "7,8");
@@ -300,8 +287,6 @@ fn a_lone_tool_server_reads_its_rules_again() {
     wait::until_true("the rules hold", || !server.call("ls", &json!({"path": "."})).ok);
     server.dir().write_policy("[[rule]]\ntols = [\"ls\"]\n");
     program::signal(pid, Signal::HUP);
-    wait::until_true("the error is logged", || {
-        server.program().log().contains("the rules from before still hold")
-    });
+    server.program().until_logged("the rules from before still hold");
     assert!(!server.call("ls", &json!({"path": "."})).ok, "the rules from before hold");
 }

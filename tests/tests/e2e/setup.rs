@@ -1,11 +1,13 @@
 //! `setup.sh` on machines that lack programs: its `PATH` is a directory of stubs.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use harness::project_copy::workspace;
+
+use crate::packages::write_executable;
 
 const RUN: [&str; 4] = ["cargo", "make", "cc", "bash"];
 const TEST: [&str; 12] = [
@@ -33,11 +35,6 @@ case "$name $*" in
 esac
 "#;
 
-fn add_stub(bin: &Path, name: &str, text: &str) {
-    fs::write(bin.join(name), text).unwrap();
-    fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 /// Runs `setup.sh TARGET` as user `uid` where only `programs` exist; returns its output and the stubs' calls.
 fn setup(target: &str, uid: u32, programs: &[&[&str]]) -> (Output, String) {
     setup_with(target, uid, programs, None)
@@ -52,9 +49,9 @@ fn setup_with(target: &str, uid: u32, programs: &[&[&str]], more: Option<&Path>)
         symlink(Path::new("/usr/bin").join(name), bin.join(name)).unwrap();
     }
     for name in programs.concat() {
-        add_stub(&bin, name, STUB);
+        write_executable(&bin.join(name), STUB);
     }
-    add_stub(&bin, "id", &format!("#!/bin/sh\necho {uid}\n"));
+    write_executable(&bin.join("id"), &format!("#!/bin/sh\necho {uid}\n"));
     let mut command = Command::new("/bin/sh");
     let path = std::env::join_paths([Some(&*bin), more].into_iter().flatten()).unwrap();
     command.arg(workspace().join("setup.sh")).arg(target).env_clear().env("PATH", path);
@@ -99,13 +96,10 @@ fn setup_installs_what_is_missing_where_it_may() {
 fn setup_prints_a_line_to_type_where_it_may_not_install() {
     let rustup =
         "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y && . \"$HOME/.cargo/env\"";
+    let by_dnf = "Missing: rg. Type:\n    sudo dnf install -y ripgrep\n";
+    let by_hand = "Missing: rg. Install these; this system has no apt-get, dnf, pacman or apk.\n";
     for (target, uid, programs, expected) in [
-        (
-            "test",
-            1000,
-            &[&TEST[..], &["dnf"]][..],
-            "Missing: rg. Type:\n    sudo dnf install -y ripgrep\n".to_owned(),
-        ),
+        ("test", 1000, &[&TEST[..], &["dnf"]][..], by_dnf.to_owned()),
         (
             "run",
             1000,
@@ -116,12 +110,7 @@ fn setup_prints_a_line_to_type_where_it_may_not_install() {
             ),
         ),
         ("run", 0, &[&RUN[1..], &["curl"]], format!("Missing: Rust. Type:\n    {rustup}\n")),
-        (
-            "test",
-            0,
-            &[&TEST],
-            "Missing: rg. Install these; this system has no apt-get, dnf, pacman or apk.\n".to_owned(),
-        ),
+        ("test", 0, &[&TEST], by_hand.to_owned()),
     ] {
         let (output, calls) = setup(target, uid, programs);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -152,7 +141,10 @@ fn setup_names_a_compiler_that_is_too_old() {
         ("unknown".to_owned(), false),
     ] {
         let directory = tempfile::tempdir().unwrap();
-        add_stub(directory.path(), "rustc", &format!("#!/bin/sh\necho rustc {version} '(a b)'\n"));
+        write_executable(
+            &directory.path().join("rustc"),
+            &format!("#!/bin/sh\necho rustc {version} '(a b)'\n"),
+        );
         let (output, _) = setup_with("run", 0, &[&RUN, &["curl"]], Some(directory.path()));
         assert_eq!(output.status.success(), !is_old, "{version}: {output:?}");
         let said = String::from_utf8(output.stderr).unwrap();

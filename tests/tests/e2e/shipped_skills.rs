@@ -20,7 +20,7 @@ fn with_skill(name: &str, prepare: impl FnOnce(&Path) -> Vec<ModelReply>) -> (Sy
     fs::create_dir_all(data.join("workspace")).unwrap();
     let mut replies = vec![call("skill", json!({"name": name}))];
     replies.extend(prepare(&data));
-    replies.push(ModelReply::Text("done".to_owned()));
+    replies.push(ModelReply::text("done"));
     let model = FakeModel::answering(replies);
     let system = builder.model(&model).start();
     assert_eq!(system.reply(&system.say("go")), "done");

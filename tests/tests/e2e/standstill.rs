@@ -3,21 +3,17 @@
 
 use std::time::Duration;
 
-use harness::leftovers::{self, Process};
+use harness::leftovers;
 use harness::system::direct_ls;
-use harness::{Request, System, ToolServer, http, program, wait};
+use harness::{Request, System, ToolServer, program, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// Longer than any standstill lasts until it is noticed and ended.
 const UNTIL_REPLACED: Duration = Duration::from_secs(75);
 
-fn readiness(system: &System) -> u16 {
-    Request::get("/readyz").send(http::address_of(&system.tokens().control_url)).status
-}
-
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    assert!(wait::within(UNTIL_REPLACED, || is_so().then_some(())).is_some(), "timed out: {what}");
+fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(wait::is_true_within(UNTIL_REPLACED, is_so), "timed out: {what}");
 }
 
 fn wait_for_part(system: &System, name: &str, state: &str, words: &str) {
@@ -27,13 +23,12 @@ fn wait_for_part(system: &System, name: &str, state: &str, words: &str) {
     eventually(&format!("{name} is {state}: {words}"), || is_so(system.part(name)));
 }
 
-/// The process that the tool server forked under this name.
-fn forked(system: &System, name: &str) -> Process {
-    let server = system.child("tool-server").pid;
-    wait::until(&format!("the {name} runs"), || {
-        let mut all = leftovers::processes_named(name).into_iter();
-        all.find(|process| process.parent == server)
-    })
+/// The process that a tool server forked under this name.
+fn forked(server: u32, name: &str) -> u32 {
+    let found = wait::until(&format!("the {name} runs"), || {
+        leftovers::processes_named(name).into_iter().find(|process| process.parent == server)
+    });
+    found.pid
 }
 
 #[test]
@@ -41,7 +36,7 @@ fn a_launcher_that_stands_still_ends_the_supervisor_so_that_it_is_started_again(
     let mut system = System::start();
     program::stop(system.launcher().unwrap().pid);
     wait_for_part(&system, "supervisor", "failed", "launcher");
-    assert_eq!(readiness(&system), 503);
+    assert_eq!(system.readyz().status, 503);
     assert!(!system.wait().success());
     system.until_logged("gave no answer");
     system.restart();
@@ -92,8 +87,9 @@ fn children_that_stand_still_at_their_start_are_replaced() {
     let again = system.dir().programs().join("tool-server.began");
     eventually("the tool server is started again", || again.exists());
     eventually("the worker is started again", || {
-        let of_workers = "type = 'worker.spawned' and payload ->> 'child' = 'agent-worker'";
-        system.database().count(&format!("select count(*) from events where {of_workers}")) >= 2
+        let of_workers = "select count(*) from events
+                          where type = 'worker.spawned' and payload ->> 'child' = 'agent-worker'";
+        system.database().count(of_workers) >= 2
     });
 }
 
@@ -101,8 +97,8 @@ fn children_that_stand_still_at_their_start_are_replaced() {
 fn a_spawner_that_stands_still_is_named_and_the_tool_server_replaced() {
     let system = System::start();
     assert!(system.tool("bash", &json!({"cmd": "true"})).ok);
-    let (server, spawner) = (system.child("tool-server").pid, forked(&system, "spawner").pid);
-    program::stop(spawner);
+    let server = system.child("tool-server").pid;
+    program::stop(forked(server, "spawner"));
     wait_for_part(&system, "commands", "failed", "no answer");
     eventually("the tool server is replaced", || system.child("tool-server").pid != server);
     wait_for_part(&system, "tool_server", "ok", "answers");
@@ -112,10 +108,11 @@ fn a_spawner_that_stands_still_is_named_and_the_tool_server_replaced() {
 #[test]
 fn a_fetcher_that_stands_still_is_replaced_with_the_tool_server() {
     let system = System::start();
-    let (server, fetcher) = (system.child("tool-server").pid, forked(&system, "fetcher").pid);
+    let server = system.child("tool-server").pid;
+    let fetcher = forked(server, "fetcher");
     program::stop(fetcher);
     eventually("the tool server is replaced", || system.child("tool-server").pid != server);
-    assert_ne!(forked(&system, "fetcher").pid, fetcher);
+    assert_ne!(forked(system.child("tool-server").pid, "fetcher"), fetcher);
 }
 
 /// Each time, because a server's threads end in any order, and what their end does can depend on that.
@@ -125,9 +122,7 @@ fn what_stands_still_ends_with_its_server() {
         let mut server = ToolServer::builder().approver().start();
         let pid = server.program().pid();
         for name in ["spawner", "fetcher"] {
-            let all = || leftovers::processes_named(name).into_iter();
-            let found = wait::until(&format!("the {name} runs"), || all().find(|one| one.parent == pid));
-            program::stop(found.pid);
+            program::stop(forked(pid, name));
         }
         program::signal(pid, Signal::KILL);
         server.program().wait();
@@ -138,10 +133,7 @@ fn what_stands_still_ends_with_its_server() {
 #[test]
 fn a_tool_server_alone_ends_with_an_error_when_its_spawner_stands_still() {
     let mut server = ToolServer::start();
-    let pid = server.program().pid();
-    let spawners = || leftovers::processes_named("spawner").into_iter();
-    let spawner = wait::until("the spawner runs", || spawners().find(|process| process.parent == pid));
-    program::stop(spawner.pid);
+    program::stop(forked(server.program().pid(), "spawner"));
     eventually("/readyz names it", || {
         let answer = server.send(Request::get("/readyz")).json();
         let checks = answer["checks"].as_array().cloned().unwrap_or_default();

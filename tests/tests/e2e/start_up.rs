@@ -116,7 +116,7 @@ fn the_network_of_commands_has_one_setting_an_older_name_and_needs_a_token() {
     for (name, value, expected) in [(OLDER, "true", "public addresses"), (NETWORK, "all", "server's network")]
     {
         let server = builder().variable(name, value).start();
-        let request = Request::get("/capabilities").header("Authorization", "Bearer FAKE-token-1");
+        let request = Request::get("/capabilities").bearer("FAKE-token-1");
         let layers = server.send(request).json()["commands"]["layers"].clone();
         let meanings: Vec<&str> =
             layers.as_array().unwrap().iter().filter_map(|layer| layer["meaning"].as_str()).collect();

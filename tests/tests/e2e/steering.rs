@@ -1,13 +1,11 @@
 //! What somebody says while a task of their chat runs reaches its model before the next turn.
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::{ADA, Chat};
+use harness::fake_telegram::update::{ADA, GROUP};
 use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
-
-const GROUP: Chat = Chat { id: -77 };
 
 /// A command that runs until the file `go` is there.
 const WAITS: &str = "until test -e go; do sleep 0.1; done";
@@ -29,18 +27,12 @@ fn said(request: &Value) -> Vec<String> {
 }
 
 fn started(telegram: &FakeTelegram, model: &FakeModel) -> System {
-    System::builder()
-        .telegram(telegram, "4711")
-        .model(model)
-        .workers(1)
-        .variable("AUTONOUS_TELEGRAM_GATHER_MS", "0")
-        .start()
+    System::builder().telegram(telegram, "4711").model(model).workers(1).start()
 }
 
 /// Waits until the call runs.
 fn calling(system: &System) {
-    let begun = "select count(*) from events where type = 'tool_call.started'";
-    wait::until_true("the call runs", || system.database().count(begun) > 0);
+    wait::until_true("the call runs", || system.database().has_event("tool_call.started"));
 }
 
 fn stored(system: &System, count: i64) {
@@ -84,7 +76,7 @@ fn what_is_said_during_a_call_is_read_before_the_next_turn_and_answered_with_the
 
 #[test]
 fn what_is_said_during_the_last_turn_and_what_is_queued_are_tasks_of_their_own() {
-    let replies = ["First.", "Second.", "Third."].map(|text| ModelReply::Text(text.to_owned()).held());
+    let replies = ["First.", "Second.", "Third."].map(|text| ModelReply::text(text).held());
     let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(replies.to_vec()));
     let system = started(&telegram, &model);
     telegram.push(ADA.text("one"));
@@ -95,10 +87,7 @@ fn what_is_said_during_the_last_turn_and_what_is_queued_are_tasks_of_their_own()
     (0..3).for_each(|_| model.release());
     assert_eq!(texts(&telegram.wait_for_sent(3)), ["First.", "Second.", "Third."]);
     let last: Vec<String> = model.requests().iter().filter_map(|request| said(request).pop()).collect();
-    assert_eq!(
-        (last, added(&system)),
-        (vec!["one".to_owned(), "two".to_owned(), "three".to_owned()], vec![])
-    );
+    assert_eq!((last, added(&system)), (["one", "two", "three"].map(str::to_owned).to_vec(), vec![]));
     telegram.push(ADA.text("/queue"));
     assert_says(&telegram.wait_for_sent(4)[3].text, &["After /queue, write"]);
 }
@@ -143,28 +132,20 @@ fn a_kill_at_any_step_neither_loses_nor_doubles_what_was_added() {
                 go(&system);
                 wait::until_true("it is read", || model.requests().len() == 2 && added(&system) == ["two"]);
             }
-            if killed == "supervisor" {
-                system.kill();
-                system.restart();
-            } else {
-                system.kill_child(killed);
-            }
+            system.kill_and_go_on(killed);
             go(&system);
             let context = format!("{killed}, read before: {is_read}");
-            let answers = telegram.wait_for_sent(1);
-            let heard = answers[0].text.matches("two").count();
-            wait::until_true("all is done", || {
-                system.database().count("select count(*) from inbox where state in ('queued', 'in_progress')")
-                    == 0
-            });
+            let heard = telegram.wait_for_sent(1)[0].text.matches("two").count();
+            let open = "select count(*) from inbox where state in ('queued', 'in_progress')";
+            wait::until_true("all is done", || system.database().count(open) == 0);
             // Before its model has read it, it may as well be a task of its own.
-            let all: String =
-                telegram.wait_for_sent(if heard == 1 { 1 } else { 2 }).into_iter().map(|s| s.text).collect();
+            let answers = if heard == 1 { 1 } else { 2 };
+            let all: String = telegram.wait_for_sent(answers).into_iter().map(|sent| sent.text).collect();
             assert!(all.contains("two"), "{context}: {all}");
             assert_eq!(added(&system).len(), heard, "{context}: {all}");
             assert!(!is_read || heard == 1, "{context}: {all}");
             assert!(system.stop().success());
-            assert_eq!(telegram.sent().len(), if heard == 1 { 1 } else { 2 }, "{context}: {all}");
+            assert_eq!(telegram.sent().len(), answers, "{context}: {all}");
         }
     }
 }
@@ -183,10 +164,7 @@ fn what_is_said_while_a_task_waits_for_a_person_is_read_when_it_goes_on() {
     assert_eq!(system.database().task_states(), ["queued", "queued"]);
     system.kill();
     system.restart();
-    let pending = system.ask_as_approver(Request::get("/approvals?state=pending")).json();
-    let approval = pending["approvals"][0]["id"].as_str().unwrap().to_owned();
-    let grant = json!({"decision": "grant"});
-    system.ask_as_approver(Request::post_json(&format!("/approvals/{approval}"), &grant));
+    system.decide(&system.pending_approval(), &json!({"decision": "grant"}));
     assert_eq!([&first, &second].map(|task| system.reply(task)), ["Heard: one | two"; 2]);
     assert_eq!(model.requests().len(), 2);
 }
@@ -195,12 +173,7 @@ fn what_is_said_while_a_task_waits_for_a_person_is_read_when_it_goes_on() {
 fn in_a_group_everybody_whom_the_bot_obeys_adds_by_speaking_to_it_and_no_other() {
     let (telegram, model) = (FakeTelegram::start(), model());
     telegram.administer(GROUP.id, &[1, 2]);
-    let system = System::builder()
-        .telegram(&telegram, "4711,-77")
-        .model(&model)
-        .workers(1)
-        .variable("AUTONOUS_TELEGRAM_GATHER_MS", "0")
-        .start();
+    let system = System::builder().telegram(&telegram, "4711,-77").model(&model).workers(1).start();
     let mut number = 100;
     let mut says = |person: i64, text: &str| {
         number += 1;

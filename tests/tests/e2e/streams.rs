@@ -15,12 +15,12 @@ use crate::background::{code, runs, session, word};
 
 /// A call whose output is wanted as it comes.
 fn streamed(tool: &str, arguments: &Value) -> Request {
-    Request::call(tool, arguments).header("X-Session-Id", "one").header("Accept", "text/event-stream")
+    Request::call(tool, arguments).of_session("one").header("Accept", "text/event-stream")
 }
 
 fn keyed(arguments: &Value, after: Option<u64>) -> Request {
     let request = streamed("bash", arguments).header("Idempotency-Key", "k");
-    after.map_or_else(|| request.clone(), |after| request.clone().header("Last-Event-ID", &after.to_string()))
+    after.into_iter().fold(request, |request, after| request.header("Last-Event-ID", &after.to_string()))
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -44,10 +44,8 @@ struct Events {
 
 impl Events {
     fn open(server: &ToolServer, request: &Request) -> Self {
-        let mut events = Self {
-            connection: BufReader::new(request.send_without_the_last(0, server.address())),
-            text: String::new(),
-        };
+        let connection = BufReader::new(request.send_without_the_last(0, server.address()));
+        let mut events = Self { connection, text: String::new() };
         let head = events.head();
         assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/event-stream"), "{head}");
         events
@@ -150,15 +148,14 @@ fn secrets_are_hidden_wherever_the_command_pauses() {
     let token = concat!("ghp_", "FAKE567890abcdefghijklmnopqrstuvwxyz12");
     let (begin, body) =
         (concat!("-----BEGIN ", "PRIVATE KEY-----"), "FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvUFeLRzlOT");
+    let (half, rest) = token.split_at(20);
     let cmd = format!(
-        "printf {}; sleep 0.3; echo {}; echo '{begin}'; sleep 0.1; echo {body}; sleep 0.1; echo {body}; echo \
-         'all done.'",
-        &token[..20],
-        &token[20..]
+        "printf {half}; sleep 0.3; echo {rest}; echo '{begin}'; sleep 0.1; echo {body}; sleep 0.1; \
+         echo {body}; echo 'all done.'"
     );
     let (events, envelope) = all(&server, &streamed("bash", &json!({"cmd": cmd})));
     let shown = texts(&events).concat();
-    for hidden in ["ghp_", "FAKE5", &token[20..], body] {
+    for hidden in ["ghp_", "FAKE5", rest, body] {
         assert!(!shown.contains(hidden) && !envelope.stdout.contains(hidden), "{hidden}: {shown}");
     }
     assert!(events.len() >= 3 && shown.contains("REDACTED") && shown.ends_with("all done.\n"), "{events:?}");
@@ -215,7 +212,7 @@ fn a_caller_that_comes_back_misses_nothing_and_nothing_runs_twice() {
     let (again, same) = all(&server, &keyed(&arguments, Some(2)));
     assert_eq!((again.as_slice(), &same), (&events[1..], &envelope));
     // Another session has a key of its own.
-    let others = keyed(&arguments, None).header("X-Session-Id", "two");
+    let others = keyed(&arguments, None).of_session("two");
     assert_ne!(all(&server, &others).1.meta.call_id, envelope.meta.call_id);
     let ran = |server: &ToolServer| fs::read_to_string(server.root().join("runs")).unwrap();
     assert_eq!(ran(&server), "ran\nran\n");
@@ -267,10 +264,8 @@ fn a_process_is_followed_from_the_call_that_began_it() {
     let back = streamed("process_read", &follow).header("Last-Event-ID", &two.id.unwrap().to_string());
     let (events, envelope) = all(&server, &back);
     assert_eq!((texts(&events), envelope.stdout.as_str()), (vec!["three\n"], "three\n"), "{envelope:?}");
-    assert_eq!(
-        (&envelope.meta.data["state"], &envelope.meta.data["exit_code"]),
-        (&json!("exited"), &json!(5))
-    );
+    let data = &envelope.meta.data;
+    assert_eq!((&data["state"], &data["exit_code"]), (&json!("exited"), &json!(5)));
     let (events, _) = all(&server, &streamed("process_read", &json!({"process_id": id, "tail_lines": 2})));
     assert_eq!(texts(&events), ["two\n", "three\n"]);
     // One that ends in time.

@@ -50,8 +50,7 @@ fn programs_get_json_and_a_task_is_meant_by_the_end_of_its_id() {
     let counts = &json["counts"]["tasks"];
     assert!(counts["done"] == 1 && counts["queued"] == 0, "{counts}");
     assert_says(&system.shown(&["tree", "--task", short(&done)]), &["task.done"]);
-    let unknown = system.run_command(&["tree", "--task", "00000000"]);
-    assert!(!unknown.status.success());
+    system.refused(&["tree", "--task", "00000000"]);
 }
 
 #[test]
@@ -90,7 +89,6 @@ fn a_directory_without_a_database_is_named_with_what_to_do() {
     let (system, ..) = system_with_an_old_queue();
     let empty = system.dir().path().join("empty");
     fs::create_dir(&empty).unwrap();
-    let refused = system.run_command(&["tasks", "--data-dir", &empty.display().to_string()]);
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(!refused.status.success() && said.contains("supervisor run"), "{said}");
+    let said = system.refused(&["tasks", "--data-dir", &empty.display().to_string()]);
+    assert_says(&said, &["supervisor run"]);
 }

@@ -6,22 +6,10 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::{ADA, Chat, now_seconds};
+use harness::fake_telegram::update::{ADA, Chat, STRANGER, now_seconds};
 use harness::{FakeTelegram, Fault, System, wait};
 
 use crate::with_telegram;
-
-const STRANGER: Chat = Chat { id: 666 };
-
-/// Waits until everything is confirmed, done and sent.
-fn wait_for_rest(system: &System, telegram: &FakeTelegram) {
-    wait::until_true("nothing is left to do", || {
-        let database = system.database();
-        let open = database.count("select count(*) from inbox where state in ('queued', 'in_progress')")
-            + database.count("select count(*) from outbox where state = 'queued'");
-        open == 0 && telegram.unconfirmed() == 0
-    });
-}
 
 #[test]
 fn a_stranger_is_told_the_chat_id_once_an_hour_and_nothing_is_run_or_kept() {
@@ -31,7 +19,7 @@ fn a_stranger_is_told_the_chat_id_once_an_hour_and_nothing_is_run_or_kept() {
         let system = System::builder().telegram(&telegram, allowed).start();
         for _ in 0..3 {
             telegram.push(stranger.text("ls path=."));
-            wait_for_rest(&system, &telegram);
+            system.wait_for_rest(&telegram);
         }
         // What asks the owner is no answer.
         let sent: Vec<_> = telegram.sent().into_iter().filter(|sent| sent.markup.is_null()).collect();
@@ -53,7 +41,7 @@ fn every_kind_of_update_is_accounted_for() {
     wait::until_true("the last message is answered", || {
         telegram.sent().iter().any(|message| message.text.contains("last"))
     });
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let sent = telegram.sent();
     assert!(sent.iter().any(|message| message.text.contains("photo")), "the photo is answered: {sent:?}");
 }
@@ -66,7 +54,7 @@ fn messages_older_than_the_pending_window_are_not_run_and_their_chat_is_told() {
     telegram.push(ADA.text_at("ls path=recent", now_seconds() - 10));
     let system = System::builder().telegram(&telegram, "4711").start();
     telegram.wait_for_sent(2);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     assert_eq!(system.database().task_states(), ["skipped", "skipped", "done"]);
     let sent = telegram.sent();
     assert_eq!(sent.len(), 2, "{sent:?}");
@@ -87,7 +75,7 @@ fn of_many_pending_messages_the_newest_of_each_chat_are_run_and_retry_runs_the_n
     let builder = System::builder().telegram(&telegram, "4711,4712");
     let mut system = builder.variable("AUTONOUS_TG_PENDING_MAX_MESSAGES", "2").start();
     telegram.wait_for_sent(5);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let states = system.database().task_states();
     assert_eq!(states, [["skipped"; 4], ["done"; 4]].concat());
     let sent = telegram.sent();
@@ -102,7 +90,7 @@ fn of_many_pending_messages_the_newest_of_each_chat_are_run_and_retry_runs_the_n
     telegram.push(ADA.text("/retry"));
     telegram.push(bob.text("/retry"));
     telegram.wait_for_sent(8);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let sent = telegram.sent();
     let since: Vec<&str> = sent[5..].iter().map(|message| message.text.as_str()).collect();
     assert_eq!(since.len(), 3, "{since:?}");
@@ -119,7 +107,7 @@ fn a_repeated_update_is_ignored_and_one_that_comes_with_another_message_is_told_
     telegram.redeliver(id, ADA.text("ls path=first"));
     telegram.push(ADA.text("ls path=second"));
     assert!(telegram.wait_for_sent(2)[1].text.contains("second"));
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     assert_eq!(telegram.sent().len(), 2, "{:?}", texts(&telegram.sent()));
     assert!(!system.log().contains("came again with another message"), "{}", system.log_tail());
     telegram.redeliver(id, ADA.text("ls path=other"));
@@ -137,7 +125,7 @@ fn a_long_reply_is_split_at_line_ends() {
     names.iter().for_each(|name| fs::write(system.workspace().join(name), "x").unwrap());
     telegram.push(ADA.text("ls path=."));
     telegram.wait_for_sent(3);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let sent = telegram.sent();
     assert!(sent.iter().all(|message| message.text.encode_utf16().count() <= 4096));
     let whole = texts(&sent).join("\n");
@@ -152,7 +140,7 @@ fn retry_after_is_honoured() {
     let system = System::builder().telegram(&telegram, "4711").start();
     telegram.push(ADA.text("ls path=."));
     telegram.wait_for_sent(1);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let calls = telegram.calls("sendMessage");
     assert_eq!(calls.len(), 2);
     assert!(calls[1] - calls[0] >= Duration::from_secs(2), "{:?}", calls[1] - calls[0]);
@@ -168,10 +156,10 @@ fn replies_survive_a_failing_server() {
     telegram.push(ADA.text("ls path=first"));
     telegram.push(ADA.text("ls path=second"));
     let sent = telegram.wait_for_sent(2);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     assert!(sent[0].text.contains("first") && sent[1].text.contains("second"), "{sent:?}");
     assert_eq!((telegram.sent().len(), telegram.faults_left()), (2, 0));
-    assert_eq!(system.database().count("select count(*) from events where type = 'reply.sent'"), 2);
+    assert_eq!(system.database().events_of("reply.sent"), 2);
 }
 
 /// Lets the next poll fail; the log must have an error without the token, and the system keeps working.
@@ -197,8 +185,8 @@ fn a_second_poller_is_logged_as_an_error_and_polling_goes_on() {
     let telegram = FakeTelegram::start();
     let _system = system_after_a_loud(Fault::Conflict, "409", &telegram);
     telegram.push(ADA.text("ls path=."));
-    let answered = || (!telegram.sent().is_empty()).then_some(());
-    assert!(wait::within(Duration::from_secs(60), answered).is_some(), "no poll follows");
+    let is_answered = || !telegram.sent().is_empty();
+    assert!(wait::is_true_within(Duration::from_secs(60), is_answered), "no poll follows");
 }
 
 #[test]
@@ -263,8 +251,6 @@ fn what_telegrams_address_answers_takes_bounded_memory() {
     let system = System::builder().telegram_at(&url, "4711").start();
     let refused = "the response has more than 8 MiB";
     wait::until_true("several are refused", || system.log().matches(refused).count() >= 3);
-    let status = fs::read_to_string(format!("/proc/{}/status", system.supervisor_pid())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let peak_kb: u64 = peak.trim().trim_end_matches("kB").trim().parse().unwrap();
+    let peak_kb = system.supervisor().peak_kb();
     assert!(peak_kb < 80 * 1024, "the supervisor took {peak_kb} kB");
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
 use harness::fake_telegram::Sent;
-use harness::fake_telegram::update::{ADA, Chat};
-use harness::http::{Answer, Request};
+use harness::fake_telegram::update::{ADA, Chat, GROUP};
+use harness::http::{Answer, Request, address_of};
 use harness::program::signal;
 use harness::{FakeTelegram, System, wait};
 use rustix::process::Signal;
@@ -14,7 +14,6 @@ use serde_json::json;
 
 use crate::assert_says;
 
-const GROUP: Chat = Chat { id: -77 };
 const BOB: Chat = Chat { id: 12 };
 
 const RULES: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\nreason = \"it writes\"\n";
@@ -29,32 +28,30 @@ fn system(telegram: &FakeTelegram, approvers: Option<&str>) -> System {
 /// Writes a file as a session, and waits for a decision meanwhile.
 fn write(system: &System, session: &str, path: &str, content: &str) -> JoinHandle<Answer> {
     let tokens = system.tokens();
-    let address = tokens.tool_url.strip_prefix("http://").unwrap().parse().unwrap();
-    let request = Request::post_json("/tools/write", &json!({"path": path, "content": content}))
-        .header("Authorization", &format!("Bearer {}", tokens.tool_token))
-        .header("X-Session-Id", session)
+    let address = address_of(&tokens.tool_url);
+    let request = Request::call("write", &json!({"path": path, "content": content}))
+        .bearer(&tokens.tool_token)
+        .of_session(session)
         .header("Prefer", "wait=120");
     thread::spawn(move || request.send(address))
+}
+
+/// A call of Ada's chat that waits, and the question about it with what its buttons carry.
+fn with_question(approvers: Option<&str>) -> (FakeTelegram, System, JoinHandle<Answer>, Sent, Vec<String>) {
+    let telegram = FakeTelegram::start();
+    let system = system(&telegram, approvers);
+    let call = write(&system, "telegram:4711", "a.txt", "hello");
+    let (asked, buttons) = telegram.question(ADA, 0);
+    (telegram, system, call, asked, buttons)
 }
 
 fn file(system: &System, path: &str) -> PathBuf {
     system.workspace().join(path)
 }
 
-/// What a question says after it was decided.
-fn edited(telegram: &FakeTelegram, asked: &Sent) -> Sent {
-    wait::until("the question says what was decided", || {
-        let is_it = |sent: &Sent| sent.method == "editmessagetext" && sent.target == Some(asked.number);
-        telegram.sent().into_iter().rfind(is_it)
-    })
-}
-
 #[test]
 fn a_call_is_shown_decided_with_a_button_and_run_once() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, Some("4711"));
-    let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = telegram.question(ADA, 0);
+    let (telegram, system, call, asked, buttons) = with_question(Some("4711"));
     assert_says(&asked.text, &["May I call write", "It writes.", "a.txt", "hello"]);
     let labels: Vec<String> = asked.buttons().into_iter().map(|(label, _)| label).collect();
     assert_eq!(labels, ["Once", "This chat", "Deny"], "there is no task");
@@ -71,17 +68,15 @@ fn a_call_is_shown_decided_with_a_button_and_run_once() {
     let answer = call.join().unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(fs::read_to_string(file(&system, "a.txt")).unwrap(), "hello");
-    let now = edited(&telegram, &asked);
+    let now = telegram.edited(asked.number, 1);
     assert_says(&now.text, &["Allowed once by Ada", "ID 4711", "write", "a.txt"]);
     assert!(now.markup.is_null(), "{now:?}");
 
     let again = telegram.press_answered(ADA, ADA.id, asked.number, &buttons[2]);
     assert_says(&again, &["decided before"]);
-    let unknown = format!("ask:{}:o", "0197a2a0-0000-7000-8000-000000000001");
-    assert_eq!(
-        telegram.press_answered(ADA, ADA.id, asked.number, &unknown),
-        "This is not waited for any more."
-    );
+    let unknown = "ask:0197a2a0-0000-7000-8000-000000000001:o";
+    let answer = telegram.press_answered(ADA, ADA.id, asked.number, unknown);
+    assert_eq!(answer, "This is not waited for any more.");
 }
 
 #[test]
@@ -107,16 +102,13 @@ fn a_task_that_waits_is_shown_as_waiting_until_it_goes_on() {
 
 #[test]
 fn a_question_outlives_all_programs_and_its_button_works_afterwards() {
-    let telegram = FakeTelegram::start();
-    let mut system = system(&telegram, None);
-    let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = telegram.question(ADA, 0);
+    let (telegram, mut system, call, asked, buttons) = with_question(None);
     system.wait_until_all_is_sent();
     system.kill();
     let _ = call.join();
     system.restart();
     assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
-    assert_says(&edited(&telegram, &asked).text, &["Allowed once"]);
+    assert_says(&telegram.edited(asked.number, 1).text, &["Allowed once"]);
     // The same call finds the decision, without asking again.
     let answer = write(&system, "telegram:4711", "a.txt", "hello").join().unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -135,7 +127,7 @@ fn a_group_is_asked_if_an_approver_is_in_it_and_else_each_approver_in_private() 
     assert_eq!(first.join().unwrap().json()["meta"]["error"]["code"], "APPROVAL_DENIED");
     // Both get a question, and the other one's press comes too late.
     for asked in [&ada, &bob] {
-        assert_says(&edited(&telegram, asked).text, &["Denied by Ada (ID 12)"]);
+        assert_says(&telegram.edited(asked.number, 1).text, &["Denied by Ada (ID 12)"]);
     }
     assert_says(&telegram.press_answered(ADA, ADA.id, ada.number, &to_ada[0]), &["decided before"]);
 
@@ -166,12 +158,9 @@ fn the_command_line_and_the_control_port_decide_as_well() {
     assert_says(&system.shown(&["approvals", short]), &["May I call write", "\"content\": \"one\""]);
     assert_says(&system.shown(&["approve", short]), &["Allowed once by the command line"]);
     assert_eq!(first.join().unwrap().status, 200);
-    assert_says(&edited(&telegram, &asked).text, &["Allowed once by the command line"]);
-    let late = system.run_command(&["deny", short, "--reason", "too late"]);
-    assert!(!late.status.success());
-    assert_says(&String::from_utf8_lossy(&late.stderr), &["decided before"]);
-    let unknown = system.run_command(&["approve", "nothing"]);
-    assert_says(&String::from_utf8_lossy(&unknown.stderr), &["no such approval"]);
+    assert_says(&telegram.edited(asked.number, 1).text, &["Allowed once by the command line"]);
+    assert_says(&system.refused(&["deny", short, "--reason", "too late"]), &["decided before"]);
+    assert_says(&system.refused(&["approve", "nothing"]), &["no such approval"]);
 
     let second = write(&system, "local:me", "b.txt", "two");
     let (asked, _) = telegram.question(ADA, 1);
@@ -182,23 +171,17 @@ fn the_command_line_and_the_control_port_decide_as_well() {
     assert_eq!(system.control(Request::post_json(&path, &denial)).status, 200);
     let refused = second.join().unwrap().json()["meta"]["error"].to_string();
     assert_says(&refused, &["APPROVAL_DENIED", "not today"]);
-    assert_says(&edited(&telegram, &asked).text, &["Denied by the control port: not today"]);
+    assert_says(&telegram.edited(asked.number, 1).text, &["Denied by the control port: not today"]);
     assert_eq!(system.control(Request::post_json(&path, &denial)).status, 409);
     assert_eq!(system.control(Request::get("/approvals/..%2Ftools")).status, 404);
     // A caller of the tool server can decide neither there nor here.
     let own = Request::post_json(&path, &json!({"decision": "grant"}));
-    let tokens = system.tokens();
-    let address = tokens.control_url.strip_prefix("http://").unwrap().parse().unwrap();
-    let own = own.header("Authorization", &format!("Bearer {}", tokens.tool_token));
-    assert_eq!(own.send(address).status, 401);
+    assert_eq!(system.ask_openly(own.bearer(&system.tokens().tool_token)).status, 401);
 }
 
 #[test]
 fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs() {
-    let telegram = FakeTelegram::start();
-    let mut system = system(&telegram, None);
-    let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = telegram.question(ADA, 0);
+    let (telegram, mut system, call, asked, buttons) = with_question(None);
     system.wait_until_all_is_sent();
     // The tool server takes no decision now.
     let tool_server = system.child("tool-server").pid;
@@ -211,7 +194,7 @@ fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs()
     signal(tool_server, Signal::CONT);
     let _ = call.join();
     system.restart();
-    assert_says(&edited(&telegram, &asked).text, &["Allowed once by Ada"]);
+    assert_says(&telegram.edited(asked.number, 1).text, &["Allowed once by Ada"]);
     wait::until_true("it is passed on", || system.database().count("select count(*) from decisions") == 0);
     let answer = write(&system, "telegram:4711", "a.txt", "hello").join().unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -219,10 +202,7 @@ fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs()
 
 #[test]
 fn a_press_is_answered_and_takes_effect_later_while_the_tool_server_does_not_answer() {
-    let telegram = FakeTelegram::start();
-    let system = system(&telegram, None);
-    let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = telegram.question(ADA, 0);
+    let (telegram, system, call, asked, buttons) = with_question(None);
     let tool_server = system.child("tool-server").pid;
     signal(tool_server, Signal::STOP);
     let said = telegram.press_answered(ADA, ADA.id, asked.number, &buttons[2]);
@@ -231,21 +211,18 @@ fn a_press_is_answered_and_takes_effect_later_while_the_tool_server_does_not_ans
     assert_says(&again, &["decided before"]);
     signal(tool_server, Signal::CONT);
     assert_eq!(call.join().unwrap().json()["meta"]["error"]["code"], "APPROVAL_DENIED");
-    assert_says(&edited(&telegram, &asked).text, &["Denied by Ada"]);
+    assert_says(&telegram.edited(asked.number, 1).text, &["Denied by Ada"]);
 }
 
 #[test]
 fn the_buttons_of_a_question_that_was_sent_twice_go_with_their_press() {
-    let telegram = FakeTelegram::start();
-    let mut system = system(&telegram, None);
-    let call = write(&system, "telegram:4711", "a.txt", "hello");
-    let (asked, buttons) = telegram.question(ADA, 0);
+    let (telegram, mut system, call, asked, buttons) = with_question(None);
     system.wait_until_all_is_sent();
     // As if the first one had been sent by a supervisor that was killed before it could mark it.
     let twin = telegram.send_again(asked.number);
     assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]), "Allowed.");
     assert_eq!(call.join().unwrap().status, 200);
-    edited(&telegram, &asked);
+    telegram.edited(asked.number, 1);
     let late = telegram.press(ADA, ADA.id, twin, &buttons[2]);
     assert_says(&wait::until("it is answered", || telegram.answer_to(&late)), &["decided before"]);
     wait::until_true("its buttons go", || {

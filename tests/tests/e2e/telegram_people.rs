@@ -1,26 +1,14 @@
 //! Who may use the bot: people, groups and their members, and strangers who are paired while it runs.
 
-use harness::fake_telegram::update::{ADA, Chat, now_seconds};
+use harness::fake_telegram::update::{ADA, Chat, GROUP, STRANGER, now_seconds};
 use harness::fake_telegram::{Sent, texts};
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
 
-const GROUP: Chat = Chat { id: -77 };
-const STRANGER: Chat = Chat { id: 666 };
-
 fn person(id: i64) -> Value {
     json!({"id": id, "is_bot": false, "first_name": format!("Person {id}")})
-}
-
-/// Waits until everything is confirmed, done and sent.
-fn wait_for_rest(system: &System, telegram: &FakeTelegram) {
-    wait::until_true("nothing is left to do", || {
-        let open = "select (select count(*) from inbox where state in ('queued', 'in_progress'))
-                         + (select count(*) from outbox where state = 'queued')";
-        telegram.unconfirmed() == 0 && system.database().count(open) == 0
-    });
 }
 
 fn to(sent: &[Sent], chat: Chat) -> Vec<&str> {
@@ -59,7 +47,7 @@ fn nothing_of_those_who_may_not_becomes_a_task() {
     }}));
     telegram.push(GROUP.edited(text));
     telegram.push(ADA.with(&json!({"text": text, "forward_origin": forwarded})));
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let database = system.database();
     assert_eq!(database.count("select count(*) from inbox where state <> 'skipped' or text <> ''"), 0);
     assert!(!database.has_event("task.claimed"));
@@ -69,14 +57,13 @@ fn nothing_of_those_who_may_not_becomes_a_task() {
     telegram.push(GROUP.with(&json!({"text": "@fake_bot ls path=owner", "from": person(4711)})));
     let done = "select count(*) from inbox where state = 'done'";
     wait::until_true("both are done", || system.database().count(done) == 2);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let sent = telegram.sent();
     let told = to(&sent, GROUP);
     assert!(told.iter().any(|text| text.contains("its administrators alone")), "{told:?}");
-    assert!(
-        told.iter().any(|text| text.contains("\"admin\""))
-            && told.iter().any(|text| text.contains("\"owner\""))
-    );
+    for name in ["\"admin\"", "\"owner\""] {
+        assert!(told.iter().any(|text| text.contains(name)), "{name}: {told:?}");
+    }
     assert!(told.iter().all(|text| !text.contains("never")), "{told:?}");
 }
 
@@ -91,7 +78,7 @@ fn the_settings_name_members_and_what_counts_as_a_request() {
     // A person who is allowed is so in private, too.
     telegram.push(Chat { id: 5 }.text("ls path=private"));
     wait::until_true("two are done", || system.database().task_states().len() == 4);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let texts = system.database().texts("select text from inbox where state = 'done' order by seq");
     assert_eq!(texts, ["ls path=listed", "ls path=private"]);
 }
@@ -105,7 +92,7 @@ fn an_answer_in_a_group_quotes_the_message_that_asked_and_one_in_private_does_no
         telegram.push(GROUP.with(&json!({"text": text, "from": person(1), "message_id": number})));
     }
     telegram.push(ADA.text("ls path=private"));
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let quoted = |name: &str| {
         let sent = telegram.sent().into_iter().find(|sent| sent.text.contains(name));
         sent.unwrap_or_else(|| panic!("no answer names {name}")).answers
@@ -121,14 +108,13 @@ fn nobody_is_obeyed_while_telegram_does_not_say_who_administers_the_group() {
     telegram.push(GROUP.with(&json!({"text": "/ls path=.", "from": person(1)})));
     let sent = telegram.wait_for_sent(1);
     assert_says(&sent[0].text, &["could not read who administers"]);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     assert_eq!(system.database().task_states(), ["skipped"]);
 }
 
 #[test]
 fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
-    let telegram = FakeTelegram::start();
-    let mut system = System::builder().telegram(&telegram, "4711").start();
+    let (telegram, mut system) = crate::with_telegram();
     telegram.push(STRANGER.text("ls path=before"));
     // The owner is asked as well; this test decides with the command line.
     telegram.wait_for_sent(2);
@@ -136,20 +122,16 @@ fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
     let listed = system.shown_json(&["chats", "--json"]);
     let code = listed["chats"][1]["code"].as_str().unwrap().to_owned();
     assert_says(&told, &[&format!("supervisor pair {code}"), "666"]);
-    assert_eq!(
-        (&listed["chats"][0]["allowed"], &listed["chats"][1]["allowed"]),
-        (&json!("settings"), &json!("nobody"))
-    );
+    let allowed = [0, 1].map(|chat| listed["chats"][chat]["allowed"].clone());
+    assert_eq!(allowed, ["settings", "nobody"]);
 
-    let wrong = system.run_command(&["pair", "AAAA2222"]);
-    assert!(!wrong.status.success());
-    assert_says(&String::from_utf8_lossy(&wrong.stderr), &["no chat has this code", "good for an hour"]);
+    assert_says(&system.refused(&["pair", "AAAA2222"]), &["no chat has this code", "good for an hour"]);
     assert_says(&system.shown(&["pair", &code.to_lowercase()]), &["666", "may use the bot"]);
     assert_says(&telegram.wait_for_sent(3)[2].text, &["You may use this bot now"]);
     telegram.push(STRANGER.text("ls path=after"));
     assert_says(&telegram.wait_for_sent(4)[3].text, &["after"]);
-    let used = system.run_command(&["pair", &code]);
-    assert!(!used.status.success(), "a code is used once");
+    // A code is used once.
+    system.refused(&["pair", &code]);
 
     // It outlives a restart; a person who is paired is obeyed in an allowed group, too.
     assert!(system.stop().success());
@@ -158,18 +140,15 @@ fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
     telegram.push(STRANGER.text("ls path=again"));
     assert_says(&telegram.wait_for_sent(5)[4].text, &["again"]);
 
-    let configured = system.run_command(&["unpair", "4711"]);
-    assert_says(&String::from_utf8_lossy(&configured.stderr), &["the settings allow this chat"]);
+    assert_says(&system.refused(&["unpair", "4711"]), &["the settings allow this chat"]);
     assert_says(&system.shown(&["unpair", "666"]), &["may no longer use the bot"]);
     telegram.push(STRANGER.text("ls path=too-late"));
     telegram.wait_for_sent(7);
     assert_says(to(&telegram.sent(), STRANGER).last().unwrap(), &["supervisor pair"]);
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     assert_eq!(system.database().count("select count(*) from inbox where text like '%too-late%'"), 0);
-    let types = system.database().texts(
-        "select type from events where type like 'chat.%'
-                     and type <> 'chat.placed' order by seq",
-    );
+    let types = "select type from events where type like 'chat.%' and type <> 'chat.placed' order by seq";
+    let types = system.database().texts(types);
     assert_eq!(types, ["chat.paired", "chat.unpaired"]);
 }
 
@@ -177,10 +156,7 @@ fn a_stranger_is_paired_while_it_runs_and_the_pairing_is_taken_back() {
 fn the_model_is_told_who_wrote_and_what_was_forwarded() {
     let telegram = FakeTelegram::start();
     telegram.administer(GROUP.id, &[1]);
-    let model = FakeModel::answering(vec![
-        ModelReply::Text("hello".to_owned()),
-        ModelReply::Text("hello".to_owned()),
-    ]);
+    let model = FakeModel::answering(vec![ModelReply::text("hello"), ModelReply::text("hello")]);
     let system = System::builder().telegram(&telegram, "-77").model(&model).start();
     let origin = json!({"type": "hidden_user", "sender_user_name": "Eve", "date": now_seconds()});
     telegram.push(GROUP.with(&json!({"text": "@fake_bot hi", "from": person(1)})));
@@ -203,14 +179,6 @@ fn question(telegram: &FakeTelegram, number: usize) -> (Sent, String, String) {
     let [(allow, allows), (ignore, ignores)] = <[_; 2]>::try_from(asked.buttons()).unwrap();
     assert_eq!((allow.as_str(), ignore.as_str()), ("Allow", "Ignore"));
     (asked, allows, ignores)
-}
-
-/// What a message says now, once it was edited so often.
-fn edited(telegram: &FakeTelegram, number: i64, times: usize) -> Sent {
-    wait::until("the question is edited", || {
-        let sent = telegram.sent().into_iter();
-        sent.filter(|sent| sent.method == "editmessagetext" && sent.target == Some(number)).nth(times - 1)
-    })
 }
 
 /// What the owner was asked and told, in order.
@@ -279,7 +247,7 @@ fn the_owner_looks_after_the_bot_from_a_phone_and_other_people_do_not() {
     for command in ["/chats", "/unpair 666", "/schedules", "/usage", "/health"] {
         assert_eq!(answer(Chat { id: 12 }, command), "Only the owner of this bot can do that.");
     }
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     let (everybody, owner) = (answer(Chat { id: 12 }, "/help"), answer(ADA, "/help"));
     assert!(everybody.contains("/status – ") && !everybody.contains("owner"), "{everybody}");
     assert_says(&owner, &["/status – ", "/pairings – ", "/unpair – "]);
@@ -293,7 +261,7 @@ fn the_owner_looks_after_the_bot_from_a_phone_and_other_people_do_not() {
     assert_says(&answer(ADA, "/unpair 666"), &["666 may not use this bot any more"]);
     let rows = system.database().count("select count(*) from inbox where state = 'done'");
     telegram.push(STRANGER.text("ls path=."));
-    wait_for_rest(&system, &telegram);
+    system.wait_for_rest(&telegram);
     assert_eq!(system.database().count("select count(*) from inbox where state = 'done'"), rows);
 }
 
@@ -315,14 +283,14 @@ fn the_owner_allows_a_stranger_with_a_button_and_nobody_else_does() {
 
     // Ignoring takes the buttons away, and a press that comes late still counts.
     assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &ignore), "Ignored.");
-    let now = edited(&telegram, asked.number, 1);
+    let now = telegram.edited(asked.number, 1);
     assert_says(&now.text, &["666", "is ignored"]);
     assert!(now.markup.is_null(), "{now:?}");
     system.wait_until_all_is_sent();
     system.kill();
     system.restart();
     assert_eq!(telegram.press_answered(ADA, ADA.id, asked.number, &allow), "Allowed.");
-    let now = edited(&telegram, asked.number, 2);
+    let now = telegram.edited(asked.number, 2);
     assert_says(&now.text, &["666", "may use this bot now", "supervisor unpair 666", "/unpair 666 takes"]);
     wait::until_true("the stranger is told", || {
         to(&telegram.sent(), STRANGER).iter().any(|text| text.contains("You may use this bot now"))
@@ -371,9 +339,7 @@ fn what_only_the_owner_may_do_is_in_the_menu_of_the_owner_alone() {
     wait::until_true("the owner sees more", || shows_more(ADA));
     assert!(telegram.menu_of(ADA.id).contains(&"help".to_owned()));
     assert!(!shows_more(STRANGER) && !shows_more(GROUP));
-    let before = telegram.sent().len();
-    telegram.push(ADA.text(&format!("/unpair {}", ADA.id)));
-    telegram.wait_for_sent(before + 1);
+    telegram.ask(ADA, &format!("/unpair {}", ADA.id));
     telegram.push(STRANGER.text("hello"));
     wait::until_true("the owner is none any more", || !shows_more(ADA));
     assert!(telegram.menu_of(ADA.id).contains(&"help".to_owned()), "as everybody");

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use harness::fake_model::results;
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::{ADA, Chat, now_seconds};
 use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, wait};
@@ -60,7 +61,7 @@ fn told(model: &FakeModel) -> String {
 
 #[test]
 fn a_topic_is_a_conversation_of_its_own_and_is_answered_in_it() {
-    let model = FakeModel::start(|_| ModelReply::Text("ok".to_owned()));
+    let model = FakeModel::start(|_| ModelReply::text("ok"));
     let (telegram, system) = forum(&model);
     for (topic, animal) in [(CATS, "cats"), (DOGS, "dogs"), (GENERAL, "birds")] {
         ask(&telegram, topic, &format!("@fake_bot about {animal}"));
@@ -86,14 +87,11 @@ fn a_topic_is_a_conversation_of_its_own_and_is_answered_in_it() {
 
 #[test]
 fn signs_of_life_files_reactions_and_notices_go_into_the_topic() {
-    let model = FakeModel::start(|request| {
-        let results = request["messages"].as_array().unwrap().iter().filter(|said| said["role"] == "tool");
-        match results.count() {
-            0 => ModelReply::call("telegram_react", &json!({"emoji": "👀"})),
-            1 => ModelReply::call("telegram_send_file", &json!({"path": "cat.txt"})),
-            2 => ModelReply::call("bash", &json!({"cmd": "sleep 300", "timeout_seconds": 300})),
-            _ => ModelReply::Text("ok".to_owned()),
-        }
+    let model = FakeModel::start(|request| match results(request).len() {
+        0 => ModelReply::call("telegram_react", &json!({"emoji": "👀"})),
+        1 => ModelReply::call("telegram_send_file", &json!({"path": "cat.txt"})),
+        2 => ModelReply::call("bash", &json!({"cmd": "sleep 300", "timeout_seconds": 300})),
+        _ => ModelReply::text("ok"),
     });
     let (telegram, system) = forum(&model);
     fs::write(system.workspace().join("cat.txt"), "meow").unwrap();

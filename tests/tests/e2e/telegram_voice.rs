@@ -1,7 +1,6 @@
 //! Voice messages that leave: sound files and texts that are spoken, by programs that these tests play.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use harness::fake_telegram::update::ADA;
@@ -9,6 +8,7 @@ use harness::{FakeTelegram, Request, System, TestDir, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
+use crate::packages::write_executable;
 
 /// The beginning of Opus in OGG: the page's head, then the stream's (RFC 7845).
 fn opus() -> Vec<u8> {
@@ -31,9 +31,7 @@ const FFMPEG: &str = r#"while [ "$1" != -i ]; do shift; done; in=${2#file:}
 fn programs(scripts: &[(&str, &str)]) -> TestDir {
     let dir = TestDir::new();
     for (name, script) in scripts {
-        let path = dir.path().join(name);
-        fs::write(&path, format!("#!/bin/bash\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_executable(&dir.path().join(name), &format!("#!/bin/bash\n{script}\n"));
     }
     // What the scripts themselves and the shell need, but not what this machine may have installed.
     for name in ["bash", "cat", "rm"] {
@@ -53,8 +51,8 @@ fn system(telegram: &FakeTelegram, programs: &TestDir) -> System {
 }
 
 fn send(system: &System, arguments: &Value) -> Value {
-    let request = Request::post_json("/tools/telegram_send_voice", arguments);
-    system.control(request.header("X-Session-Id", "telegram:4711")).json()
+    let request = Request::call("telegram_send_voice", arguments);
+    system.control(request.of_session("telegram:4711")).json()
 }
 
 fn sound(telegram: &FakeTelegram, number: usize) -> (String, String, String) {
@@ -78,19 +76,14 @@ fn a_text_is_spoken_in_its_language_and_is_never_part_of_a_command_line() {
     let system = system(&telegram, &programs);
     let sly = "'; touch /tmp/x; $(id) \\`id\\` \"\n-v the end";
     let sly_spoken = "'; touch /tmp/x; $(id) `id` \"\n-v the end";
+    let title = "das ist der Titel";
     let markdown = "# Good news\n\nIt is **done**, see [the list](https://example.org/list).";
     for (number, (arguments, voice, spoken, name, caption)) in [
         (json!({"text": "Good morning to you."}), "en", "Good morning to you.", "voice.ogg", ""),
         (json!({"text": "Guten Morgen, das ist gut."}), "de", "Guten Morgen, das ist gut.", "voice.ogg", ""),
         (json!({"text": sly, "lang": "pt-BR", "filename": "a b.ogg"}), "pt-br", sly_spoken, "a b.ogg", ""),
         (json!({"text": markdown}), "en", "Good news\n\nIt is done, see the list.", "voice.ogg", ""),
-        (
-            json!({"caption": "das ist der Titel"}),
-            "de",
-            "das ist der Titel",
-            "voice.ogg",
-            "das ist der Titel",
-        ),
+        (json!({"caption": title}), "de", title, "voice.ogg", title),
         (json!({"text": "你好", "caption": "_hello_"}), "cmn", "你好", "voice.ogg", "hello"),
     ]
     .into_iter()
@@ -126,9 +119,7 @@ fn what_is_missing_is_named_with_its_package_and_nothing_is_sent() {
     let check = |system: &System, arguments: Value, code: &str, parts: &[&str]| {
         let error = send(system, &arguments)["meta"]["error"].clone();
         assert_eq!(error["code"], code, "{arguments}: {error}");
-        for part in parts {
-            assert!(error.to_string().contains(part), "{arguments}: {part}: {error}");
-        }
+        assert_says(&error.to_string(), parts);
         assert_eq!(system.database().count("select count(*) from outbox"), 0);
         assert_eq!(system.database().count("select count(*) from outgoing_files"), 0);
     };
@@ -145,12 +136,8 @@ fn what_is_missing_is_named_with_its_package_and_nothing_is_sent() {
     check(&without, json!({"text": "  "}), "INVALID_ARGUMENT", &["`text`"]);
     check(&without, json!({"text": "hello", "lang": "x; id"}), "INVALID_ARGUMENT", &["BCP 47"]);
     check(&without, json!({"text": "x".repeat(4097)}), "INVALID_ARGUMENT", &["4096"]);
-    check(
-        &without,
-        json!({"text": "a", "chat_id": 666}),
-        "TOOL_NOT_ALLOWED",
-        &["does not write to this chat"],
-    );
+    let elsewhere = json!({"text": "a", "chat_id": 666});
+    check(&without, elsewhere, "TOOL_NOT_ALLOWED", &["does not write to this chat"]);
     drop(without);
     let mute = system(&telegram, &mute);
     check(&mute, json!({"text": "hello"}), "TOOL_NOT_ALLOWED", &["opus-tools", "ffmpeg"]);
@@ -175,16 +162,16 @@ until [ -e "${0%/*}/go" ]; do read -r -t 0.05 <> <(:); done
 printf 'flite says: %s' "$(<"$2")" >"$4""#;
 
 /// The messages when a process is killed while a text is spoken. The programs continue after it.
-fn killed_while_it_speaks(messages: usize, kill: impl FnOnce(&mut System)) -> (usize, String) {
+fn killed_while_it_speaks(victim: &str) -> (usize, String) {
     let telegram = FakeTelegram::start();
     let programs = programs(&[("flite", SLOW_FLITE), ("ffmpeg", FFMPEG)]);
     let mut system = system(&telegram, &programs);
     telegram.push(ADA.text(r#"telegram_send_voice {"text": "hello"}"#));
     let directory = system.dir().data().join("state/voice/telegram-4711");
     wait::until_true("it is being spoken", || has_begun(&directory));
-    kill(&mut system);
+    system.kill_and_go_on(victim);
     fs::write(programs.path().join("go"), "").unwrap();
-    telegram.wait_for_sent(messages);
+    telegram.wait_for_sent(1);
     system.wait_until_all_is_sent();
     let (voices, texts): (Vec<_>, Vec<_>) =
         telegram.sent().into_iter().partition(|sent| sent.method == "sendvoice");
@@ -195,19 +182,16 @@ fn killed_while_it_speaks(messages: usize, kill: impl FnOnce(&mut System)) -> (u
 #[test]
 fn a_kill_while_a_text_is_spoken_sends_the_voice_once_or_says_that_it_was_not_sent() {
     // Nobody knows how far the call came; it is not made again.
-    let (voices, said) = killed_while_it_speaks(1, |system| system.kill_child("tool-server"));
-    assert_eq!(voices, 0, "{said}");
-    assert_says(&said, &["INTERRUPTED"]);
-    // Its command ends with the caller. The next attempt finds that it was begun, and makes no other.
-    let (voices, said) = killed_while_it_speaks(1, |system| system.kill_child("agent-worker"));
-    assert_eq!(voices, 0, "{said}");
-    assert_says(&said, &["The call of `telegram_send_voice` was", "It was not made again."]);
-    let (voices, said) = killed_while_it_speaks(1, |system| {
-        system.kill();
-        system.restart();
-    });
-    assert_eq!(voices, 0, "{said}");
-    assert_says(&said, &["`telegram_send_voice` was interrupted"]);
+    for (victim, parts) in [
+        ("tool-server", &["INTERRUPTED"][..]),
+        // Its command ends with the caller. The next attempt finds that it was begun, and makes no other.
+        ("agent-worker", &["The call of `telegram_send_voice` was", "It was not made again."]),
+        ("supervisor", &["`telegram_send_voice` was interrupted"]),
+    ] {
+        let (voices, said) = killed_while_it_speaks(victim);
+        assert_eq!(voices, 0, "{victim}: {said}");
+        assert_says(&said, parts);
+    }
 }
 
 fn has_begun(directory: &Path) -> bool {

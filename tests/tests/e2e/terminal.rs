@@ -1,11 +1,9 @@
 //! The terminal as a channel: what a person types and sees, in a real terminal.
 
-use std::path::PathBuf;
-
-use harness::program::signal;
+use harness::program::{refusal_of, signal};
 use harness::pty::Terminal;
 use harness::system::direct_ls;
-use harness::{FakeModel, ModelReply, System, binaries, wait};
+use harness::{FakeModel, ModelReply, System, wait};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -24,34 +22,21 @@ const PROMPT: &str = "> ";
 const READS_KEYS: &str = "\u{1b}[?2004h";
 const LONG: &str = r#"/bash {"cmd": "sleep 300", "timeout_seconds": 300}"#;
 
-fn terminal(system: &System, arguments: &[&str], columns: u16) -> Terminal {
-    let variables = system.dir().variables();
-    let program: PathBuf = binaries::path_of("supervisor");
-    Terminal::start(&program, arguments, &variables, system.dir(), columns)
-}
-
 fn conversation(system: &System) -> Terminal {
-    let terminal = terminal(system, &["chat"], 100);
+    let terminal = system.terminal(&["chat"], 100);
     terminal.wait_for(PROMPT, 0);
     terminal
 }
 
-/// Types a line and returns the screen until it shows the reply.
-fn answer(terminal: &mut Terminal, line: &str, reply: &str) -> String {
-    let before = terminal.shown().len();
-    terminal.type_in(line);
-    terminal.type_in(ENTER);
-    terminal.wait_for(reply, before)
+/// Types a line, and waits for the reply until the next line can be typed.
+fn answer_and_prompt(terminal: &mut Terminal, line: &str, reply: &str) {
+    assert_says(&terminal.answer(line, READS_KEYS), &[reply]);
 }
 
-/// The same, until the next line can be typed.
-fn answer_and_prompt(terminal: &mut Terminal, line: &str, reply: &str) -> String {
-    let before = terminal.shown().len();
-    terminal.type_in(line);
-    terminal.type_in(ENTER);
-    let shown = terminal.wait_for(READS_KEYS, before);
-    assert_says(&shown, &[reply]);
-    shown
+/// Leaves the conversation.
+fn leave(mut terminal: Terminal) {
+    terminal.type_in(CTRL_D);
+    assert!(terminal.end().success());
 }
 
 #[test]
@@ -63,8 +48,7 @@ fn a_conversation_has_line_editing_and_a_history_that_outlives_it() {
     let typed = format!("ls path=x{BACKSPACE}{LEFT}{LEFT}\u{b}h=.");
     answer_and_prompt(&mut first, &typed, "hello.txt");
     answer_and_prompt(&mut first, UP, "hello.txt");
-    first.type_in(CTRL_D);
-    assert!(first.end().success());
+    leave(first);
 
     let mut second = conversation(&system);
     answer_and_prompt(&mut second, UP, "hello.txt");
@@ -81,33 +65,28 @@ fn a_conversation_has_line_editing_and_a_history_that_outlives_it() {
 fn ctrl_c_stops_the_task_and_the_conversation_goes_on() {
     let system = System::start();
     let mut terminal = conversation(&system);
-    answer(&mut terminal, LONG, "bash cmd=sleep 300");
+    terminal.answer(LONG, "bash cmd=sleep 300");
     let before = terminal.shown().len();
     terminal.type_in(CTRL_C);
     terminal.wait_for(READS_KEYS, before);
     assert_eq!(system.database().task_states(), ["cancelled"]);
     answer_and_prompt(&mut terminal, "ls path=.", "exit 0");
-    terminal.type_in(CTRL_D);
-    assert!(terminal.end().success());
+    leave(terminal);
 }
 
 #[test]
 fn ctrl_c_twice_leaves_and_says_how_to_see_the_task() {
     let system = System::start();
     for arguments in [&["chat"][..], &["chat", LONG]] {
-        let mut terminal = terminal(&system, arguments, 100);
+        let mut terminal = system.terminal(arguments, 100);
         if arguments.len() == 1 {
             terminal.wait_for(PROMPT, 0);
             terminal.type_in(&format!("{LONG}{ENTER}"));
         }
         terminal.wait_for("bash cmd=sleep 300", 0);
         let worker = system.database().texts("select id from inbox order by seq desc limit 1");
-        let stopped: Vec<u32> = system
-            .children()
-            .iter()
-            .filter(|child| child.is("agent-worker"))
-            .map(|child| child.pid)
-            .collect();
+        let workers = system.children().into_iter().filter(|child| child.is("agent-worker"));
+        let stopped: Vec<u32> = workers.map(|child| child.pid).collect();
         stopped.iter().for_each(|pid| signal(*pid, Signal::STOP));
         terminal.type_in(CTRL_C);
         terminal.wait_for("stopping", 0);
@@ -123,8 +102,8 @@ fn ctrl_c_twice_leaves_and_says_how_to_see_the_task() {
 #[test]
 fn a_reply_is_shown_without_its_marks_and_steers_no_terminal() {
     let text = "# Result\n\n**bold** and `code`\u{1b}[2J\u{202e}end\n\n- one\n- two\n";
-    let (_model, system) = with_model(vec![ModelReply::Text(text.to_owned()); 2]);
-    let terminal = terminal(&system, &["chat", "hi"], 100);
+    let (_model, system) = with_model(vec![ModelReply::text(text); 2]);
+    let terminal = system.terminal(&["chat", "hi"], 100);
     let shown = terminal.wait_for("two", 0);
     assert_says(&shown, &["Result", "bold", "end", "one"]);
     assert!(!shown.contains("\u{1b}[2J") && !shown.contains('\u{202e}'), "{shown:?}");
@@ -135,8 +114,7 @@ fn a_reply_is_shown_without_its_marks_and_steers_no_terminal() {
 
 #[test]
 fn a_message_can_come_from_stdin_and_nothing_is_drawn_where_there_is_no_terminal() {
-    let model = FakeModel::answering(vec![ModelReply::Text("read".to_owned())]);
-    let system = System::builder().model(&model).start();
+    let (_model, system) = with_model(vec![ModelReply::text("read")]);
     let output = system.run_with_input(&["chat", "-"], "first line\nsecond line\n");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "read\n");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -147,16 +125,14 @@ fn a_message_can_come_from_stdin_and_nothing_is_drawn_where_there_is_no_terminal
         (&["chat"], b"", "no message"),
         (&["chat", "--json"], b"", "required"),
     ] {
-        let output = system.run_with_input(arguments, input);
-        assert!(!output.status.success());
-        assert_says(&String::from_utf8_lossy(&output.stderr), &[said]);
+        assert_says(&refusal_of(&system.run_with_input(arguments, input)), &[said]);
     }
 }
 
 #[test]
 fn follow_prints_the_events_of_a_task_until_it_ends_and_all_events_as_they_come() {
     let system = System::start();
-    let mut all = terminal(&system, &["follow"], 100);
+    let mut all = system.terminal(&["follow"], 100);
     wait::until_true("it watches", || {
         system.say(&direct_ls("."));
         all.shown().contains("tool_call.completed")
@@ -175,13 +151,12 @@ fn follow_prints_the_events_of_a_task_until_it_ends_and_all_events_as_they_come(
     let events: Vec<serde_json::Value> =
         json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(events.iter().all(|event| event["task_id"] == task.as_str()) && events.len() >= 4, "{json}");
-    let unknown = system.run_command(&["follow", "nothing"]);
-    assert_says(&String::from_utf8_lossy(&unknown.stderr), &["no such task"]);
+    assert_says(&system.refused(&["follow", "nothing"]), &["no such task"]);
 
     let running = system.say(LONG);
-    let mut one = terminal(&system, &["follow", &running], 60);
+    let mut one = system.terminal(&["follow", &running], 60);
     one.wait_for("tool_call.started", 0);
-    assert!(system.run_command(&["cancel", &running]).status.success());
+    system.shown(&["cancel", &running]);
     one.wait_for("task.cancelled", 0);
     assert!(one.end().success());
 }
@@ -191,7 +166,7 @@ fn tables_are_as_wide_as_the_terminal() {
     let system = System::start();
     system.run_task(&format!("ls path={}", "a-long-name/".repeat(12)));
     let widest = |columns: u16| {
-        let mut terminal = terminal(&system, &["tasks"], columns);
+        let mut terminal = system.terminal(&["tasks"], columns);
         terminal.end();
         let shown = terminal.wait_for("1 done", 0);
         let plain = shown.split("\u{1b}[").map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
@@ -207,22 +182,20 @@ fn a_conversation_puts_a_question_as_a_numbered_list() {
     let model = FakeModel::telling(ModelReply::call("ask_user", &question));
     let system = System::builder().model(&model).workers(1).start();
     let mut terminal = conversation(&system);
-    let shown = answer(&mut terminal, "paint it", "A number: ");
+    let shown = terminal.answer("paint it", "A number: ");
     assert_says(&shown, &["Which colour?", "1. Red", "2. Deep blue"]);
-    answer(&mut terminal, "green", "one of the numbers");
-    let told = answer(&mut terminal, "2", "exit 0");
+    terminal.answer("green", "one of the numbers");
+    let told = terminal.answer("2", "exit 0");
     assert_says(&told, &["Answered by the terminal: Deep blue", "I was told"]);
     // Somebody who does not answer now can do it later.
-    answer(&mut terminal, "paint it", "A number: ");
+    terminal.answer("paint it", "A number: ");
     terminal.type_in(CTRL_D);
     terminal.wait_for("It waits: `supervisor answer", 0);
     let before = terminal.shown().len();
-    let pending = system.shown_json(&["approvals", "--json"]);
-    let id = pending["approvals"][0]["id"].as_str().unwrap();
-    assert!(system.run_command(&["answer", id, "red"]).status.success());
+    let id = &system.pending_approval();
+    system.shown(&["answer", id, "red"]);
     assert_says(&terminal.wait_for(READS_KEYS, before), &["Answered by the command line: Red"]);
-    terminal.type_in(CTRL_D);
-    assert!(terminal.end().success());
+    leave(terminal);
 }
 
 #[test]
@@ -235,34 +208,32 @@ fn a_conversation_shows_the_whole_call_that_waits_and_takes_the_answer() {
     let mut terminal = conversation(&system);
     let prompt = "[o]nce, this [t]ask, this [c]hat, [d]eny: ";
 
-    let shown = answer(&mut terminal, "write it", prompt);
+    let shown = terminal.answer("write it", prompt);
     assert_says(&shown, &["May I call write", "It writes.", "Asked for by local:local"]);
     // All forty lines, and none of them steers the terminal.
     assert_eq!(shown.matches("[2J").count() % 40, 0, "{shown}");
     assert!(shown.contains("[2J") && !shown.contains("\u{1b}[2J"), "{shown:?}");
-    answer(&mut terminal, "what?", "one of the letters");
-    answer(&mut terminal, "d", "Why?");
+    terminal.answer("what?", "one of the letters");
+    terminal.answer("d", "Why?");
     // The end of what the model says, which is shown while it grows.
-    let told = answer(&mut terminal, "not today", "APPROVAL_DENIED");
+    let told = terminal.answer("not today", "APPROVAL_DENIED");
     assert_says(&told, &["Denied by the terminal: not today", "I was told"]);
     assert!(!file.exists());
 
-    answer(&mut terminal, "write it", prompt);
-    let told = answer(&mut terminal, "o", "exit 0");
+    terminal.answer("write it", prompt);
+    let told = terminal.answer("o", "exit 0");
     assert_says(&told, &["Allowed once by the terminal", "I was told"]);
     assert!(file.exists());
 
     // An approver who does not decide leaves it to others, and sees the answer all the same.
-    answer(&mut terminal, "write it", prompt);
+    terminal.answer("write it", prompt);
     terminal.type_in(CTRL_D);
     terminal.wait_for("It waits: `supervisor approve", 0);
     let before = terminal.shown().len();
-    let pending = system.shown_json(&["approvals", "--json"]);
-    let id = pending["approvals"][0]["id"].as_str().unwrap();
-    assert!(system.run_command(&["deny", id, "--reason", "from outside"]).status.success());
+    let id = &system.pending_approval();
+    system.shown(&["deny", id, "--reason", "from outside"]);
     assert_says(&terminal.wait_for(READS_KEYS, before), &["from outside"]);
-    terminal.type_in(CTRL_D);
-    assert!(terminal.end().success());
+    leave(terminal);
 
     let texts = system.database().texts("select text from inbox");
     assert_eq!(texts, ["write it"; 3], "the answers are no messages");

@@ -4,12 +4,11 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use harness::wait::{SOON, until_true, within};
-use harness::{TestDir, binaries, leftovers};
-use rustix::process::{Pid, Signal, kill_process};
+use harness::program::refusal_of;
+use harness::{Program, TestDir, binaries};
 use serde_json::{Value, json};
 
 const TOKEN: &str = "FAKE-token-of-tls";
@@ -31,46 +30,25 @@ fn with_tls() -> [(&'static str, PathBuf); 2] {
     [("AUTONOUS_TOOL_TLS_CERT", data("server.pem")), ("AUTONOUS_TOOL_TLS_KEY", data("server.key"))]
 }
 
-struct Server<'a> {
-    dir: &'a TestDir,
-    child: Child,
+fn started(dir: &TestDir, files: &[(&str, PathBuf)]) -> Program {
+    let server = Program::spawn(dir, &mut program(dir, files), None);
+    server.until_logged("listening on https://127.0.0.1:");
+    server
 }
 
-impl<'a> Server<'a> {
-    fn start(dir: &'a TestDir, files: &[(&str, PathBuf)]) -> Self {
-        let mut command = program(dir, files);
-        command.stdout(fs::File::create(dir.logs().join("stdout")).unwrap());
-        let log = fs::File::create(dir.logs().join("stderr")).unwrap();
-        let server = Self { dir, child: dir.spawn(command.stderr(log)).unwrap() };
-        until_true("it listens", || server.log().contains("listening on https://127.0.0.1:"));
-        server
-    }
+/// Host and port.
+fn address(server: &Program) -> String {
+    let log = server.log();
+    let (_, rest) = log.split_once("listening on https://").unwrap();
+    rest.split_once(' ').unwrap().0.to_owned()
+}
 
-    fn log(&self) -> String {
-        fs::read_to_string(self.dir.logs().join("stderr")).unwrap()
-    }
-
-    /// Host and port.
-    fn address(&self) -> String {
-        let log = self.log();
-        let (_, rest) = log.split_once("listening on https://").unwrap();
-        rest.split_once(' ').unwrap().0.to_owned()
-    }
-
-    fn ask(&self, path: &str, more: &[&str]) -> Output {
-        let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "--max-time", "20"]).args(more);
-        curl.env_remove("https_proxy").env_remove("HTTPS_PROXY").env_remove("ALL_PROXY");
-        curl.args(["--header", &format!("authorization: Bearer {TOKEN}")]);
-        curl.arg(format!("https://{}{path}", self.address())).output().unwrap()
-    }
-
-    fn end(mut self) {
-        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
-        assert!(within(SOON, || self.child.try_wait().unwrap()).is_some_and(|status| status.success()));
-        leftovers::assert_no_process(self.dir);
-    }
+fn ask(server: &Program, path: &str, more: &[&str]) -> Output {
+    let mut curl = Command::new("curl");
+    curl.args(["--silent", "--show-error", "--max-time", "20"]).args(more);
+    curl.env_remove("https_proxy").env_remove("HTTPS_PROXY").env_remove("ALL_PROXY");
+    curl.args(["--header", &format!("authorization: Bearer {TOKEN}")]);
+    curl.arg(format!("https://{}{path}", address(server))).output().unwrap()
 }
 
 fn text(path: &Path) -> &str {
@@ -82,81 +60,79 @@ fn answer(output: &Output) -> Value {
 }
 
 fn refused(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(!output.status.success(), "{output:?}");
-    String::from_utf8(output.stderr).unwrap()
+    refusal_of(&command.output().unwrap())
 }
 
 #[test]
 fn calls_go_over_tls_and_the_printed_line_works_when_pasted() {
     let dir = TestDir::new();
     fs::write(dir.root().join("a.txt"), "one\n").unwrap();
-    let server = Server::start(&dir, &with_tls());
+    let server = started(&dir, &with_tls());
     let (authority, call) = (data("ca.pem"), json!({"path": "."}).to_string());
     let body = ["--data", &call, "--header", "content-type: application/json"];
     let trusting = ["--cacert", text(&authority)];
-    let listed = answer(&server.ask("/tools/ls", &[&trusting[..], &body[..]].concat()));
+    let listed = answer(&ask(&server, "/tools/ls", &[&trusting[..], &body[..]].concat()));
     assert_eq!((&listed["ok"], &listed["stdout"]), (&json!(true), &json!("a.txt\n")));
     // Several requests over one connection, and large answers.
     fs::write(dir.root().join("b.txt"), "x".repeat(5_000_000)).unwrap();
     let path = "/files?path=b.txt";
-    let twice = format!("https://{}{path}", server.address());
-    let fetched = server.ask(path, &[&trusting[..], &[&twice]].concat());
+    let twice = format!("https://{}{path}", address(&server));
+    let fetched = ask(&server, path, &[&trusting[..], &[&twice]].concat());
     assert_eq!(fetched.stdout.len(), 10_000_000, "{}", String::from_utf8_lossy(&fetched.stderr));
-    let printed = fs::read_to_string(dir.logs().join("stdout")).unwrap();
+    let printed = server.stdout();
     let line = printed.lines().find(|line| line.starts_with("curl ")).expect("there is a line");
     assert!(line.contains("https://127.0.0.1:") && line.contains("--cacert"), "{line}");
     let mut shell = Command::new("sh");
     let pasted = shell.args(["-c", line]).env("AUTONOUS_TOOL_TOKEN", TOKEN).env_remove("https_proxy");
     assert_eq!(answer(&pasted.output().unwrap())["ok"], true);
-    server.end();
+    server.end(&dir);
 }
 
 #[test]
 fn a_client_that_does_not_know_the_authority_sends_nothing() {
     let dir = TestDir::new();
-    let server = Server::start(&dir, &with_tls());
+    let server = started(&dir, &with_tls());
     // Another one, because a machine may have no file of those that it trusts.
-    let output = server.ask("/readyz", &["--cacert", text(&data("stranger.pem"))]);
+    let output = ask(&server, "/readyz", &["--cacert", text(&data("stranger.pem"))]);
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(60), &b""[..]), "{output:?}");
-    server.end();
+    server.end(&dir);
 }
 
 #[test]
 fn with_an_authority_of_clients_only_its_clients_connect() {
     let dir = TestDir::new();
     let files = [&with_tls()[..], &[("AUTONOUS_TOOL_TLS_CLIENT_CA", data("ca.pem"))]].concat();
-    let server = Server::start(&dir, &files);
+    let server = started(&dir, &files);
     let authority = data("ca.pem");
-    let ask = |client: Option<&str>| {
+    let ask_as = |client: Option<&str>| {
         let pair = client.map(|name| [data(&format!("{name}.pem")), data(&format!("{name}.key"))]);
         let own = pair.iter().flat_map(|[cert, key]| ["--cert", text(cert), "--key", text(key)]);
         let all: Vec<&str> = ["--cacert", text(&authority)].into_iter().chain(own).collect();
-        server.ask("/readyz", &all)
+        ask(&server, "/readyz", &all)
     };
-    assert_eq!(answer(&ask(Some("client")))["ready"], true);
+    assert_eq!(answer(&ask_as(Some("client")))["ready"], true);
     // The certificate of a server is none of a client, and that of another authority is none at all.
     for other in [None, Some("stranger"), Some("server")] {
-        let output = ask(other);
+        let output = ask_as(other);
         assert!(!output.status.success() && output.stdout.is_empty(), "{other:?}: {output:?}");
     }
-    server.end();
+    server.end(&dir);
 }
 
 /// A token must not go over the wire in the clear because somebody wrote `http`.
 #[test]
 fn without_tls_there_is_no_answer() {
     let dir = TestDir::new();
-    let server = Server::start(&dir, &with_tls());
-    let mut stream = TcpStream::connect(server.address()).unwrap();
+    let server = started(&dir, &with_tls());
+    let mut stream = TcpStream::connect(address(&server)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP/"), "{}", String::from_utf8_lossy(&answer));
     // One that says nothing at all keeps no place for ever, and no server from ending.
-    let silent = TcpStream::connect(server.address()).unwrap();
-    server.end();
+    let silent = TcpStream::connect(address(&server)).unwrap();
+    server.end(&dir);
     drop(silent);
 }
 

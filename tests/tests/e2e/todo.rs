@@ -36,7 +36,7 @@ impl Lists {
 
     /// The envelope of a call over HTTP.
     fn ask(&self, arguments: &Value) -> Value {
-        let request = Request::call("todo_update", arguments).header("X-Session-Id", "local:me");
+        let request = Request::call("todo_update", arguments).of_session("local:me");
         self.0.ask_tool_server(request).json()
     }
 }

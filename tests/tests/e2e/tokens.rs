@@ -1,5 +1,6 @@
 //! What every request to the model costs before anything was said, and which rules it must carry for that.
 
+use harness::fake_model::offered;
 use harness::{FakeModel, ModelReply, System};
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ const PROCESSES: &str = "process_read,process_list,process_write,process_kill";
 
 /// The first request of a system with all tools for files and commands, for the message "hello".
 fn hello(variables: &[(&str, &str)]) -> Value {
-    let model = FakeModel::answering(vec![ModelReply::Text("Hello.".to_owned())]);
+    let model = FakeModel::answering(vec![ModelReply::text("Hello.")]);
     let builder = System::builder().model(&model).allowing_all().variable(BARE.0, BARE.1);
     builder.dir().write_skill("reviewing", "description: How to review.");
     let system = builder.variables(variables).start();
@@ -25,13 +26,8 @@ fn hello(variables: &[(&str, &str)]) -> Value {
 
 const COMPACT: (&str, &str) = ("AUTONOUS_MODEL_PROMPT", "compact");
 
-fn tokens(request: &Value) -> usize {
+pub(crate) fn tokens(request: &Value) -> usize {
     tiktoken_rs::o200k_base_singleton().encode_ordinary(&request.to_string()).len()
-}
-
-fn tool_names(request: &Value) -> Vec<&str> {
-    let tools = request["tools"].as_array().unwrap();
-    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect()
 }
 
 const ALL_TOOLS: [&str; 13] = [
@@ -58,14 +54,14 @@ fn compact_tools() -> Vec<&'static str> {
 #[test]
 fn a_greeting_with_all_tools_takes_at_most_2000_tokens() {
     let request = hello(&[]);
-    assert_eq!(tool_names(&request), ALL_TOOLS);
+    assert_eq!(offered(&request), ALL_TOOLS);
     assert!(tokens(&request) <= 2000, "{} tokens: {request}", tokens(&request));
 }
 
 #[test]
 fn in_the_compact_form_a_greeting_takes_at_most_1100_tokens() {
     let request = hello(&[COMPACT]);
-    assert_eq!(tool_names(&request), compact_tools());
+    assert_eq!(offered(&request), compact_tools());
     assert!(tokens(&request) <= 1100, "{} tokens: {request}", tokens(&request));
 }
 
@@ -74,7 +70,7 @@ fn the_web_adds_at_most_360_tokens_and_180_in_the_compact_form() {
     let without_web = format!("ask_user,{PROCESSES}");
     for (form, most) in [(("AUTONOUS_MODEL_PROMPT", "full"), 360), (COMPACT, 180)] {
         let (with, without) = (hello(&[form, (BARE.0, &without_web)]), hello(&[form]));
-        assert!(tool_names(&with).contains(&"url_fetch") && tool_names(&with).contains(&"web_search"));
+        assert!(offered(&with).contains(&"url_fetch") && offered(&with).contains(&"web_search"));
         let more = tokens(&with) - tokens(&without);
         assert!(more <= most, "{form:?}: {more} tokens");
     }
@@ -85,10 +81,10 @@ fn a_question_to_the_user_adds_at_most_120_tokens_and_is_not_in_the_compact_form
     let others = format!("url_fetch,web_search,{PROCESSES}");
     let with_it = (BARE.0, others.as_str());
     let (with, without) = (hello(&[with_it]), hello(&[]));
-    assert!(tool_names(&with).contains(&"ask_user"));
+    assert!(offered(&with).contains(&"ask_user"));
     let more = tokens(&with) - tokens(&without);
     assert!(more <= 120, "{more} tokens");
-    assert!(!tool_names(&hello(&[with_it, COMPACT])).contains(&"ask_user"));
+    assert!(!offered(&hello(&[with_it, COMPACT])).contains(&"ask_user"));
 }
 
 #[test]
@@ -96,11 +92,11 @@ fn background_processes_add_at_most_370_tokens_and_are_not_in_the_compact_form()
     const WITH: (&str, &str) = (BARE.0, "url_fetch,web_search,ask_user");
     let (with, without) = (hello(&[WITH]), hello(&[]));
     let names = PROCESSES.split(',');
-    assert!(names.clone().all(|name| tool_names(&with).contains(&name)));
+    assert!(names.clone().all(|name| offered(&with).contains(&name)));
     let more = tokens(&with) - tokens(&without);
     assert!(more <= 370, "{more} tokens");
     let compact = hello(&[WITH, COMPACT]);
-    assert!(names.clone().all(|name| !tool_names(&compact).contains(&name)));
+    assert!(names.clone().all(|name| !offered(&compact).contains(&name)));
 }
 
 #[test]

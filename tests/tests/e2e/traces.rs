@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use harness::fake_collector::{FakeCollector, attribute};
+use harness::system::direct_ls;
 use harness::{FakeModel, ModelReply, Request, System, SystemBuilder, wait};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use serde_json::json;
@@ -15,10 +16,8 @@ fn sending_to(collector: &FakeCollector) -> SystemBuilder {
 }
 
 fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
-    let found = spans.iter().find(|span| span.name == name);
-    found.unwrap_or_else(|| {
-        panic!("no {name} in {:?}", spans.iter().map(|span| &span.name).collect::<Vec<_>>())
-    })
+    let names: Vec<&String> = spans.iter().map(|span| &span.name).collect();
+    spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no {name} in {names:?}"))
 }
 
 /// Waits for a whole task.
@@ -34,7 +33,7 @@ fn model() -> FakeModel {
         ModelReply::RateLimited(0),
         ModelReply::call("bash", &json!({"cmd": format!("echo {SECRET}; false")})),
         ModelReply::call("write", &json!({"path": "a", "content": "x"})),
-        ModelReply::Text("Done.".to_owned()),
+        ModelReply::text("Done."),
     ])
 }
 
@@ -44,21 +43,23 @@ const ASKS: &str = "[[rule]]\ntools = [\"write\"]\ndecision = \"ask\"\n";
 fn run(system: &System) -> String {
     let message = Request::post_json("/messages", &json!({"text": "go"})).header("traceparent", CALLER);
     let task = system.control(message).json()["task_id"].as_str().unwrap().to_owned();
-    let approval = wait::until("the call waits", || {
-        let open = system.control(Request::get("/approvals")).json();
-        open["approvals"].as_array()?.first()?["id"].as_str().map(str::to_owned)
-    });
-    let decision = Request::post_json(&format!("/approvals/{approval}"), &json!({"decision": "grant"}));
-    assert_eq!(system.control(decision).status, 200);
+    system.decide(&system.pending_approval(), &json!({"decision": "grant"}));
     assert_eq!(system.reply(&task), "Done.");
     task
+}
+
+/// The key of the collector is neither logged nor in the environment.
+fn assert_key_is_hidden(system: &System) {
+    let environment = harness::environment(system.supervisor_pid()).unwrap_or_default();
+    assert!(![system.log(), environment].concat().contains("FAKE-collector-key"));
 }
 
 #[test]
 fn a_task_is_one_trace_with_its_requests_calls_and_approvals_below_the_trace_of_its_caller() {
     let (collector, model) = (FakeCollector::start(), model());
-    let builder = sending_to(&collector).model(&model).policy(ASKS);
-    let builder = builder
+    let builder = sending_to(&collector)
+        .model(&model)
+        .policy(ASKS)
         .variable("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20FAKE-collector-key")
         .variable("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=home")
         .variable("OTEL_SERVICE_NAME", "mine");
@@ -85,10 +86,7 @@ fn a_task_is_one_trace_with_its_requests_calls_and_approvals_below_the_trace_of_
     assert_eq!(collector.resource("service.name").as_deref(), Some("mine"));
     assert_eq!(collector.resource("deployment.environment.name").as_deref(), Some("home"));
     assert_eq!(collector.headers()["authorization"], "Bearer FAKE-collector-key");
-    let (log, environment) = (system.log(), harness::environment(system.supervisor_pid()));
-    assert!(
-        !log.contains("FAKE-collector-key") && !format!("{environment:?}").contains("FAKE-collector-key")
-    );
+    assert_key_is_hidden(&system);
 }
 
 #[test]
@@ -116,10 +114,7 @@ fn spans_have_the_attributes_of_the_conventions_and_no_content_unasked() {
     named(&spans, "execute_tool write");
     let text = format!("{spans:?}");
     assert!(!text.contains("gen_ai.tool.call.arguments") && !text.contains("echo"), "no content unasked");
-    let (log, environment) = (system.log(), harness::environment(system.supervisor_pid()));
-    assert!(
-        !log.contains("FAKE-collector-key") && !format!("{environment:?}").contains("FAKE-collector-key")
-    );
+    assert_key_is_hidden(&system);
 }
 
 #[test]
@@ -154,7 +149,7 @@ fn a_call_outside_of_tasks_is_a_span_below_that_of_its_caller() {
     let collector = FakeCollector::start();
     let system = sending_to(&collector).start();
     let call = Request::call("read", &json!({"path": "/etc/shadow"})).header("traceparent", CALLER);
-    system.ask_tool_server(call.header("X-Session-Id", "me"));
+    system.ask_tool_server(call.of_session("me"));
     system.tool("ls", &json!({"path": "."}));
     let spans = wait::until("both spans come", || Some(collector.spans()).filter(|spans| spans.len() == 2));
     let refused = named(&spans, "execute_tool read");
@@ -171,7 +166,7 @@ fn a_collector_that_is_away_or_full_loses_traces_and_no_task_and_says_so_once() 
     let gone = "http://127.0.0.1:9";
     let system = System::builder().variable("OTEL_EXPORTER_OTLP_ENDPOINT", gone).start();
     for _ in 0..3 {
-        system.run_task(&harness::system::direct_ls("."));
+        system.run_task(&direct_ls("."));
         wait::out(std::time::Duration::from_millis(1200));
     }
     assert_eq!(system.log().matches("takes no traces").count(), 1, "{}", system.log());
@@ -179,16 +174,12 @@ fn a_collector_that_is_away_or_full_loses_traces_and_no_task_and_says_so_once() 
     let collector = FakeCollector::start();
     let system = sending_to(&collector).start();
     collector.refuse(true);
-    system.run_task(&harness::system::direct_ls("."));
+    system.run_task(&direct_ls("."));
     wait::until_true("it is said", || system.log().contains("takes no traces"));
     collector.refuse(false);
-    let task = system.say(&harness::system::direct_ls("."));
-    system.reply(&task);
-    assert_eq!(
-        attribute(named(&trace(&collector), "task"), "autonous.task.id"),
-        Some(task),
-        "the other is lost"
-    );
+    let task = system.run_task(&direct_ls("."));
+    let traced = attribute(named(&trace(&collector), "task"), "autonous.task.id");
+    assert_eq!(traced, Some(task), "the other is lost");
     wait::until_true("it is said", || system.log().contains("takes traces again"));
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use harness::{FakeModel, ModelReply, System};
 use protocol::event::{EventPayload, ToolCallFailed};
 use protocol::{Event, TaskId};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::with_model;
 
@@ -15,7 +15,7 @@ fn system_with_a_finished_task() -> (System, FakeModel, String) {
     let (model, system) = with_model(vec![
         ModelReply::call("ls", &json!({"path": "."})),
         ModelReply::call("ls", &json!({"path": "missing"})),
-        ModelReply::Text("There is one file.".to_owned()),
+        ModelReply::text("There is one file."),
     ]);
     fs::write(system.workspace().join("only.txt"), "x").expect("the workspace is writable");
     let task = system.say("what is here?");
@@ -87,10 +87,8 @@ fn the_tree_is_printed_while_the_system_runs_and_when_it_does_not() {
     }
     assert!(running.lines().all(|line| line.chars().count() <= 80), "{running}");
     system.stop();
-    let by_id = system.run_command(&["tree", "--task", &task]);
-    assert!(by_id.status.success());
-    assert_eq!(String::from_utf8_lossy(&by_id.stdout).lines().count(), running.lines().count());
-    let json = system.run_command(&["tree", "--task", &task, "--json"]);
-    let parsed: Value = serde_json::from_slice(&json.stdout).expect("--json prints JSON");
+    let by_id = system.shown(&["tree", "--task", &task]);
+    assert_eq!(by_id.lines().count(), running.lines().count());
+    let parsed = system.shown_json(&["tree", "--task", &task, "--json"]);
     assert!(parsed.to_string().contains("tool_call.started"), "{parsed}");
 }

@@ -8,16 +8,22 @@ use std::time::{Duration, SystemTime};
 
 use harness::envelope_shape::assert_whole;
 use harness::{Answer, Request, ToolServer};
-use protocol::{Envelope, ErrorCode, EventId};
+use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
-fn undo_of(call_id: &str) -> Request {
-    Request::new("POST", &format!("/changes/{call_id}/undo"))
+use crate::assert_says;
+
+fn undo_of(changed: &Envelope) -> Request {
+    Request::new("POST", &format!("/changes/{}/undo", changed.meta.call_id))
+}
+
+fn undo_with(changed: &Envelope, body: &Value) -> Request {
+    Request::post_json(&format!("/changes/{}/undo", changed.meta.call_id), body)
 }
 
 /// Undoes a change, which must succeed; the envelope of the undo.
 fn undo(server: &ToolServer, changed: &Envelope) -> Envelope {
-    let envelope = assert_whole(&server.send(undo_of(changed.meta.call_id.as_str())));
+    let envelope = assert_whole(&server.send(undo_of(changed)));
     assert!(envelope.ok, "{envelope:?}");
     assert_eq!(envelope.meta.data["undone_call_id"], json!(changed.meta.call_id));
     envelope
@@ -109,7 +115,7 @@ fn what_was_created_is_removed_and_what_was_removed_comes_back() {
     let undone = undo(&server, &deleted);
     assert_eq!(root.join("empty").metadata().unwrap().mode() & 0o7777, 0o705);
     fs::write(root.join("empty/f"), "").unwrap();
-    let answer = server.send(undo_of(undone.meta.call_id.as_str()));
+    let answer = server.send(undo_of(&undone));
     refused(&answer, 409, ErrorCode::Conflict, "has something in it");
 
     let stored = server.send(Request::put("/files?path=up", vec![0_u8, 1, 2]));
@@ -127,10 +133,8 @@ fn what_was_created_is_removed_and_what_was_removed_comes_back() {
 fn an_undo_that_was_made_already_is_a_success_for_a_caller_that_accepts_it() {
     let server = with_deletion();
     let root = server.root();
-    let accepting = |call: &EventId| {
-        let body = json!({"accept_undone": true});
-        assert_whole(&server.send(Request::post_json(&format!("/changes/{call}/undo"), &body)))
-    };
+    let accepting =
+        |changed: &Envelope| assert_whole(&server.send(undo_with(changed, &json!({"accept_undone": true}))));
     fs::write(root.join("f"), "one\n").unwrap();
     symlink("nowhere", root.join("link")).unwrap();
     fs::create_dir(root.join("empty")).unwrap();
@@ -147,8 +151,8 @@ fn an_undo_that_was_made_already_is_a_success_for_a_caller_that_accepts_it() {
         read();
         let changed = change(&server, tool, &arguments);
         let undone = undo(&server, &changed);
-        refused(&server.send(undo_of(changed.meta.call_id.as_str())), 409, ErrorCode::Conflict, "call");
-        let again = accepting(&changed.meta.call_id);
+        refused(&server.send(undo_of(&changed)), 409, ErrorCode::Conflict, "call");
+        let again = accepting(&changed);
         assert!(again.ok, "{tool} {arguments}: {again:?}");
         assert_eq!(again.meta.data["operation"], operation, "{tool} {arguments}");
         assert_eq!(again.meta.data["can_be_undone"], false, "this one made nothing");
@@ -157,12 +161,12 @@ fn an_undo_that_was_made_already_is_a_success_for_a_caller_that_accepts_it() {
     }
     let made = change(&server, "write", &json!({"path": "a/b/new", "content": "x"}));
     fs::remove_file(root.join("a/b/new")).unwrap();
-    assert!(accepting(&made.meta.call_id).ok);
+    assert!(accepting(&made).ok);
     assert!(!root.join("a").exists(), "the directories that the cut left are removed, too");
 
     let made = change(&server, "write", &json!({"path": "f", "content": "two\n"}));
     fs::write(root.join("f"), "by somebody else").unwrap();
-    assert_eq!(accepting(&made.meta.call_id).meta.error.unwrap().code, ErrorCode::Conflict);
+    assert_eq!(accepting(&made).meta.error.unwrap().code, ErrorCode::Conflict);
     assert_eq!(text(&root.join("f")).as_deref(), Some("by somebody else"));
 }
 
@@ -171,27 +175,25 @@ fn a_file_that_has_changed_since_is_left_alone() {
     let server = with_deletion();
     let file = server.root().join("f");
     let written = change(&server, "write", &json!({"path": "f", "content": "first"}));
-    let call = written.meta.call_id.as_str();
     fs::write(&file, "by somebody else").unwrap();
-    refused(&server.send(undo_of(call)), 409, ErrorCode::Conflict, "was changed since");
+    refused(&server.send(undo_of(&written)), 409, ErrorCode::Conflict, "was changed since");
     assert_eq!(text(&file).as_deref(), Some("by somebody else"));
     fs::remove_file(&file).unwrap();
-    refused(&server.send(undo_of(call)), 409, ErrorCode::Conflict, "gone");
+    refused(&server.send(undo_of(&written)), 409, ErrorCode::Conflict, "gone");
 
     fs::write(&file, "first").unwrap();
     assert!(server.call("read", &json!({"path": "f"})).ok);
     let second = change(&server, "write", &json!({"path": "f", "content": "second"}));
-    let dry =
-        Request::post_json(&format!("/changes/{}/undo", second.meta.call_id), &json!({"dry_run": true}));
+    let dry = undo_with(&second, &json!({"dry_run": true}));
     assert_eq!(server.send(dry).envelope().meta.status, protocol::Status::Partial);
     assert_eq!(text(&file).as_deref(), Some("second"), "a dry run changes nothing");
     undo(&server, &second);
-    refused(&server.send(undo_of(second.meta.call_id.as_str())), 409, ErrorCode::Conflict, "nothing to undo");
+    refused(&server.send(undo_of(&second)), 409, ErrorCode::Conflict, "nothing to undo");
 
     assert!(server.call("read", &json!({"path": "f"})).ok, "the session has not seen what came back");
     let deleted = change(&server, "delete", &json!({"path": "f"}));
     fs::write(&file, "again").unwrap();
-    refused(&server.send(undo_of(deleted.meta.call_id.as_str())), 409, ErrorCode::Conflict, "there again");
+    refused(&server.send(undo_of(&deleted)), 409, ErrorCode::Conflict, "there again");
     assert_eq!(text(&file).as_deref(), Some("again"));
 }
 
@@ -200,15 +202,14 @@ fn an_undo_meets_the_rules_of_any_change() {
     let mut server = with_deletion();
     let root = server.root();
     let written = change(&server, "write", &json!({"path": "d/f", "content": "x"}));
-    let call = written.meta.call_id.to_string();
     // The path leads elsewhere now, to a file with the same content.
     fs::rename(root.join("d"), root.join("elsewhere")).unwrap();
     symlink("elsewhere", root.join("d")).unwrap();
-    refused(&server.send(undo_of(&call)), 409, ErrorCode::Conflict, "replaced by a link");
+    refused(&server.send(undo_of(&written)), 409, ErrorCode::Conflict, "replaced by a link");
     fs::remove_file(root.join("d")).unwrap();
     symlink(server.dir().data(), root.join("d")).unwrap();
     fs::write(server.dir().data().join("f"), "x").unwrap();
-    refused(&server.send(undo_of(&call)), 403, ErrorCode::PathOutsideRoots, "outside");
+    refused(&server.send(undo_of(&written)), 403, ErrorCode::PathOutsideRoots, "outside");
     assert!(server.dir().data().join("f").exists());
 
     // The kept record is no way around a name that tools never write.
@@ -218,28 +219,27 @@ fn an_undo_meets_the_rules_of_any_change() {
         fs::write(&list, records.replace("/d/f", "/.envrc")).unwrap();
         fs::write(root.join(".envrc"), "x").unwrap();
     });
-    refused(&server.send(undo_of(&call)), 403, ErrorCode::ProtectedPath, "control file");
+    refused(&server.send(undo_of(&written)), 403, ErrorCode::ProtectedPath, "control file");
     assert!(root.join(".envrc").exists());
 }
 
 #[test]
 fn only_the_session_and_token_of_a_change_undo_it() {
     let server = ToolServer::builder().token("FAKE-undo-token").start();
-    let session = |request: Request, name: &str| request.header("X-Session-Id", name);
     let write = Request::call("write", &json!({"path": "f", "content": "x"}));
-    let written = server.send(session(write, "one")).envelope();
-    let call = written.meta.call_id.as_str();
-    refused(&server.send(session(undo_of(call), "two")), 404, ErrorCode::NotFound, "can be undone here");
-    let stranger = undo_of(call).header("Authorization", "Bearer other");
-    refused(&server.send(session(stranger, "one")), 401, ErrorCode::Unauthorized, "wrong");
+    let written = server.send(write.of_session("one")).envelope();
     refused(
-        &server.send(undo_of("no%20such%20call")),
-        400,
-        ErrorCode::InvalidArgument,
-        "not the ID of a call",
+        &server.send(undo_of(&written).of_session("two")),
+        404,
+        ErrorCode::NotFound,
+        "can be undone here",
     );
+    let stranger = undo_of(&written).bearer("other");
+    refused(&server.send(stranger.of_session("one")), 401, ErrorCode::Unauthorized, "wrong");
+    let unknown = server.send(Request::new("POST", "/changes/no%20such%20call/undo"));
+    refused(&unknown, 400, ErrorCode::InvalidArgument, "not the ID of a call");
     assert!(server.root().join("f").exists());
-    assert!(server.send(session(undo_of(call), "one")).envelope().ok);
+    assert!(server.send(undo_of(&written).of_session("one")).envelope().ok);
 }
 
 #[test]
@@ -248,26 +248,21 @@ fn an_approver_undoes_the_changes_of_all_and_calls_nothing_else() {
         .token("FAKE-the-same")
         .variable("AUTONOUS_TOOL_APPROVER_TOKEN", "FAKE-the-same")
         .start_refused();
-    assert!(
-        refused_start.stderr.contains("another token than AUTONOUS_TOOL_TOKEN"),
-        "{}",
-        refused_start.stderr
-    );
+    assert_says(&refused_start.stderr, &["another token than AUTONOUS_TOOL_TOKEN"]);
 
     let mut server = ToolServer::builder()
         .token("FAKE-undo-token")
         .variable("AUTONOUS_TOOL_APPROVER_TOKEN", "FAKE-approver")
         .start();
-    let as_approver = |request: Request| request.header("Authorization", "Bearer FAKE-approver");
     let write = Request::call("write", &json!({"path": "f", "content": "x"}));
-    let written = server.send(write.clone().header("X-Session-Id", "one")).envelope();
-    refused(&server.send(as_approver(write)), 401, ErrorCode::Unauthorized, "wrong");
+    let written = server.send(write.clone().of_session("one")).envelope();
+    refused(&server.send(write.bearer("FAKE-approver")), 401, ErrorCode::Unauthorized, "wrong");
     server.crash(|_| {});
-    let undone = server.send(as_approver(undo_of(written.meta.call_id.as_str()))).envelope();
+    let undone = server.send(undo_of(&written).bearer("FAKE-approver")).envelope();
     assert!(undone.ok, "{undone:?}");
     assert!(!server.root().join("f").exists());
     // The undo belongs to the session whose change it was.
-    let redo = undo_of(undone.meta.call_id.as_str()).header("X-Session-Id", "one");
+    let redo = undo_of(&undone).of_session("one");
     assert!(server.send(redo).envelope().ok);
     assert_eq!(text(&server.root().join("f")).as_deref(), Some("x"));
 }
@@ -282,26 +277,21 @@ fn a_skill_that_the_task_has_read_does_not_keep_its_changes_from_being_undone() 
     let read = server.send(in_task(Request::call("skill", &json!({"name": "reading"})))).envelope();
     assert!(read.ok, "{read:?}");
     assert_eq!(server.send(write).envelope().meta.error.unwrap().code, ErrorCode::ToolNotAllowed);
-    let undone = server.send(in_task(undo_of(written.meta.call_id.as_str()))).envelope();
+    let undone = server.send(in_task(undo_of(&written))).envelope();
     assert!(undone.ok, "{undone:?}");
 }
 
 #[test]
 fn each_session_s_undo_stays_in_its_own_workspace() {
     let server = ToolServer::builder().variable("AUTONOUS_WORKSPACES", "per-chat").start();
-    let session = |request: Request, name: &str| request.header("X-Session-Id", name);
     let write = |name: &str| {
-        let request = Request::call("write", &json!({"path": "f", "content": name}));
-        server.send(session(request, name)).envelope()
+        server
+            .send(Request::call("write", &json!({"path": "f", "content": name})).of_session(name))
+            .envelope()
     };
     let (one, two) = (write("one"), write("two"));
-    refused(
-        &server.send(session(undo_of(two.meta.call_id.as_str()), "one")),
-        404,
-        ErrorCode::NotFound,
-        "here",
-    );
-    assert!(server.send(session(undo_of(one.meta.call_id.as_str()), "one")).envelope().ok);
+    refused(&server.send(undo_of(&two).of_session("one")), 404, ErrorCode::NotFound, "here");
+    assert!(server.send(undo_of(&one).of_session("one")).envelope().ok);
     assert!(!server.root().join("one/f").exists());
     assert_eq!(text(&server.root().join("two/f")).as_deref(), Some("two"));
 }
@@ -327,7 +317,7 @@ fn kept_contents_are_bounded_shared_and_for_nobody_to_read() {
     let other = vec![8_u8; 700 * 1024];
     put(&other);
     put(b"small again");
-    refused(&server.send(undo_of(first.meta.call_id.as_str())), 404, ErrorCode::NotFound, "can be undone");
+    refused(&server.send(undo_of(&first)), 404, ErrorCode::NotFound, "can be undone");
 
     let too_large = put(&vec![9_u8; (1 << 20) + 1]);
     assert_eq!(too_large.meta.data["can_be_undone"], true, "what it replaces is small");
@@ -351,14 +341,14 @@ fn a_change_of_last_week_is_forgotten_and_a_server_that_keeps_nothing_says_so() 
         fs::write(&list, old).unwrap();
     });
     for call in [&written, &replaced] {
-        refused(&server.send(undo_of(call.meta.call_id.as_str())), 404, ErrorCode::NotFound, "can be undone");
+        refused(&server.send(undo_of(call)), 404, ErrorCode::NotFound, "can be undone");
     }
     assert_eq!(kept_files(&server), Vec::<PathBuf>::new());
 
     let off = ToolServer::builder().variable("AUTONOUS_UNDO_MAX_MB", "0").start();
     let written = off.call("write", &json!({"path": "f", "content": "x"}));
     assert_eq!(written.meta.data["can_be_undone"], false);
-    refused(&off.send(undo_of(written.meta.call_id.as_str())), 404, ErrorCode::NotFound, "can be undone");
+    refused(&off.send(undo_of(&written)), 404, ErrorCode::NotFound, "can be undone");
 }
 
 /// The records with another time.
@@ -379,7 +369,7 @@ fn a_kept_content_that_was_changed_is_not_brought_back() {
     assert!(server.call("read", &json!({"path": "f"})).ok);
     let written = change(&server, "write", &json!({"path": "f", "content": "new"}));
     std::io::Write::write_all(&mut held, b" and more").unwrap();
-    let answer = server.send(undo_of(written.meta.call_id.as_str()));
+    let answer = server.send(undo_of(&written));
     refused(&answer, 409, ErrorCode::Conflict, "gone or was changed");
     assert_eq!(text(&server.root().join("f")).as_deref(), Some("new"));
 }

@@ -4,9 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use harness::fake_telegram::update::{ADA, Chat};
-use harness::pty::Terminal;
-use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, binaries};
+use harness::fake_telegram::update::ADA;
+use harness::{FakeModel, ModelReply, Request, System};
 use serde_json::{Value, json};
 
 use crate::{assert_says, with_telegram};
@@ -25,8 +24,8 @@ fn writing_model() -> FakeModel {
         call("write", json!({"path": "a", "content": "one\n"})),
         call("write", json!({"path": "a", "content": "two\n"})),
         call("write", json!({"path": "d/b", "content": "b\n"})),
-        ModelReply::Text("written".to_owned()),
-        ModelReply::Text("done".to_owned()),
+        ModelReply::text("written"),
+        ModelReply::text("done"),
     ])
 }
 
@@ -51,8 +50,8 @@ fn what_an_undo_that_was_cut_off_left_without_a_record_does_not_stop_the_next_on
     assert!(succeeded, "{told}");
     assert!(!a.exists() && !b.exists());
     assert_eq!(told["undone"].as_array().unwrap().len(), 3, "{told}");
-    let again = system.run_command(&["undo", &task]);
-    assert!(!again.status.success(), "each of them is recorded now");
+    // Each of them is recorded now.
+    system.refused(&["undo", &task]);
 }
 
 #[test]
@@ -92,9 +91,7 @@ fn all_changes_of_a_task_are_undone_or_none_and_an_undo_is_undone_by_its_own_id(
     assert_eq!((missing.status, missing.json()["error"]["code"].clone()), (404, json!("NOT_FOUND")));
     let wrong = system.control(Request::post_json("/undo", &json!({"task": task})));
     assert_eq!(wrong.status, 400);
-    let refused = system.run_command(&["undo", "no-such-id"]);
-    assert!(!refused.status.success());
-    assert_says(&String::from_utf8(refused.stderr).unwrap(), &["can be undone"]);
+    assert_says(&system.refused(&["undo", "no-such-id"]), &["can be undone"]);
     let tree = system.shown(&["tree", "--task", &task]);
     assert_says(&tree, &["undo"]);
 }
@@ -104,53 +101,39 @@ fn a_change_is_undone_after_the_supervisor_was_killed() {
     let mut system = System::start();
     let task = system.run_task(r#"/write {"path": "f", "content": "x"}"#);
     system.kill();
-    let refused = system.run_command(&["undo", &task]);
-    assert!(!refused.status.success(), "nobody can undo it while no supervisor runs");
-    system.start_again();
-    system.wait_until_ready();
+    // No one can undo it while no supervisor runs.
+    system.refused(&["undo", &task]);
+    system.restart();
     let (succeeded, told) = undo(&system, &task);
     assert!(succeeded, "{told}");
     assert!(!system.workspace().join("f").exists());
-}
-
-fn ask(telegram: &FakeTelegram, chat: Chat, text: &str) -> String {
-    let before = telegram.sent().len();
-    telegram.push(chat.text(text));
-    telegram.wait_for_sent(before + 1)[before].text.clone()
 }
 
 #[test]
 fn undo_in_telegram_takes_back_the_last_task_that_changed_something_and_then_the_one_before() {
     let (telegram, system) = with_telegram();
     let file = system.workspace().join("f");
-    assert_says(&ask(&telegram, ADA, "/undo"), &["nothing to undo"]);
-    assert_says(&ask(&telegram, ADA, "/undo it"), &["nothing follows it"]);
-    ask(&telegram, ADA, r#"/write {"path": "f", "content": "one"}"#);
-    ask(&telegram, ADA, r#"/write {"path": "f", "content": "two"}"#);
-    ask(&telegram, ADA, "/ls path=.");
-    assert_says(&ask(&telegram, ADA, "/undo"), &["As before: ", "/f"]);
+    assert_says(&telegram.ask(ADA, "/undo"), &["nothing to undo"]);
+    assert_says(&telegram.ask(ADA, "/undo it"), &["nothing follows it"]);
+    telegram.ask(ADA, r#"/write {"path": "f", "content": "one"}"#);
+    telegram.ask(ADA, r#"/write {"path": "f", "content": "two"}"#);
+    telegram.ask(ADA, "/ls path=.");
+    assert_says(&telegram.ask(ADA, "/undo"), &["As before: ", "/f"]);
     assert_eq!(text(&file).as_deref(), Some("one"));
     fs::write(&file, "by hand").unwrap();
-    assert_says(&ask(&telegram, ADA, "/undo"), &["Nothing was undone", "was changed since"]);
+    assert_says(&telegram.ask(ADA, "/undo"), &["Nothing was undone", "was changed since"]);
     fs::write(&file, "one").unwrap();
-    assert_says(&ask(&telegram, ADA, "/undo"), &["Removed: ", "/f"]);
+    assert_says(&telegram.ask(ADA, "/undo"), &["Removed: ", "/f"]);
     assert!(!file.exists());
-    assert_says(&ask(&telegram, ADA, "/undo"), &["nothing to undo"]);
+    assert_says(&telegram.ask(ADA, "/undo"), &["nothing to undo"]);
 }
 
 #[test]
 fn undo_in_the_terminal_takes_back_what_the_conversation_changed() {
     let system = System::start();
-    let variables = system.dir().variables();
-    let binary = binaries::path_of("supervisor");
-    let mut terminal = Terminal::start(&binary, &["chat"], &variables, system.dir(), 100);
+    let mut terminal = system.terminal(&["chat"], 100);
     terminal.wait_for("> ", 0);
-    let mut answer = |line: &str, reply: &str| {
-        let before = terminal.shown().len();
-        terminal.type_in(line);
-        terminal.type_in("\r");
-        terminal.wait_for(reply, before)
-    };
+    let mut answer = |line: &str, reply: &str| terminal.answer(line, reply);
     answer("/undo", "nothing to undo");
     answer(r#"/write {"path": "listed.txt", "content": "one"}"#, "Created");
     assert!(system.workspace().join("listed.txt").exists());

@@ -10,6 +10,8 @@ use protocol::text_form::{parts, text_form};
 use protocol::{Envelope, visible};
 use serde_json::{Value, json};
 
+use crate::openapi_valid::walk;
+
 /// C0 and C1, joiners and zero widths, separators, directions, fillers, tags, annotations, selectors.
 fn hostile() -> impl Iterator<Item = char> {
     let ranges = [
@@ -105,19 +107,10 @@ fn no_answer_of_a_tool_has_a_character_that_steers_hides_or_reorders() {
 
 /// All strings of an envelope, as a program has them after reading the JSON.
 fn strings_of(envelope: &Envelope) -> String {
-    fn collect(value: &Value, strings: &mut String) {
-        match value {
-            Value::String(text) => strings.push_str(text),
-            Value::Array(items) => items.iter().for_each(|item| collect(item, strings)),
-            Value::Object(fields) => fields.iter().for_each(|(name, field)| {
-                strings.push_str(name);
-                collect(field, strings);
-            }),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
     let mut strings = String::new();
-    collect(&json!(envelope), &mut strings);
+    walk("", &json!(envelope), &mut |name, value| {
+        strings.extend([name, value.as_str().unwrap_or_default()]);
+    });
     strings
 }
 
@@ -141,10 +134,8 @@ fn what_is_escaped_is_said_and_can_be_read_and_edited() {
         let told = notices(tool, arguments);
         assert!(told.contains(said), "{tool}: {told}");
     }
-    assert_eq!(
-        system.tool("read", &json!({"path": "a.txt", "start_line": 3})).stdout,
-        "3\tfine\\u{d}hidden\n"
-    );
+    let third = system.tool("read", &json!({"path": "a.txt", "start_line": 3}));
+    assert_eq!(third.stdout, "3\tfine\\u{d}hidden\n");
     let bytes = system.tool("read", &json!({"path": "a.txt", "offset": 4, "limit_bytes": 4}));
     assert_eq!((&*bytes.stdout, &bytes.meta.data["encoding"]), ("dBt3bw==", &json!("base64")));
     let refused = system.tool("edit", &json!({"path": "a.txt", "find": "t\\u{1b}wo", "replace": "two"}));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use harness::fake_model::results;
 use harness::http::Request;
-use harness::pty::Terminal;
+use harness::program::stdout_of;
 use harness::{FakeModel, FakeTelegram, ModelReply, System, binaries, wait};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn writing_model() -> FakeModel {
     FakeModel::start(|request| {
         let last = request["messages"].as_array().and_then(|messages| messages.last());
         if last.is_some_and(|last| last["content"].to_string().contains("just answer")) {
-            return ModelReply::Text("here I am".to_owned());
+            return ModelReply::text("here I am");
         }
         match results(request).pop() {
             Some(result) => ModelReply::Text(format!("I was told: {result}")),
@@ -38,13 +38,9 @@ fn writing_model() -> FakeModel {
 fn model_that_calls(calls: Vec<(&'static str, Value)>) -> FakeModel {
     FakeModel::start(move |request| {
         let done = results(request).len();
-        match calls.get(done) {
-            Some((tool, arguments)) => {
-                let call = (tool.to_string(), arguments.to_string());
-                ModelReply::TextAndCalls(format!("step {done}"), vec![call])
-            }
-            None => ModelReply::Text("done".to_owned()),
-        }
+        let Some((tool, arguments)) = calls.get(done) else { return ModelReply::text("done") };
+        let call = (tool.to_string(), arguments.to_string());
+        ModelReply::TextAndCalls(format!("step {done}"), vec![call])
     })
 }
 
@@ -52,30 +48,16 @@ fn system(model: &FakeModel, more: &[(&str, &str)]) -> System {
     System::builder().model(model).workers(1).policy(RULES).variables(more).start()
 }
 
-/// The only request that waits, once there is one.
-fn pending(system: &System) -> String {
-    let found = wait::within(wait::SOON, || {
-        let all = system.ask_as_approver(Request::get("/approvals?state=pending")).json();
-        Some(all["approvals"].get(0)?["id"].as_str()?.to_owned())
-    });
-    found.unwrap_or_else(|| panic!("nothing waits:\n{}", system.log_tail()))
-}
-
-/// The same once the only task has given its worker free for the `times`th time.
-fn parked(system: &System, times: i64) -> String {
-    let sql = "select count(*) from events where type = 'task.parked'";
-    wait::until_true("the task gives its worker free", || system.database().count(sql) == times);
+/// The only call that waits, once the only task has given its worker free for the `times`th time.
+fn parked(system: &System, times: usize) -> String {
+    let is_parked = || system.database().events_of("task.parked") == times;
+    wait::until_true("the task gives its worker free", is_parked);
     wait::until_true("it is queued", || system.database().task_states() == ["queued"]);
-    pending(system)
-}
-
-fn decide(system: &System, id: &str, decision: &Value) {
-    let decided = system.ask_as_approver(Request::post_json(&format!("/approvals/{id}"), decision)).json();
-    assert_eq!(decided["id"], id, "{decided}");
+    system.pending_approval()
 }
 
 fn grant(system: &System, id: &str) {
-    decide(system, id, &json!({"decision": "grant"}));
+    system.decide(id, &json!({"decision": "grant"}));
 }
 
 fn written(system: &System) -> String {
@@ -83,13 +65,8 @@ fn written(system: &System) -> String {
 }
 
 fn kill(system: &mut System, victim: &str) {
-    if victim == "supervisor" {
-        system.kill();
-        system.restart();
-    } else {
-        system.kill_child(victim);
-        system.wait_until_ready();
-    }
+    system.kill_and_go_on(victim);
+    system.wait_until_ready();
 }
 
 #[test]
@@ -97,15 +74,15 @@ fn a_persons_time_is_not_the_tasks_and_a_no_reaches_the_model_with_its_reason() 
     let model = writing_model();
     let system = system(&model, &[("AUTONOUS_CONTROL_MAX_WALL_TIME_SECONDS", "2")]);
     let task = system.say("write it");
-    let id = pending(&system);
+    let id = system.pending_approval();
     // Far longer than the task may take: the person is slow, not the task.
     wait::out(Duration::from_secs(4));
-    decide(&system, &id, &json!({"decision": "grant", "by": "Ada"}));
+    system.decide(&id, &json!({"decision": "grant", "by": "Ada"}));
     let reply = system.reply(&task);
     assert!(reply.contains("I was told: \\\"exit 0") || reply.contains("exit 0"), "{reply}");
     assert_eq!(written(&system), "x\n");
     let task = system.say("write it again");
-    decide(&system, &pending(&system), &json!({"decision": "deny", "reason": "once is enough"}));
+    system.decide(&system.pending_approval(), &json!({"decision": "deny", "reason": "once is enough"}));
     let reply = system.reply(&task);
     assert!(reply.contains("APPROVAL_DENIED") && reply.contains("once is enough"), "{reply}");
     assert_eq!(written(&system), "x\n");
@@ -119,11 +96,8 @@ fn a_persons_time_is_not_the_tasks_and_a_no_reaches_the_model_with_its_reason() 
 fn unattended_chat(system: &System) -> Command {
     let mut chat = Command::new(binaries::path_of("supervisor"));
     chat.arg("--data-dir").arg(system.dir().data()).args(["chat", "write it", "--wait", "60"]);
-    chat.env_clear()
-        .envs(system.dir().variables())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    chat.env_clear().envs(system.dir().variables());
+    chat.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     chat
 }
 
@@ -132,19 +106,16 @@ fn with_nobody_to_ask_a_call_is_refused_at_once_with_the_line_that_replays_it() 
     let model = writing_model();
     let system = system(&model, &[]);
     let output = unattended_chat(&system).output().unwrap();
-    let (reply, said) =
-        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert_says(
-        &said,
-        &["`write` needs the approval of a person (it writes)", "nobody can be asked", "policy.toml"],
-    );
+    let [reply, said] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_says(&said, &["`write` needs the approval of a person (it writes)", "policy.toml"]);
+    assert_says(&said, &["nobody can be asked"]);
     assert_says(&reply, &["APPROVAL_REQUIRED", "curl -sS -X POST", "/tools/write"]);
     assert_eq!(written(&system), "");
     let all = system.ask_as_approver(Request::get("/approvals")).json();
     assert_eq!(all["approvals"], json!([]), "no question is open");
     // A message of a program that decides itself waits, and so does one where a chat has an approver.
     let task = system.say("write it");
-    grant(&system, &pending(&system));
+    grant(&system, &system.pending_approval());
     assert!(system.reply(&task).contains("exit 0"));
 }
 
@@ -152,9 +123,7 @@ fn with_nobody_to_ask_a_call_is_refused_at_once_with_the_line_that_replays_it() 
 fn a_message_from_a_terminal_says_at_once_that_nobody_was_asked_and_how_to_decide() {
     let model = writing_model();
     let system = system(&model, &[]);
-    let variables = system.dir().variables();
-    let program = binaries::path_of("supervisor");
-    let chat = Terminal::start(&program, &["chat", "write it"], &variables, system.dir(), 200);
+    let chat = system.terminal(&["chat", "write it"], 200);
     let said = chat.wait_for("or refuse it with", 0);
     assert_says(&said, &["`write` waits for a person's decision", "it writes", "Nobody was asked"]);
     system.shown(&["approve", approved_by(&said)]);
@@ -172,8 +141,7 @@ fn where_a_chat_has_an_approver_an_unattended_message_waits_for_that_persons_dec
     let first = said.next().unwrap();
     assert_says(&first, &["`write` waits for a person's decision", "were asked in their chats"]);
     system.shown(&["approve", approved_by(&said.next().unwrap())]);
-    let output = chat.wait_with_output().unwrap();
-    assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("I was told"));
+    assert_says(&stdout_of(&chat.wait_with_output().unwrap()), &["I was told"]);
     assert_eq!((said.next(), written(&system).as_str()), (None, "x\n"));
 }
 
@@ -189,9 +157,9 @@ fn what_is_killed_while_a_task_waits_changes_nothing() {
             let model = writing_model();
             let mut system = system(&model, &[]);
             let task = system.say("write it");
-            let id = if with_worker { pending(&system) } else { parked(&system, 1) };
+            let id = if with_worker { system.pending_approval() } else { parked(&system, 1) };
             kill(&mut system, victim);
-            assert_eq!(pending(&system), id, "{victim}: the request is still the same one");
+            assert_eq!(system.pending_approval(), id, "{victim}: the request is still the same one");
             grant(&system, &id);
             let reply = system.reply(&task);
             assert!(reply.contains("exit 0"), "{victim}: {reply}");
@@ -205,7 +173,7 @@ fn a_task_that_waits_for_a_person_holds_no_worker_of_another_chat() {
     let model = writing_model();
     let system = system(&model, &[]);
     let first = system.say_in("first", "write it");
-    let id = pending(&system);
+    let id = system.pending_approval();
     let other = system.say_in("second", "just answer");
     assert_eq!(system.reply(&other), "here I am");
     // A later message of its own chat waits behind it.
@@ -215,7 +183,7 @@ fn a_task_that_waits_for_a_person_holds_no_worker_of_another_chat() {
     let tasks = system.shown_json(&["tasks", "--json"])["tasks"].as_array().unwrap().clone();
     assert_eq!(tasks.iter().map(waits).collect::<Vec<_>>(), [true, false, false]);
     assert_eq!(system.database().task_states(), ["queued", "done", "queued"]);
-    decide(&system, &id, &json!({"decision": "grant", "by": "Ada"}));
+    system.decide(&id, &json!({"decision": "grant", "by": "Ada"}));
     let reply = system.reply(&first);
     assert!(reply.contains("exit 0"), "{reply}");
     assert_eq!(written(&system), "x\n");
@@ -223,10 +191,8 @@ fn a_task_that_waits_for_a_person_holds_no_worker_of_another_chat() {
     // The model was asked once for the call and once with its result.
     let is_of_first = |request: &&Value| !request.to_string().contains("just answer");
     assert_eq!(model.requests().iter().filter(is_of_first).count(), 2);
-    let claimed = format!(
-        "select cast(payload ->> 'attempt' as text) from events where type = 'task.claimed'
-                           and task_id = '{first}' order by seq"
-    );
+    let claimed = "select cast(payload ->> 'attempt' as text) from events where type = 'task.claimed'";
+    let claimed = format!("{claimed} and task_id = '{first}' order by seq");
     assert_eq!(system.database().texts(&claimed), ["1", "2"]);
     assert_eq!(system.database().texts("select task_id from parked"), [] as [&str; 0]);
 }
@@ -251,8 +217,8 @@ fn a_time_that_ran_out_reaches_a_task_without_a_worker() {
     parked(&system, 1);
     let reply = system.reply(&task);
     assert!(reply.contains("nobody decided in time"), "{reply}");
-    let requests = "select count(*) from events where type = 'approval.requested'";
-    assert_eq!(system.database().count(requests), 1, "the expired call is not asked for again");
+    let requests = system.database().events_of("approval.requested");
+    assert_eq!(requests, 1, "the expired call is not asked for again");
     assert_eq!(written(&system), "");
 }
 
@@ -262,7 +228,7 @@ fn a_task_that_waits_without_a_worker_is_cancelled_and_its_question_with_it() {
     let system = system(&model, &[]);
     let task = system.say("write it");
     let id = parked(&system, 1);
-    assert!(system.run_command(&["cancel", &task]).status.success());
+    system.shown(&["cancel", &task]);
     assert_eq!(system.database().task_states(), ["cancelled"]);
     wait::until_true("nobody is asked any more", || {
         let asked = system.ask_as_approver(Request::get(&format!("/approvals/{id}"))).json();

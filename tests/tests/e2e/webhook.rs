@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::update::ADA;
 use harness::http::Request;
 use harness::{FakeTelegram, System, wait};
 use serde_json::{Value, json};
 
-const ADA: Chat = Chat { id: 4711 };
 const URL: &str = "https://bot.example/hook";
 
 fn started(telegram: &FakeTelegram) -> System {

@@ -38,7 +38,7 @@ fn long_winded(calls: usize, summary: ModelReply) -> FakeModel {
         }
         made += 1;
         if made > calls {
-            return ModelReply::Text("It is nowhere.".to_owned());
+            return ModelReply::text("It is nowhere.");
         }
         ModelReply::call("grep", &json!({"pattern": format!("{made} {}", "word ".repeat(600)), "path": "."}))
     })
@@ -46,7 +46,7 @@ fn long_winded(calls: usize, summary: ModelReply) -> FakeModel {
 
 #[test]
 fn a_task_that_outgrows_the_window_is_summarised_once_and_goes_on() {
-    let model = long_winded(30, ModelReply::Text("SUMMARY: nothing was found so far.".to_owned()));
+    let model = long_winded(30, ModelReply::text("SUMMARY: nothing was found so far."));
     let system = system(&model);
     assert_eq!(system.reply(&system.say("find the word in question")), "It is nowhere.");
 
@@ -77,7 +77,7 @@ fn a_summary_that_cannot_be_had_is_replaced_by_a_list_of_the_calls() {
 
 #[test]
 fn a_message_beyond_the_window_is_refused_with_the_numbers() {
-    let model = FakeModel::answering(vec![ModelReply::Text("never".to_owned())]);
+    let model = FakeModel::answering(vec![ModelReply::text("never")]);
     let system = system(&model);
     let reply = system.reply(&system.say(&"word ".repeat(20_000)));
     assert_says(

@@ -4,14 +4,11 @@
 use std::time::Duration;
 
 use harness::fake_telegram::Draft;
-use harness::fake_telegram::update::{ADA, Chat};
-use harness::pty::Terminal;
-use harness::{FakeModel, FakeTelegram, Fault, ModelReply, Request, System, binaries, wait};
+use harness::fake_telegram::update::{ADA, GROUP};
+use harness::{FakeModel, FakeTelegram, Fault, ModelReply, Request, System, wait};
 use serde_json::json;
 
 use crate::with_model;
-
-const GROUP: Chat = Chat { id: -77 };
 
 /// Its second half is in bold and in code.
 const ANSWER: &str = "The first half of it is **bold** and is followed by a block:\n```\nlet one = 1;\n\
@@ -27,8 +24,9 @@ fn started(telegram: &FakeTelegram, model: &FakeModel) -> System {
         .start()
 }
 
-fn text(text: &str) -> ModelReply {
-    ModelReply::Text(text.to_owned())
+/// It holds the answer in the middle.
+fn writing_model() -> FakeModel {
+    FakeModel::answering(vec![ModelReply::text(ANSWER).held()])
 }
 
 /// The newest draft, once there is one that says this.
@@ -40,7 +38,7 @@ fn draft(telegram: &FakeTelegram, says: &str) -> Draft {
 
 #[test]
 fn a_private_chat_sees_the_answer_as_it_grows_then_one_message_and_no_draft_behind_it() {
-    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![text(ANSWER).held()]));
+    let (telegram, model) = (FakeTelegram::start(), writing_model());
     let mut system = started(&telegram, &model);
     telegram.push(ADA.text("hi"));
     let half = draft(&telegram, "let one");
@@ -62,7 +60,8 @@ fn a_private_chat_sees_the_answer_as_it_grows_then_one_message_and_no_draft_behi
 fn what_the_model_says_before_a_call_is_shown_while_the_call_runs() {
     let call = ("bash".to_owned(), json!({"cmd": "until test -e go; do sleep 0.1; done"}).to_string());
     let says = ModelReply::TextAndCalls("I look at the files first.".to_owned(), vec![call]);
-    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![says, text("Done.")]));
+    let (telegram, model) =
+        (FakeTelegram::start(), FakeModel::answering(vec![says, ModelReply::text("Done.")]));
     let system = started(&telegram, &model);
     telegram.push(ADA.text("hi"));
     assert_eq!(draft(&telegram, "files first").text, "I look at the files first.");
@@ -73,7 +72,7 @@ fn what_the_model_says_before_a_call_is_shown_while_the_call_runs() {
 
 #[test]
 fn a_group_reads_it_in_the_progress_message_which_goes_with_the_answer() {
-    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![text(ANSWER).held()]));
+    let (telegram, model) = (FakeTelegram::start(), writing_model());
     let _system = started(&telegram, &model);
     let from = json!({"id": 1, "is_bot": false, "first_name": "Ada"});
     telegram.push(GROUP.with(&json!({"text": "hi", "from": from})));
@@ -90,7 +89,7 @@ fn a_group_reads_it_in_the_progress_message_which_goes_with_the_answer() {
 
 #[test]
 fn a_chat_that_takes_no_drafts_reads_it_in_the_progress_message() {
-    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![text(ANSWER).held()]));
+    let (telegram, model) = (FakeTelegram::start(), writing_model());
     telegram.fail("sendMessageDraft", Fault::BadRequest);
     let _system = started(&telegram, &model);
     telegram.push(ADA.text("hi"));
@@ -104,7 +103,7 @@ fn a_chat_that_takes_no_drafts_reads_it_in_the_progress_message() {
 
 #[test]
 fn an_answer_does_not_wait_for_a_draft_that_is_never_answered() {
-    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(vec![text(ANSWER).held()]));
+    let (telegram, model) = (FakeTelegram::start(), writing_model());
     telegram.fail("sendMessageDraft", Fault::Silent);
     let _system = started(&telegram, &model);
     telegram.push(ADA.text("hi"));
@@ -119,8 +118,8 @@ fn an_answer_does_not_wait_for_a_draft_that_is_never_answered() {
 fn half_a_secret_is_never_shown() {
     let secret = format!("{}_{}", "ghp", "FAKE6Idr96riOHdfUrAytPDQj0DxOILDtLvU");
     let (first, whole) = (format!("The token is {secret} and more."), format!("The token was {secret}"));
-    let replies = vec![text(&first).held(), text(&whole).held()];
-    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(replies));
+    let replies = [first, whole].map(|text| ModelReply::Text(text).held());
+    let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(replies.to_vec()));
     let _system = started(&telegram, &model);
     for (number, begins) in [(1, "The token is"), (2, "The token was")] {
         telegram.push(ADA.text("hi"));
@@ -134,28 +133,19 @@ fn half_a_secret_is_never_shown() {
 #[test]
 fn a_kill_while_the_model_writes_loses_and_doubles_nothing() {
     for killed in ["agent-worker", "supervisor"] {
-        let (telegram, model) = (
-            FakeTelegram::start(),
-            FakeModel::answering(vec![
-                text(ANSWER).held(),
-                text("Once more, in other words than before.").held(),
-            ]),
-        );
+        let more = "Once more, in other words than before.";
+        let replies = [ANSWER, more].map(|text| ModelReply::text(text).held());
+        let (telegram, model) = (FakeTelegram::start(), FakeModel::answering(replies.to_vec()));
         let mut system = started(&telegram, &model);
         telegram.push(ADA.text("hi"));
         let first = draft(&telegram, "let one");
-        if killed == "supervisor" {
-            system.kill();
-            system.restart();
-        } else {
-            system.kill_child(killed);
-        }
+        system.kill_and_go_on(killed);
         let second = draft(&telegram, "Once more");
         assert_eq!((first.id, telegram.sent().len()), (second.id, 0), "{killed}");
         model.release();
         // One waits for nobody any more.
         model.release();
-        assert_eq!(telegram.wait_for_sent(1)[0].text, "Once more, in other words than before.", "{killed}");
+        assert_eq!(telegram.wait_for_sent(1)[0].text, more, "{killed}");
         assert!(system.stop().success());
         assert_eq!(telegram.sent().len(), 1, "{killed}");
         assert!(telegram.visible_progress(ADA.id).is_empty(), "{killed}");
@@ -166,10 +156,8 @@ fn a_kill_while_the_model_writes_loses_and_doubles_nothing() {
 
 #[test]
 fn a_terminal_and_the_control_port_show_the_same_words() {
-    let (model, system) = with_model(vec![text(ANSWER).held()]);
-    let variables = system.dir().variables();
-    let program = binaries::path_of("supervisor");
-    let terminal = Terminal::start(&program, &["chat", "hi"], &variables, system.dir(), 100);
+    let (model, system) = with_model(vec![ModelReply::text(ANSWER).held()]);
+    let terminal = system.terminal(&["chat", "hi"], 100);
     terminal.wait_for("let one", 0);
     assert!(!terminal.shown().contains("about the matter"));
     let task = system.database().texts("select id from inbox").remove(0);

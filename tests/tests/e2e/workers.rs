@@ -50,7 +50,7 @@ fn no_chat_waits_for_anothers_command_or_backlog() {
 fn a_model_that_is_silent_in_one_chat_delays_no_other() {
     let model = FakeModel::start(|request| {
         let asked = request["messages"].to_string();
-        if asked.contains("be silent") { ModelReply::Silent } else { ModelReply::Text("Hello.".to_owned()) }
+        if asked.contains("be silent") { ModelReply::Silent } else { ModelReply::text("Hello.") }
     });
     let system = System::builder().workers(2).model(&model).start();
     let silent = system.say_in("a", "be silent");
@@ -138,7 +138,7 @@ fn every_worker_can_be_killed_while_it_works_and_every_chat_is_answered() {
     let model = FakeModel::start(|request| {
         let messages = request["messages"].as_array().cloned().unwrap_or_default();
         if messages.iter().any(|message| message["role"] == "tool" || told_of_a_call(message)) {
-            return ModelReply::Text("It is done.".to_owned());
+            return ModelReply::text("It is done.");
         }
         let held = "mktemp ./held-XXXXXXXX; until [ -e go ]; do sleep 0.02; done";
         ModelReply::call("bash", &json!({"cmd": held, "timeout_seconds": 60}))

@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use harness::leftovers::everything_below;
 use harness::{Answer, FakeModel, ModelReply, Request, System, TestDir, ToolServer, wait};
+use protocol::hash::sha256;
 use protocol::{Envelope, ErrorCode};
 use serde_json::{Value, json};
 
@@ -57,7 +59,7 @@ impl House {
         assert_eq!(taken_back.meta.data["created_control_files"][0]["taken_back"], true, "{taken_back:?}");
         let quarantine = self.server.dir().data().join("output/quarantine");
         let call = fs::read_dir(&quarantine).unwrap().next().unwrap().unwrap().path();
-        let name = files_below(&call).into_iter().find(|path| path.ends_with("tasks.json")).unwrap();
+        let name = everything_below(&call).into_iter().find(|path| path.ends_with("tasks.json")).unwrap();
         self.kept = vec![PathBuf::from(output.path), name];
     }
 
@@ -66,7 +68,7 @@ impl House {
     }
 
     fn ask(&self, session: &str, tool: &str, arguments: &Value) -> Answer {
-        self.server.send(Request::call(tool, arguments).header("X-Session-Id", session))
+        self.server.send(Request::call(tool, arguments).of_session(session))
     }
 
     /// Whether a call of Ada's tells her something of Bob's files, or changes them.
@@ -77,19 +79,6 @@ impl House {
     }
 }
 
-fn files_below(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.symlink_metadata().unwrap().is_dir() {
-            found.extend(files_below(&path));
-        }
-        found.push(path);
-    }
-    found.sort();
-    found
-}
-
 /// The names, modes, sizes and contents of a directory's entries.
 fn state_of(directory: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
     let facts = |path: PathBuf| {
@@ -97,7 +86,7 @@ fn state_of(directory: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
         let content = fs::read(&path).unwrap_or_default();
         (path, mode, content)
     };
-    files_below(directory).into_iter().map(facts).collect()
+    everything_below(directory).into_iter().map(facts).collect()
 }
 
 /// What Ada tries; `{root}`, `{ada}` and `{bob}` are directories.
@@ -119,10 +108,7 @@ fn attacks(house: &House) -> Vec<(&'static str, Value)> {
         ("write", json!({"path": "{bob}/new.txt", "content": "x"})),
         ("write", json!({"path": "{ada}/link/other.txt", "content": "x"})),
         ("write", json!({"path": "{bob}/secret.txt", "content": "x", "mode": "append"})),
-        (
-            "delete",
-            json!({"path": "{bob}/secret.txt", "expected_sha256": protocol::hash::sha256(SECRET.as_bytes())}),
-        ),
+        ("delete", json!({"path": "{bob}/secret.txt", "expected_sha256": sha256(SECRET.as_bytes())})),
         ("bash", json!({"cmd": "cd {ada}; cd ..; cat telegram-2/secret.txt"})),
         ("bash", json!({"cmd": "cat < {ada}/absolute/secret.txt"})),
         ("bash", json!({"cmd": "pwd; ls {bob}", "workdir": "{bob}"})),
@@ -137,8 +123,8 @@ fn attacks(house: &House) -> Vec<(&'static str, Value)> {
     ];
     attacks.extend(house.kept.iter().map(|path| ("read", json!({"path": path}))));
     attacks.extend(house.kept.iter().map(|path| ("grep", json!({"path": path, "pattern": "KEEP-THIS"}))));
-    attacks
-        .push(("read", json!({"path": house.server.dir().data().join("output/control-files/known.json")})));
+    let known = house.server.dir().data().join("output/control-files/known.json");
+    attacks.push(("read", json!({"path": known})));
     attacks
 }
 
@@ -174,17 +160,13 @@ fn a_chat_neither_sees_nor_changes_the_files_of_another() {
 fn whole_files_over_http_are_kept_apart_as_well() {
     for (division, reaches) in [("shared", true), ("per-chat", false)] {
         let house = House::open(division);
-        let ask = |request: Request| house.server.send(request.header("X-Session-Id", ADA));
+        let ask = |request: Request| house.server.send(request.of_session(ADA));
         let target = |path: &Path| format!("/files?path={}", path.display());
         let bobs = [house.bob.join("secret.txt"), house.ada.join("link/secret.txt"), house.kept[0].clone()];
         for path in &bobs {
             let got = ask(Request::get(&target(path)));
-            assert_eq!(
-                (got.status == 200, got.text().contains(SECRET)),
-                (reaches, reaches),
-                "{}",
-                path.display()
-            );
+            let has = (got.status == 200, got.text().contains(SECRET));
+            assert_eq!(has, (reaches, reaches), "{}", path.display());
             assert_eq!(ask(Request::new("HEAD", &target(path))).status == 200, reaches);
         }
         for path in [house.bob.join("new.txt"), house.ada.join("link/new2.txt")] {
@@ -231,16 +213,12 @@ fn each_chat_works_in_its_own_directory_with_every_tool() {
         let read = call("read", json!({"path": file, "line_numbers": false}));
         assert_eq!(read.stdout, format!("of {session}\n"));
         call("edit", json!({"path": "notes/a.txt", "find": "of", "replace": "by"}));
-        assert_eq!(
-            call("grep", json!({"pattern": "telegram", "path": "notes"})).stdout,
-            format!("notes/a.txt:1:by {session}\n")
-        );
+        let found = call("grep", json!({"pattern": "telegram", "path": "notes"}));
+        assert_eq!(found.stdout, format!("notes/a.txt:1:by {session}\n"));
         assert_eq!(call("find", json!({"name_pattern": "a.*"})).stdout, "notes/a.txt\n");
         assert_eq!(call("ls", json!({"path": "notes"})).stdout, "a.txt\n");
-        let ran = call(
-            "bash",
-            json!({"cmd": "pwd; echo $WORKSPACE; cd notes && git init -q . && echo ok > b.txt; wc -l a.txt"}),
-        );
+        let cmd = "pwd; echo $WORKSPACE; cd notes && git init -q . && echo ok > b.txt; wc -l a.txt";
+        let ran = call("bash", json!({"cmd": cmd}));
         let directory = directory.display();
         assert_eq!(ran.stdout, format!("{directory}\n{directory}\n1 a.txt\n"));
         call("read", json!({"path": "notes/b.txt"}));
@@ -314,8 +292,7 @@ fn a_directory_that_is_no_directory_or_denied_is_refused() {
             ("bash", json!({"cmd": "true"})),
             ("write", json!({"path": "a", "content": ""})),
         ] {
-            let answer =
-                server.send(Request::call(tool, &arguments).header("X-Session-Id", session)).envelope();
+            let answer = server.send(Request::call(tool, &arguments).of_session(session)).envelope();
             assert_eq!(answer.meta.error.unwrap().code, code, "{session} {tool}");
         }
     }
@@ -326,19 +303,14 @@ fn settings_that_cannot_keep_chats_apart_stop_the_start() {
     let dir = TestDir::new();
     let inner = dir.root().join("inner");
     fs::create_dir(&inner).unwrap();
-    let nested =
-        |builder: harness::tool_server::ToolServerBuilder| builder.roots(&[dir.root(), inner.clone()]);
-    let landlock = |builder: harness::tool_server::ToolServerBuilder| {
-        builder.variable("AUTONOUS_TOOL_SANDBOX", "landlock")
-    };
-    let plain = |builder| builder;
-    for (value, change, said) in [
-        ("each", &plain as &dyn Fn(_) -> _, "shared or per-chat"),
-        ("per-chat", &nested, "inner"),
-        ("per-chat", &landlock, "namespaces"),
+    let with = |value: &str| ToolServer::builder().variable("AUTONOUS_WORKSPACES", value);
+    for (builder, said) in [
+        (with("each"), "shared or per-chat"),
+        (with("per-chat").roots(&[dir.root(), inner.clone()]), "inner"),
+        (with("per-chat").variable("AUTONOUS_TOOL_SANDBOX", "landlock"), "namespaces"),
     ] {
-        let refusal = change(ToolServer::builder().variable("AUTONOUS_WORKSPACES", value)).start_refused();
-        assert_eq!(refusal.status.code(), Some(78), "{value}: {}", refusal.stderr);
+        let refusal = builder.start_refused();
+        assert_eq!(refusal.status.code(), Some(78), "{said}: {}", refusal.stderr);
         assert_says(&refusal.stderr, &["AUTONOUS_WORKSPACES", said]);
     }
     assert!(ToolServer::builder().roots(&[dir.root(), inner.clone()]).start().stop().success(), "shared");
@@ -347,11 +319,11 @@ fn settings_that_cannot_keep_chats_apart_stop_the_start() {
 #[test]
 fn two_chats_of_the_whole_system_have_their_own_files_and_their_models_are_told_where() {
     let call = ModelReply::call("write", &json!({"path": "from-model.txt", "content": "x"}));
-    let model = FakeModel::answering(vec![call, ModelReply::Text("done".to_owned())]);
+    let model = FakeModel::answering(vec![call, ModelReply::text("done")]);
     let system = System::builder().model(&model).variable("AUTONOUS_WORKSPACES", "per-chat").start();
     assert_says(&system.log(), &["each chat sees only its own directory"]);
     assert_eq!(system.reply(&system.say_in("ada", "write a file")), "done");
     let own = system.workspace().join("local-ada");
-    assert!(own.join("from-model.txt").is_file(), "{:?}", files_below(&system.workspace()));
+    assert!(own.join("from-model.txt").is_file(), "{:?}", everything_below(&system.workspace()));
     assert!(model.requests()[0].to_string().contains(&own.display().to_string()));
 }

@@ -23,8 +23,8 @@ pub(crate) const CASES: &[(&str, Case)] = &[
     ("AutonousDown", down),
     ("AutonousNotReady", no_model),
     ("AutonousPartFailed", no_model),
-    ("AutonousTasksWait", old_task_in_the_queue),
-    ("AutonousTaskRunsLong", old_task_that_runs),
+    ("AutonousTasksWait", |start, alert| old_tasks(start, alert, 1_200_000)),
+    ("AutonousTaskRunsLong", |start, alert| old_tasks(start, alert, 8_000_000)),
     ("AutonousRepliesWait", old_reply),
     ("AutonousApprovalsWait", approval),
     ("AutonousTasksGivenUp", no_model),
@@ -94,17 +94,11 @@ fn with_two_tasks(model: &FakeModel) -> System {
     system
 }
 
-fn old_task_in_the_queue(start: Start<'_>, alert: &str) -> bool {
+/// One that runs, and one that waits behind it.
+fn old_tasks(start: Start<'_>, alert: &str, age_ms: u32) -> bool {
     let model = FakeModel::answering(vec![ModelReply::Silent]);
     let mut system = with_two_tasks(&model);
-    aged(&mut system, "update inbox set created_at_ms = created_at_ms - 1200000");
-    start(&targets(&system)).fires(alert)
-}
-
-fn old_task_that_runs(start: Start<'_>, alert: &str) -> bool {
-    let model = FakeModel::answering(vec![ModelReply::Silent]);
-    let mut system = with_two_tasks(&model);
-    aged(&mut system, "update inbox set created_at_ms = created_at_ms - 8000000");
+    aged(&mut system, &format!("update inbox set created_at_ms = created_at_ms - {age_ms}"));
     start(&targets(&system)).fires(alert)
 }
 
@@ -157,7 +151,7 @@ fn failing_tools(start: Start<'_>, alert: &str) -> bool {
     fs::remove_dir_all(journal.parent().expect("it has a directory")).expect("its directory is ours");
     for session in 0..12 {
         let call = Request::call("ls", &json!({"path": "."}));
-        let answer = server.send(call.header("X-Session-Id", &format!("s{session}"))).envelope();
+        let answer = server.send(call.of_session(&format!("s{session}"))).envelope();
         assert!(!answer.ok, "{answer:?}");
         // Between two scrapes.
         wait::out(Duration::from_millis(300));
@@ -184,7 +178,7 @@ fn wrong_tokens(start: Start<'_>, alert: &str) -> bool {
     let address = targets[0].address;
     let prometheus = start(&targets);
     for guess in 0..40 {
-        let request = Request::get("/status").header("Authorization", &format!("Bearer guess-{guess}"));
+        let request = Request::get("/status").bearer(&format!("guess-{guess}"));
         assert_eq!(request.send(address).status, 401);
     }
     prometheus.fires(alert)

@@ -67,7 +67,7 @@ impl Prometheus {
 
     /// Whether an alert fires within a minute.
     pub(crate) fn fires(&self, alert: &str) -> bool {
-        wait::within(PATIENCE, || self.firing().iter().any(|firing| firing == alert).then_some(())).is_some()
+        wait::is_true_within(PATIENCE, || self.firing().iter().any(|firing| firing == alert))
     }
 
     /// The errors of its scrapes.

@@ -26,10 +26,8 @@ pub(crate) fn run(report: &mut Report) {
     });
     report.time("The tool server stands still: replaced after", replaced.unwrap_or(Duration::MAX), LIMIT);
     for (task, chat) in asked.iter().zip(["A", "B"]) {
-        wait::within(LIMIT, || {
-            let sql = format!("select count(*) from inbox where id = '{task}' and state = 'done'");
-            (system.database().count(&sql) == 1).then_some(())
-        });
+        let done = format!("select count(*) from inbox where id = '{task}' and state = 'done'");
+        wait::is_true_within(LIMIT, || system.database().count(&done) == 1);
         report.time(&format!("… {chat} answered after"), begun.elapsed(), LIMIT);
     }
 }

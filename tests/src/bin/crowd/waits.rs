@@ -23,8 +23,8 @@ pub(crate) fn run(report: &mut Report) {
     }
     until_running(&system);
     report.time("20 tasks of A are queued: B's ls", answered(&system, "b"), 5 * SECOND);
-    let running = system.database().count("select count(*) from inbox where state = 'in_progress'");
-    report.exactly("… and of A run at once", usize::try_from(running).unwrap_or_default(), 1);
+    let running = system.database().size("select count(*) from inbox where state = 'in_progress'");
+    report.exactly("… and of A run at once", running, 1);
     drop(system);
 
     let system = System::builder().workers(4).start();
@@ -42,7 +42,7 @@ pub(crate) fn run(report: &mut Report) {
 fn silent_model(report: &mut Report) {
     let model = FakeModel::start(|request| {
         let asked = request["messages"].to_string();
-        if asked.contains("be silent") { ModelReply::Silent } else { ModelReply::Text("Hello.".to_owned()) }
+        if asked.contains("be silent") { ModelReply::Silent } else { ModelReply::text("Hello.") }
     });
     let system = System::builder().workers(4).model(&model).start();
     system.say_in("a", "be silent");
@@ -57,9 +57,7 @@ fn sleeping(seconds: u64) -> String {
 }
 
 fn until_running(system: &System) {
-    wait::until_true("a command runs", || {
-        system.database().count("select count(*) from events where type = 'tool_call.started'") > 0
-    });
+    wait::until_true("a command runs", || system.database().has_event("tool_call.started"));
 }
 
 /// How long this chat waits for the answer to an `ls`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::update::{Chat, listed};
 use harness::{FakeTelegram, Random, wait};
 use protocol::now_ms;
 
@@ -46,8 +46,7 @@ impl Chats {
     }
 
     pub(crate) fn ids(&self) -> String {
-        let ids: Vec<String> = (0..self.count).map(|chat| id(chat).to_string()).collect();
-        ids.join(",")
+        listed((0..self.count).map(id))
     }
 
     /// Random chats write until there are so many messages, spread over this time.

@@ -31,39 +31,30 @@ pub(crate) enum Kind {
     TelegramCut,
 }
 
-impl Kind {
-    pub(crate) const ALL: [Self; 13] = [
-        Self::SupervisorKilled,
-        Self::SupervisorGone,
-        Self::PowerCut,
-        Self::WorkerKilled,
-        Self::ToolServerKilled,
-        Self::DatabaseKilled,
-        Self::NodePaused,
-        Self::NodeStopped,
-        Self::DatabaseSilent,
-        Self::DatabaseLost,
-        Self::DatabaseCut,
-        Self::TelegramSilent,
-        Self::TelegramCut,
-    ];
+/// All of them, with the words for each.
+const KINDS: [(Kind, &str); 13] = [
+    (Kind::SupervisorKilled, "supervisor killed, restarted at once"),
+    (Kind::SupervisorGone, "supervisor killed, restarted after its lease"),
+    (Kind::PowerCut, "supervisor killed, its connections left open"),
+    (Kind::WorkerKilled, "worker killed"),
+    (Kind::ToolServerKilled, "tool server killed"),
+    (Kind::DatabaseKilled, "PostgreSQL killed and restarted"),
+    (Kind::NodePaused, "node stopped for less than its lease"),
+    (Kind::NodeStopped, "node stopped beyond its lease"),
+    (Kind::DatabaseSilent, "database silent for a node"),
+    (Kind::DatabaseLost, "database silent for a node, connections lost"),
+    (Kind::DatabaseCut, "database refuses a node"),
+    (Kind::TelegramSilent, "Telegram silent for a node"),
+    (Kind::TelegramCut, "Telegram refuses a node"),
+];
 
-    pub(crate) const fn words(self) -> &'static str {
-        match self {
-            Self::SupervisorKilled => "supervisor killed, restarted at once",
-            Self::SupervisorGone => "supervisor killed, restarted after its lease",
-            Self::PowerCut => "supervisor killed, its connections left open",
-            Self::WorkerKilled => "worker killed",
-            Self::ToolServerKilled => "tool server killed",
-            Self::DatabaseKilled => "PostgreSQL killed and restarted",
-            Self::NodePaused => "node stopped for less than its lease",
-            Self::NodeStopped => "node stopped beyond its lease",
-            Self::DatabaseSilent => "database silent for a node",
-            Self::DatabaseLost => "database silent for a node, connections lost",
-            Self::DatabaseCut => "database refuses a node",
-            Self::TelegramSilent => "Telegram silent for a node",
-            Self::TelegramCut => "Telegram refuses a node",
-        }
+impl Kind {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        KINDS.into_iter().map(|(kind, _)| kind)
+    }
+
+    pub(crate) fn words(self) -> &'static str {
+        KINDS.into_iter().find(|(kind, _)| *kind == self).expect("each kind has words").1
     }
 
     /// The least and the most seconds that it lasts, beside what it takes to cause it.
@@ -205,8 +196,8 @@ fn at(node: &mut Node, kind: Kind, time: Duration) {
 /// Kills a supervisor, and waits until its children have noticed: on a busy machine that takes a while.
 fn kill(system: &mut System) {
     program::signal(system.supervisor_pid(), Signal::KILL);
-    let has_ended = || (system.has_ended() && leftovers::processes_of(system.dir()).is_empty()).then_some(());
-    assert!(wait::within(CHILD, has_ended).is_some(), "processes were left behind");
+    let has_ended = || system.has_ended() && leftovers::processes_of(system.dir()).is_empty();
+    assert!(wait::is_true_within(CHILD, has_ended), "processes were left behind");
 }
 
 fn kill_child(node: &Node, name: &str) {

@@ -136,7 +136,7 @@ impl Findings<'_> {
         }
         report.inform("answers that came twice", causes.values().sum::<usize>() + without.len());
         report.forbid("answers that came twice without a fault that cuts sends", without);
-        for kind in Kind::ALL {
+        for kind in Kind::all() {
             report.inform(kind.words(), self.faults.iter().filter(|fault| fault.kind == kind).count());
             if let Some(doubled) = causes.get(&kind) {
                 report.inform("  answers that came twice by it", *doubled);

@@ -100,7 +100,7 @@ impl Trial {
         let wanted: Vec<&str> = self.kinds.split(',').filter(|words| !words.is_empty()).collect();
         let is_wanted =
             |kind: &Kind| wanted.is_empty() || wanted.iter().any(|words| kind.words().contains(words));
-        let mut left: Vec<Kind> = Kind::ALL.into_iter().filter(is_wanted).collect();
+        let mut left: Vec<Kind> = Kind::all().filter(is_wanted).collect();
         let mut deck = Vec::new();
         while !left.is_empty() {
             deck.push(left.swap_remove(random.below(left.len())));

@@ -112,7 +112,7 @@ fn reply(request: &Value) -> ModelReply {
     let asked = messages.iter().rfind(|message| message["role"] == "user");
     let asked = asked.map(ToString::to_string).unwrap_or_default();
     let turn = results(request).len();
-    let text = |text: &str| ModelReply::Text(text.to_owned());
+    let text = |text: &str| ModelReply::text(text);
     match (asked.as_str(), turn) {
         (said, 0) if said.contains("plants") => {
             let arguments =

@@ -36,7 +36,7 @@ pub(crate) fn play(telegram: &FakeTelegram, system: &System) -> Vec<(&'static st
 
 /// What the model does in them, by a word of the newest request and how many results there are.
 pub(crate) fn reply(asked: &str, step: usize) -> Option<ModelReply> {
-    let says = |text: &str| Some(ModelReply::Text(text.to_owned()));
+    let says = |text: &str| Some(ModelReply::text(text));
     let waits = || Some(ModelReply::call("bash", &json!({"cmd": "sleep 7; true"})));
     match () {
         () if asked.contains("offer") => {

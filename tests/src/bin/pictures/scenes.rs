@@ -1,6 +1,7 @@
 //! What happens in each picture: people write, the programs run, and the page is made at the moment to show.
 
 use harness::fake_model::results;
+use harness::fake_telegram::update::listed;
 use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use serde_json::{Value, json};
 
@@ -43,11 +44,10 @@ pub(crate) fn play() -> Vec<(&'static str, String)> {
 fn started(telegram: &FakeTelegram, model: &FakeModel) -> System {
     telegram.administer(GROUP, &[ADA.1]);
     telegram.administer(more_scenes::GROUP, &[ADA.1]);
-    let chats: Vec<String> = (11..=29).map(|chat| chat.to_string()).collect();
     System::builder()
         .policy(RULES)
         .workers(4)
-        .telegram(telegram, &format!("{},{GROUP},{}", chats.join(","), more_scenes::GROUP))
+        .telegram(telegram, &listed((11..=29).chain([GROUP, more_scenes::GROUP])))
         .model(model)
         .variable("AUTONOUS_TELEGRAM_REACTIONS", "private")
         .variable("AUTONOUS_TELEGRAM_GATHER_MS", "300")
@@ -60,7 +60,7 @@ fn reply(request: &Value) -> ModelReply {
     let asked = messages.iter().rfind(|message| message["role"] == "user");
     let asked = asked.map(|message| message["content"].to_string()).unwrap_or_default();
     let step = results(request).len();
-    let says = |text: &str| ModelReply::Text(text.to_owned());
+    let says = |text: &str| ModelReply::text(text);
     let list = |path: &str, words: &str| json!({"path": path, "content": format!("# {words}\n")});
     match () {
         () if asked.contains("chapter") && step == 0 => ModelReply::TextAndCalls(

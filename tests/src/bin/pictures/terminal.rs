@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use harness::browser::Browser;
-use harness::pty::Terminal;
-use harness::{FakeModel, ModelReply, System, TestDir, binaries};
+use harness::{FakeModel, ModelReply, System, TestDir};
 use serde_json::json;
 
 use crate::control_page::save;
@@ -25,18 +24,16 @@ const STYLE: &str = "body{margin:0;background:#161b22;color:#d0d7de}\
 /// Takes the picture into a directory, and returns its path.
 pub(crate) fn take(directory: &Path) -> PathBuf {
     let model = FakeModel::answering(vec![
-        ModelReply::Text("There are two notes: **plan.md** and `old.md`, which is empty.".to_owned()),
+        ModelReply::text("There are two notes: **plan.md** and `old.md`, which is empty."),
         ModelReply::call("read", &json!({"path": "old.md"})),
         ModelReply::call("delete", &json!({"path": "old.md"})),
-        ModelReply::Text("`old.md` is gone.".to_owned()),
+        ModelReply::text("`old.md` is gone."),
     ]);
     let system = System::builder().policy(RULES).model(&model).start();
     for (name, content) in [("plan.md", "# Plan\n"), ("old.md", "")] {
         std::fs::write(system.workspace().join(name), content).expect("the workspace is ours");
     }
-    let program = binaries::path_of("supervisor");
-    let variables = system.dir().variables();
-    let mut terminal = Terminal::start(&program, &["chat"], &variables, system.dir(), COLUMNS);
+    let mut terminal = system.terminal(&["chat"], COLUMNS);
     terminal.wait_for("> ", 0);
     terminal.type_in("Which notes are there?\r");
     let before = terminal.wait_for("which is empty", 0).len();

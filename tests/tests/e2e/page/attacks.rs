@@ -4,7 +4,8 @@ use harness::System;
 use harness::http::{self, Request};
 use serde_json::json;
 
-use super::{ask, form, page};
+use super::{form, get, page};
+use crate::assert_says;
 
 const READING: [&str; 10] = [
     "/",
@@ -30,7 +31,7 @@ fn without_the_cookie_every_view_leads_to_the_sign_in_and_nothing_is_done() {
     ]);
     for path in paths {
         for cookie in ["", "autonous_session=", "autonous_session=0000"] {
-            let answer = ask(&system, Request::get(&path).header("Cookie", cookie));
+            let answer = get(&system, &path, cookie);
             assert_eq!(
                 (answer.status, answer.header("location")),
                 (303, Some("/sign-in")),
@@ -39,7 +40,7 @@ fn without_the_cookie_every_view_leads_to_the_sign_in_and_nothing_is_done() {
         }
     }
     for path in [format!("/act/tasks/{task}/requeue"), "/act/undo".to_owned(), "/tools/ls/try".to_owned()] {
-        let answer = ask(&system, form(&system, &path, "force=true", "autonous_session=0000"));
+        let answer = system.ask_openly(form(&system, &path, "force=true", "autonous_session=0000"));
         assert_eq!(answer.status, 401, "{path}: {}", answer.text());
         assert!(answer.text().contains("You are not signed in"), "{}", answer.text());
     }
@@ -70,12 +71,12 @@ fn another_site_or_another_port_can_make_a_browser_do_nothing() {
         (Some(own.as_str()), Some("same-site")),
         (Some(own.as_str()), Some("cross-site")),
     ] {
-        let answer = ask(&system, request(origin, site));
+        let answer = system.ask_openly(request(origin, site));
         assert_eq!(answer.status, 403, "{origin:?} {site:?}: {}", answer.text());
     }
     assert_eq!(system.database().count("select count(*) from inbox where requeues > 0"), 0);
     system.until_logged("refused an action that does not come from the page");
-    let allowed = ask(&system, request(Some(&own), Some("same-origin")));
+    let allowed = system.ask_openly(request(Some(&own), Some("same-origin")));
     assert_eq!(allowed.status, 303, "{}", allowed.text());
     assert_eq!(system.database().count("select count(*) from inbox where requeues > 0"), 1);
 }
@@ -87,11 +88,11 @@ fn a_name_that_was_bound_to_this_machine_reaches_nothing() {
     let port = http::address_of(&system.tokens().control_url).port();
     for host in [format!("evil.example:{port}"), format!("autonous.localhost.evil.example:{port}")] {
         let request = Request::get("/").without("Host").header("Host", &host).header("Cookie", &cookie);
-        assert_eq!(ask(&system, request).status, 403, "{host}");
+        assert_eq!(system.ask_openly(request).status, 403, "{host}");
     }
     let own = format!("autonous.localhost:{port}");
     let request = Request::get("/").without("Host").header("Host", &own).header("Cookie", &cookie);
-    assert_eq!(ask(&system, request).status, 200, "the name for browsers is ours");
+    assert_eq!(system.ask_openly(request).status, 200, "the name for browsers is ours");
 }
 
 #[test]
@@ -99,13 +100,12 @@ fn each_page_forbids_frames_foreign_content_and_being_kept() {
     let system = System::start();
     let cookie = system.signed_in();
     for path in READING.iter().chain(&["/sign-in"]) {
-        let answer = ask(&system, Request::get(path).header("Cookie", &cookie));
+        let answer = get(&system, path, &cookie);
         assert_eq!(answer.status, 200, "{path}");
         let policy = answer.header("content-security-policy").unwrap_or_default();
-        for part in ["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"]
-        {
-            assert!(policy.contains(part), "{path}: {policy}");
-        }
+        let shown = format!("{path}: {policy}");
+        assert_says(&shown, &["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"]);
+        assert_says(&shown, &["form-action 'self'"]);
         assert!(!policy.contains("unsafe"), "{path}: {policy}");
         assert_eq!(answer.header("x-frame-options"), Some("DENY"), "{path}");
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
@@ -121,20 +121,18 @@ fn a_link_works_once_and_an_address_alone_never_again() {
     let own = system.tokens().control_url;
     let link = system.page_link();
     let path = link.strip_prefix(&own).expect("the link is ours").to_owned();
-    let first = ask(&system, Request::get(&path));
+    let first = system.ask_openly(Request::get(&path));
     let set = first.header("set-cookie").unwrap_or_default().to_owned();
-    for part in ["autonous_session=", "HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=604800"] {
-        assert!(set.contains(part), "{set}");
-    }
-    let again = ask(&system, Request::get(&path));
+    assert_says(&set, &["autonous_session=", "HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=604800"]);
+    let again = system.ask_openly(Request::get(&path));
     assert_eq!((again.status, again.header("set-cookie")), (401, None));
     assert!(again.text().contains("This link was used"), "{}", again.text());
-    let invented = ask(&system, Request::get("/session?once=0000"));
+    let invented = system.ask_openly(Request::get("/session?once=0000"));
     assert_eq!((invented.status, invented.header("set-cookie")), (401, None));
     system.until_logged("a link to sign in at the page was used before");
     let tls =
         Request::get(system.page_link().strip_prefix(&own).unwrap()).header("X-Forwarded-Proto", "https");
-    let set = ask(&system, tls).header("set-cookie").unwrap_or_default().to_owned();
+    let set = system.ask_openly(tls).header("set-cookie").unwrap_or_default().to_owned();
     assert!(set.ends_with("; Secure"), "{set}");
 }
 
@@ -142,7 +140,7 @@ fn a_link_works_once_and_an_address_alone_never_again() {
 fn ten_thousand_wrong_tokens_are_refused_and_the_right_one_waits() {
     let system = System::start();
     let token = system.tokens().control_token;
-    let attempt = |token: &str| ask(&system, form(&system, "/session", &format!("token={token}"), ""));
+    let attempt = |token: &str| system.ask_openly(form(&system, "/session", &format!("token={token}"), ""));
     let (mut wrong, mut too_many) = (0, 0);
     for number in 0..10_000 {
         let answer = attempt(&format!("FAKE-{number}"));
@@ -166,14 +164,14 @@ fn ten_thousand_wrong_tokens_are_refused_and_the_right_one_waits() {
 fn signing_out_ends_the_session_everywhere() {
     let system = System::start();
     let [one, other] = [system.signed_in(), system.signed_in()];
-    let ended = ask(&system, form(&system, "/session/end", "", &one));
+    let ended = system.ask_openly(form(&system, "/session/end", "", &one));
     assert_eq!((ended.status, ended.header("location")), (303, Some("/sign-in")));
-    assert_eq!(ask(&system, Request::get("/").header("Cookie", &one)).status, 303);
+    assert_eq!(get(&system, "/", &one).status, 303);
     page(&system, "/", &other);
     assert_eq!(system.shown(&["sign-out"]).trim(), "Ended 1 session of the page.");
-    assert_eq!(ask(&system, Request::get("/").header("Cookie", &other)).status, 303);
+    assert_eq!(get(&system, "/", &other).status, 303);
     assert_eq!(
-        ask(&system, Request::get(&system.page_link()[system.tokens().control_url.len()..])).status,
+        system.ask_openly(Request::get(&system.page_link()[system.tokens().control_url.len()..])).status,
         200
     );
 }
@@ -182,14 +180,12 @@ fn signing_out_ends_the_session_everywhere() {
 fn with_the_page_switched_off_there_is_nothing_of_it() {
     let system = System::builder().variable("AUTONOUS_PAGE", "false").start();
     for path in READING.iter().chain(&["/sign-in", "/session?once=1", "/assets/page.js"]) {
-        let answer = ask(&system, Request::get(path));
+        let answer = system.ask_openly(Request::get(path));
         assert!(matches!(answer.status, 401 | 404 | 405), "{path}: {} {}", answer.status, answer.text());
         assert_eq!(answer.header("set-cookie"), None, "{path}");
     }
-    let refused = system.run_command(&["open", "--print"]);
-    assert!(!refused.status.success());
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("the page is switched off") && said.contains("AUTONOUS_PAGE"), "{said}");
+    let said = system.refused(&["open", "--print"]);
+    assert_says(&said, &["the page is switched off", "AUTONOUS_PAGE"]);
 }
 
 #[test]
@@ -197,7 +193,7 @@ fn a_program_with_the_token_still_gets_json_where_the_page_has_the_same_route() 
     let system = System::start();
     let answer = system.control(Request::get("/approvals"));
     assert_eq!((answer.status, &answer.json()["approvals"]), (200, &json!([])));
-    let refused = ask(&system, Request::get("/approvals").header("Authorization", "Bearer FAKE-wrong"));
+    let refused = system.ask_openly(Request::get("/approvals").bearer("FAKE-wrong"));
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (401, &json!("UNAUTHORIZED")));
     let called = system.control(Request::call("ls", &json!({"path": "."})));
     assert_eq!(called.status, 200, "{}", called.text());

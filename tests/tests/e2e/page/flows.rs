@@ -75,7 +75,7 @@ fn a_call_that_waits_appears_by_itself_and_is_decided_by_a_click() {
 fn tasks_are_filtered_cancelled_and_run_again() {
     let model = FakeModel::start(|request| {
         let said = request.to_string();
-        if said.contains("wait for me") { ModelReply::Silent } else { ModelReply::Text("Done.".to_owned()) }
+        if said.contains("wait for me") { ModelReply::Silent } else { ModelReply::text("Done.") }
     });
     let system = System::builder().model(&model).start();
     let done = system.run_task("say hello");
@@ -122,7 +122,7 @@ fn a_task_shows_its_work_and_its_changes_are_undone() {
     let model = FakeModel::answering(vec![
         ModelReply::call("write", &json!({"path": "plan.txt", "content": "one\ntwo\n"})),
         ModelReply::call("bash", &json!({"cmd": "echo hello"})),
-        ModelReply::Text("I wrote **the plan**.".to_owned()),
+        ModelReply::text("I wrote **the plan**."),
     ]);
     let system = System::builder().model(&model).start();
     let task = system.run_task("write a plan");
@@ -181,7 +181,7 @@ fn the_directories_of_a_chat_are_read() {
     visit.assert_clean();
     let cookie = visit.system.signed_in();
     let raw = harness::Request::get("/files/raw?session=local:local&path=notes/a%20%26%20b.txt");
-    let raw = super::ask(&visit.system, raw.header("Cookie", &cookie));
+    let raw = visit.system.ask_openly(raw.header("Cookie", &cookie));
     assert_eq!((raw.status, raw.text().as_str()), (200, "five\n<b>"));
     let saved = "attachment; filename*=UTF-8''a%20%26%20b.txt";
     assert_eq!(raw.header("content-disposition"), Some(saved));
@@ -214,7 +214,7 @@ fn a_tool_is_tried_with_the_form_of_its_schema() {
 fn a_schedule_is_seen_and_cancelled_and_settings_say_where_they_come_from() {
     let model = FakeModel::answering(vec![
         ModelReply::call("schedule_task", &json!({"text": "water the plants", "at": "2099-01-01T09:00"})),
-        ModelReply::Text("I will.".to_owned()),
+        ModelReply::text("I will."),
     ]);
     let system = System::builder().model(&model).start();
     let mut visit = Visit::begin(system);

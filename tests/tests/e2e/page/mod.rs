@@ -8,7 +8,7 @@ mod sizes;
 mod talk;
 
 use harness::browser::Browser;
-use harness::http::{self, Answer, Request};
+use harness::http::{Answer, Request};
 use harness::{System, TestDir};
 
 /// A browser in which somebody is signed in, at a system whose page it shows.
@@ -45,9 +45,9 @@ impl Visit {
     }
 }
 
-/// Sends a request to the control port, without its token.
-fn ask(system: &System, request: Request) -> Answer {
-    request.send(http::address_of(&system.tokens().control_url))
+/// Opens a path of the page with this cookie.
+fn get(system: &System, path: &str, cookie: &str) -> Answer {
+    system.ask_openly(Request::get(path).header("Cookie", cookie))
 }
 
 /// A form that our own page sends.
@@ -61,7 +61,7 @@ fn form(system: &System, path: &str, fields: &str, cookie: &str) -> Request {
 
 /// A page, which must be there.
 pub(crate) fn page(system: &System, path: &str, cookie: &str) -> String {
-    let answer = ask(system, Request::get(path).header("Cookie", cookie));
+    let answer = get(system, path, cookie);
     assert_eq!(answer.status, 200, "{path}: {}", answer.text());
     answer.text()
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use harness::{Request, System, wait};
 use serde_json::json;
 
-use super::{Visit, ask, page};
+use super::{Visit, get, page};
 
 /// About 50 kB, which an answer has room for and a record does not.
 const LONG: &str = "seq -f 'this is <b>line</b> %g' 1700; echo the end is $((6 * 7))";
@@ -136,7 +136,7 @@ fn an_output_that_is_not_there_is_told() {
     let system = System::start();
     let cookie = system.signed_in();
     let get = |path: &str| {
-        let answer = ask(&system, Request::get(path).header("Cookie", &cookie));
+        let answer = get(&system, path, &cookie);
         (answer.status, answer.text())
     };
     let told = |path: &str, text: &str| {
@@ -162,8 +162,8 @@ fn strangers_and_tokens_do_not_get_it() {
     let system = System::builder().variable("AUTONOUS_CONTROL_READ_TOKEN", read_token).start();
     let path = format!("/calls/{}/output", ran(&system, LONG));
     for token in ["", read_token, &system.tokens().control_token] {
-        let request = Request::get(&path).header("Authorization", &format!("Bearer {token}"));
-        let answer = ask(&system, request);
+        let request = Request::get(&path).bearer(token);
+        let answer = system.ask_openly(request);
         assert_eq!((answer.status, answer.header("location")), (303, Some("/sign-in")), "{token}");
         assert!(!answer.text().contains("line"), "{}", answer.text());
     }

@@ -67,7 +67,7 @@ fn nothing_that_a_file_a_person_or_a_model_wrote_runs_or_hides() {
 
 #[test]
 fn without_scripts_every_page_still_reads() {
-    let model = FakeModel::answering(vec![ModelReply::Text("A *plain* answer.".to_owned())]);
+    let model = FakeModel::answering(vec![ModelReply::text("A *plain* answer.")]);
     let system = System::builder().model(&model).start();
     let task = system.run_task("hello there");
     let mut visit = Visit::begin(system);

@@ -5,7 +5,7 @@ use std::fs;
 use harness::{FakeModel, ModelReply, System, wait};
 use serde_json::json;
 
-use super::{Visit, ask};
+use super::{Visit, get};
 
 fn talking(replies: Vec<ModelReply>) -> (FakeModel, Visit) {
     let model = FakeModel::answering(replies);
@@ -23,7 +23,7 @@ fn say(visit: &mut Visit, text: &str) {
 #[test]
 fn a_message_is_answered_with_its_formatting_while_the_page_stays() {
     let answer = "It is **done**:\n\n```\nlet x = 1 < 2;\n```\n[more](https://a.example/x)";
-    let (_model, mut visit) = talking(vec![ModelReply::Text(answer.to_owned())]);
+    let (_model, mut visit) = talking(vec![ModelReply::text(answer)]);
     visit.browser.evaluate("window.stays = true");
     say(&mut visit, "do it");
     visit.browser.wait_until("document.querySelector('.theirs strong')?.textContent === 'done'");
@@ -40,7 +40,7 @@ fn a_message_is_answered_with_its_formatting_while_the_page_stays() {
 #[test]
 fn an_answer_is_read_while_it_is_written_and_stopped_by_a_click() {
     let text = "First words of a long answer, and then many more of them to come.";
-    let (_model, mut visit) = talking(vec![ModelReply::Text(text.to_owned()).held()]);
+    let (_model, mut visit) = talking(vec![ModelReply::text(text).held()]);
     say(&mut visit, "tell me");
     visit.browser.wait_until("document.querySelector('.growing')?.innerText.includes('First')");
     visit.browser.click(".ours form button");
@@ -55,7 +55,7 @@ fn files_come_in_and_go_out_and_changes_are_undone() {
     let (model, mut visit) = talking(vec![
         ModelReply::call("write", &json!({"path": "answer.txt", "content": "for you"})),
         ModelReply::call("telegram_send_file", &json!({"path": "answer.txt", "caption": "here it is"})),
-        ModelReply::Text("Sent.".to_owned()),
+        ModelReply::text("Sent."),
     ]);
     let sent = visit.system.dir().path().join("question <1>.txt");
     fs::write(&sent, "what a person sends").unwrap();
@@ -76,7 +76,7 @@ fn files_come_in_and_go_out_and_changes_are_undone() {
             format!("[...document.querySelectorAll('.file a')].find((a) => a.innerText === {name:?}).href");
         let address = visit.browser.evaluate(&link);
         let path = address.as_str().unwrap()[visit.address().len()..].to_owned();
-        let answer = ask(&visit.system, harness::Request::get(&path).header("Cookie", &cookie));
+        let answer = get(&visit.system, &path, &cookie);
         assert_eq!((answer.status, answer.text().as_str()), (200, content), "{name}");
         assert!(answer.header("content-disposition").is_some_and(|value| value.starts_with("attachment")));
     }
@@ -92,7 +92,7 @@ fn files_come_in_and_go_out_and_changes_are_undone() {
 fn a_question_of_the_model_is_answered_in_the_chat() {
     let (model, mut visit) = talking(vec![
         ModelReply::call("ask_user", &json!({"question": "Which colour?", "options": ["red", "blue"]})),
-        ModelReply::Text("Noted.".to_owned()),
+        ModelReply::text("Noted."),
     ]);
     say(&mut visit, "paint it");
     visit.browser.wait_for_text("Which colour?");
@@ -107,7 +107,7 @@ fn a_question_of_the_model_is_answered_in_the_chat() {
 
 #[test]
 fn people_have_chats_of_their_own_and_commands_work_as_elsewhere() {
-    let (_model, mut visit) = talking(vec![ModelReply::Text("Hello, Ada.".to_owned())]);
+    let (_model, mut visit) = talking(vec![ModelReply::text("Hello, Ada.")]);
     visit.go("/chat");
     visit.browser.evaluate("document.querySelector('#chat').value = 'ada'");
     visit.browser.click("form.filter button");
@@ -132,7 +132,7 @@ fn a_message_that_cannot_be_taken_is_told_and_stays_in_its_field() {
     visit.browser.click(".compose button");
     visit.browser.wait_for_text("The message is empty.");
     let cookie = visit.system.signed_in();
-    let bad = ask(&visit.system, harness::Request::get("/chat/4711").header("Cookie", &cookie));
+    let bad = get(&visit.system, "/chat/4711", &cookie);
     assert_eq!(bad.status, 400, "{}", bad.text());
     assert!(bad.text().contains("A name begins with a letter"), "{}", bad.text());
 }
@@ -141,7 +141,7 @@ fn a_message_that_cannot_be_taken_is_told_and_stays_in_its_field() {
 fn a_contact_and_a_reminder_reach_chats_of_the_page() {
     let (_model, mut visit) = talking(vec![
         ModelReply::call("contacts_send", &json!({"contact_id": "ben", "message_text": "Dinner at eight."})),
-        ModelReply::Text("Ben knows.".to_owned()),
+        ModelReply::text("Ben knows."),
     ]);
     let contacts = visit.system.dir().path().join("data/state/contacts");
     fs::create_dir_all(&contacts).unwrap();

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::network::{PUBLIC, in_a_network_of_its_own};
 use super::site::{Reply, Site};
 use super::{assert_code, fetch};
-
-const REQUIRED: Option<ErrorCode> = Some(ErrorCode::ApprovalRequired);
+use crate::policy::REQUIRED;
 
 fn builder(variables: &[(&str, &str)]) -> ToolServerBuilder {
     ToolServer::builder().variable("AUTONOUS_TOOL_DISABLE_EXEC", "true").variables(variables)
@@ -38,14 +37,12 @@ fn pending(server: &ToolServer) -> usize {
 }
 
 fn catalogue(server: &ToolServer) -> Vec<String> {
-    let tools = server.send(Request::get("/tools")).json();
-    let names = tools["tools"].as_array().unwrap().iter();
-    names.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    server.send(Request::get("/tools")).tool_names()
 }
 
 #[test]
 fn a_host_that_is_not_listed_asks_and_a_yes_is_for_it_alone() {
-    in_a_network_of_its_own("web::asking::a_host_that_is_not_listed_asks_and_a_yes_is_for_it_alone", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PUBLIC, 80, |request| Reply::html(&format!("<p>{}</p>", request.path)));
         let mut server = asking(&[]);
         for tool in ["url_fetch", "web_search"] {
@@ -69,8 +66,7 @@ fn a_host_that_is_not_listed_asks_and_a_yes_is_for_it_alone() {
         }
         let before = site.count();
         assert_eq!(fetch(&server, "http://other.test/").error_code(), REQUIRED);
-        let elsewhere =
-            Request::call("url_fetch", &json!({"url": page})).header("X-Session-Id", "telegram:2");
+        let elsewhere = Request::call("url_fetch", &json!({"url": page})).of_session("telegram:2");
         assert_eq!(server.send(elsewhere).envelope().error_code(), REQUIRED);
         let search = server.call("web_search", &json!({"q": "rust"}));
         let asked = shown(&server, &search);
@@ -85,7 +81,7 @@ fn a_host_that_is_not_listed_asks_and_a_yes_is_for_it_alone() {
 
 #[test]
 fn a_listed_host_is_asked_without_a_question() {
-    in_a_network_of_its_own("web::asking::a_listed_host_is_asked_without_a_question", || {
+    in_a_network_of_its_own(|| {
         let long = (0..5000).map(|line| format!("<p>line {line}</p>")).collect::<String>();
         let site = Site::start(PUBLIC, 80, move |_| Reply::html(&long));
         for hosts in ["page.test", "*.test", "*"] {
@@ -107,58 +103,55 @@ fn a_listed_host_is_asked_without_a_question() {
 
 #[test]
 fn what_sends_data_asks_also_at_a_listed_host_and_shows_all_of_it() {
-    in_a_network_of_its_own(
-        "web::asking::what_sends_data_asks_also_at_a_listed_host_and_shows_all_of_it",
-        || {
-            let site = Site::start(PUBLIC, 80, |_| Reply::html("<p>thanks</p>"));
-            let url = "http://page.test/";
-            let long = format!("{url}?q={}", "x".repeat(1000));
-            let body = format!("{{\"text\":\"{}\"}}", "data ".repeat(2000));
-            let sending = [
-                ("POST", json!({"url": url, "method": "POST", "body": body})),
-                ("POST without a body", json!({"url": url, "method": "POST"})),
-                ("PUT", json!({"url": url, "method": "PUT", "body": "a"})),
-                ("PATCH", json!({"url": url, "method": "PATCH", "body": "a"})),
-                ("DELETE", json!({"url": url, "method": "DELETE"})),
-                ("a long query", json!({"url": long})),
-                ("a long header", json!({"url": url, "headers": {"X-Note": "x".repeat(1000)}})),
-            ];
-            let server = asking(&[("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")]);
-            for (name, arguments) in &sending {
-                let refused = server.call("url_fetch", arguments);
-                let asked = shown(&server, &refused);
-                assert_eq!(asked["reason"], "it sends data to another machine", "{name}");
-                let preview = asked["preview"].as_str().unwrap();
-                for part in ["method", "url", "body"] {
-                    let part = arguments[part].as_str().unwrap_or_default();
-                    assert!(preview.contains(part), "{name}: {preview}");
-                }
+    in_a_network_of_its_own(|| {
+        let site = Site::start(PUBLIC, 80, |_| Reply::html("<p>thanks</p>"));
+        let url = "http://page.test/";
+        let long = format!("{url}?q={}", "x".repeat(1000));
+        let body = format!("{{\"text\":\"{}\"}}", "data ".repeat(2000));
+        let sending = [
+            ("POST", json!({"url": url, "method": "POST", "body": body})),
+            ("POST without a body", json!({"url": url, "method": "POST"})),
+            ("PUT", json!({"url": url, "method": "PUT", "body": "a"})),
+            ("PATCH", json!({"url": url, "method": "PATCH", "body": "a"})),
+            ("DELETE", json!({"url": url, "method": "DELETE"})),
+            ("a long query", json!({"url": long})),
+            ("a long header", json!({"url": url, "headers": {"X-Note": "x".repeat(1000)}})),
+        ];
+        let server = asking(&[("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")]);
+        for (name, arguments) in &sending {
+            let refused = server.call("url_fetch", arguments);
+            let asked = shown(&server, &refused);
+            assert_eq!(asked["reason"], "it sends data to another machine", "{name}");
+            let preview = asked["preview"].as_str().unwrap();
+            for part in ["method", "url", "body"] {
+                let part = arguments[part].as_str().unwrap_or_default();
+                assert!(preview.contains(part), "{name}: {preview}");
             }
-            assert_eq!(site.count(), 0);
-            let (_, post) = &sending[0];
-            grant(&server, &server.call("url_fetch", post), "call");
-            assert_eq!(server.call("url_fetch", post).stdout, "thanks\n");
-            assert_eq!(site.last().body, body);
-            assert_eq!(server.call("url_fetch", post).error_code(), REQUIRED, "a yes is for one call");
-            // A yes for pages of the host covers nothing that is sent to it.
-            let server = asking(&[]);
-            grant(&server, &fetch(&server, url), "chat");
-            assert!(fetch(&server, url).ok);
-            assert_eq!(server.call("url_fetch", post).error_code(), REQUIRED);
-            // A rule can allow it, and requests without a body work as before.
-            let allow =
-                "[[rule]]\ncircumstances = [\"sends_data\"]\nhosts = [\"page.test\"]\ndecision = \"allow\"\n";
-            let server = builder(&[("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")]).policy(allow).start();
-            assert!(server.call("url_fetch", post).ok);
-            let elsewhere = json!({"url": "http://other.test/", "method": "POST"});
-            assert_eq!(server.call("url_fetch", &elsewhere).error_code(), REQUIRED);
-        },
-    );
+        }
+        assert_eq!(site.count(), 0);
+        let (_, post) = &sending[0];
+        grant(&server, &server.call("url_fetch", post), "call");
+        assert_eq!(server.call("url_fetch", post).stdout, "thanks\n");
+        assert_eq!(site.last().body, body);
+        assert_eq!(server.call("url_fetch", post).error_code(), REQUIRED, "a yes is for one call");
+        // A yes for pages of the host covers nothing that is sent to it.
+        let server = asking(&[]);
+        grant(&server, &fetch(&server, url), "chat");
+        assert!(fetch(&server, url).ok);
+        assert_eq!(server.call("url_fetch", post).error_code(), REQUIRED);
+        // A rule can allow it, and requests without a body work as before.
+        let allow =
+            "[[rule]]\ncircumstances = [\"sends_data\"]\nhosts = [\"page.test\"]\ndecision = \"allow\"\n";
+        let server = builder(&[("AUTONOUS_FETCH_ALLOWED_HOSTS", "*")]).policy(allow).start();
+        assert!(server.call("url_fetch", post).ok);
+        let elsewhere = json!({"url": "http://other.test/", "method": "POST"});
+        assert_eq!(server.call("url_fetch", &elsewhere).error_code(), REQUIRED);
+    });
 }
 
 #[test]
 fn a_redirect_leads_to_no_host_that_was_not_allowed() {
-    in_a_network_of_its_own("web::asking::a_redirect_leads_to_no_host_that_was_not_allowed", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PUBLIC, 80, |request| match request.path.as_str() {
             "/away" => Reply::redirect("http://other.test/end"),
             "/near" => Reply::redirect("/end"),
@@ -188,7 +181,7 @@ fn a_redirect_leads_to_no_host_that_was_not_allowed() {
 
 #[test]
 fn nobody_is_asked_about_what_could_not_be_allowed() {
-    in_a_network_of_its_own("web::asking::nobody_is_asked_about_what_could_not_be_allowed", || {
+    in_a_network_of_its_own(|| {
         let near = Site::start(super::network::PRIVATE, 80, |_| Reply::html("<p>private</p>"));
         let server =
             asking(&[("AUTONOUS_FETCH_ALLOW_PRIVATE", "true"), ("AUTONOUS_FETCH_ALLOWED_HOSTS", "x.test")]);

@@ -20,7 +20,7 @@ fn assert_paused(mut ask: impl FnMut() -> Envelope, machine: &str) {
 
 #[test]
 fn dead_links_stop_no_other_page() {
-    in_a_network_of_its_own("web::breaker::dead_links_stop_no_other_page", || {
+    in_a_network_of_its_own(|| {
         let long: String = (0..5000).map(|line| format!("<p>line {line}</p>")).collect();
         let site = Site::start(PUBLIC, 80, move |request| match request.path.as_str() {
             "/missing" => Reply::status(404, &[("Content-Type", "text/plain")], "gone"),
@@ -54,7 +54,7 @@ fn dead_links_stop_no_other_page() {
 
 #[test]
 fn a_host_that_never_answers_is_paused_alone() {
-    in_a_network_of_its_own("web::breaker::a_host_that_never_answers_is_paused_alone", || {
+    in_a_network_of_its_own(|| {
         let _site = Site::start(PUBLIC, 80, |request| match request.path.as_str() {
             "/slow" => Reply::redirect("http://other.test:8084/"),
             _ => Reply::html("<p>here</p>"),
@@ -74,7 +74,7 @@ fn a_host_that_never_answers_is_paused_alone() {
 
 #[test]
 fn a_dead_search_service_stops_no_page() {
-    in_a_network_of_its_own("web::breaker::a_dead_search_service_stops_no_page", || {
+    in_a_network_of_its_own(|| {
         let _site = Site::start(PUBLIC, 80, |_| Reply::html("<p>here</p>"));
         let url = format!("http://{PRIVATE}:8081");
         let server = with(&[("AUTONOUS_SEARCH_PROVIDER", "searxng"), ("AUTONOUS_SEARCH_URL", &url)]);

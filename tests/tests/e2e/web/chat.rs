@@ -10,7 +10,7 @@ use super::site::{Reply, Site};
 
 #[test]
 fn what_a_page_says_is_asked_about_fetched_once_and_told() {
-    in_a_network_of_its_own("web::chat::what_a_page_says_is_asked_about_fetched_once_and_told", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PUBLIC, 80, |_| Reply::html("<h1>Trains</h1><p>The 9:15 is late.</p>"));
         let telegram = FakeTelegram::start();
         let fetch = json!({"url": "http://page.test/trains"});

@@ -10,7 +10,7 @@ mod outside;
 mod proxy;
 mod search;
 mod secrets;
-mod site;
+pub(crate) mod site;
 
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,19 @@ fn with(variables: &[(&str, &str)]) -> ToolServer {
 
 fn fetch(server: &ToolServer, url: &str) -> Envelope {
     server.call("url_fetch", &json!({"url": url}))
+}
+
+/// Fetches from `page.test` with more arguments.
+fn fetch_with(server: &ToolServer, path: &str, more: &Value) -> Envelope {
+    let mut asked = json!({"url": format!("http://page.test{path}")});
+    asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    server.call("url_fetch", &asked)
+}
+
+/// The same with the profile `api`.
+fn fetch_as(server: &ToolServer, path: &str, mut more: Value) -> Envelope {
+    more["auth_profile"] = json!("api");
+    fetch_with(server, path, &more)
 }
 
 fn assert_code(answer: &Envelope, code: ErrorCode, part: &str) {
@@ -91,7 +104,7 @@ const NOT_OF_THE_WEB: &[&str] = &[
 
 #[test]
 fn no_private_address_is_asked_however_it_is_written_or_resolved() {
-    in_a_network_of_its_own("web::no_private_address_is_asked_however_it_is_written_or_resolved", || {
+    in_a_network_of_its_own(|| {
         let page = Site::start(PUBLIC, 80, |_| Reply::html("<p>public</p>"));
         let local = Site::start("127.0.0.1", 80, |_| Reply::html("<p>private</p>"));
         let near = Site::start(PRIVATE, 80, |_| Reply::html("<p>private</p>"));
@@ -115,7 +128,7 @@ fn no_private_address_is_asked_however_it_is_written_or_resolved() {
 
 #[test]
 fn a_name_is_resolved_once_and_a_rebinding_one_reaches_nothing() {
-    in_a_network_of_its_own("web::a_name_is_resolved_once_and_a_rebinding_one_reaches_nothing", || {
+    in_a_network_of_its_own(|| {
         let page = Site::start(PUBLIC, 80, |request| match request.path.as_str() {
             "/to-rebind" => Reply::redirect("http://rebind.test/"),
             _ => Reply::html("<p>public</p>"),
@@ -133,7 +146,7 @@ fn a_name_is_resolved_once_and_a_rebinding_one_reaches_nothing() {
 
 #[test]
 fn each_redirect_is_judged_and_credentials_stay_at_their_origin() {
-    in_a_network_of_its_own("web::each_redirect_is_judged_and_credentials_stay_at_their_origin", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PUBLIC, 80, |request| match request.path.as_str() {
             "/private" => Reply::redirect("http://127.0.0.1/"),
             "/metadata" => Reply::redirect("http://169.254.169.254/"),
@@ -160,10 +173,7 @@ fn each_redirect_is_judged_and_credentials_stay_at_their_origin() {
         assert_eq!(go("/relative").meta.data["final_url"], "http://page.test/end");
         assert_eq!(go("/loop5").stdout, "end\n");
         assert_code(&go("/loop6"), ErrorCode::IoError, "redirects more than 5 times");
-        let answer = server.call(
-            "url_fetch",
-            &json!({"url": "http://page.test/other", "headers": {"X-Mine": "1", "Accept": "text/x"}}),
-        );
+        let answer = fetch_with(&server, "/other", &json!({"headers": {"X-Mine": "1", "Accept": "text/x"}}));
         assert_eq!(answer.stdout, "end\n");
         let last = site.last();
         assert_eq!(last.host(), "other.test");
@@ -181,7 +191,7 @@ fn each_redirect_is_judged_and_credentials_stay_at_their_origin() {
 /// Neither a proxy in the environment nor an address that a server recommends.
 #[test]
 fn nothing_is_asked_in_place_of_a_host() {
-    in_a_network_of_its_own("web::nothing_is_asked_in_place_of_a_host", || {
+    in_a_network_of_its_own(|| {
         let other = Site::start("127.0.0.1", 8099, |_| Reply::html("<p>private</p>"));
         let hint = "h3=\"127.0.0.1:8099\"; ma=60, h2=\"127.0.0.1:8099\"; ma=60";
         let headers = [("Alt-Svc", hint), ("Content-Type", "text/plain")];
@@ -214,7 +224,7 @@ fn site_of_bodies() -> Site {
 
 #[test]
 fn bodies_are_sent_as_what_they_are() {
-    in_a_network_of_its_own("web::bodies_are_sent_as_what_they_are", || {
+    in_a_network_of_its_own(|| {
         let (site, server) = (site_of_bodies(), server());
         for (body, sent, content_type) in [
             (json!("a=b"), "a=b", "text/plain; charset=utf-8"),
@@ -233,7 +243,7 @@ fn bodies_are_sent_as_what_they_are() {
 
 #[test]
 fn bodies_are_bounded_and_decoded() {
-    in_a_network_of_its_own("web::bodies_are_bounded_and_decoded", || {
+    in_a_network_of_its_own(|| {
         let site = site_of_bodies();
         let server = server();
         let get = |path: &str| fetch(&server, &format!("http://page.test{path}"));
@@ -263,7 +273,7 @@ fn bodies_are_bounded_and_decoded() {
 
 #[test]
 fn further_pages_of_a_body_are_read_from_the_kept_copy() {
-    in_a_network_of_its_own("web::further_pages_of_a_body_are_read_from_the_kept_copy", || {
+    in_a_network_of_its_own(|| {
         let (site, server) = (site_of_bodies(), server());
         let (before, mut cursor, mut text) = (site.count() + 1, Value::Null, String::new());
         loop {
@@ -280,48 +290,30 @@ fn further_pages_of_a_body_are_read_from_the_kept_copy() {
 
 #[test]
 fn bodies_are_stored_where_a_tool_may_write_and_whole_or_not_at_all() {
-    in_a_network_of_its_own("web::bodies_are_stored_where_a_tool_may_write_and_whole_or_not_at_all", || {
+    in_a_network_of_its_own(|| {
         let (_site, server) = (site_of_bodies(), server());
-        let store = |path: &str, to: &str, more: Value| {
-            let mut asked = json!({"url": format!("http://page.test{path}"), "download_path": to});
-            for (name, value) in more.as_object().unwrap() {
-                asked[name] = value.clone();
-            }
-            server.call("url_fetch", &asked)
-        };
-        let stored = store("/json", "new/a.json", json!({}));
+        let store = |path: &str, to: &str| fetch_with(&server, path, &json!({"download_path": to}));
+        let stored = store("/json", "new/a.json");
         assert!(stored.ok, "{stored:?}");
         assert_eq!(std::fs::read(server.root().join("new/a.json")).unwrap(), b"{\"a\":[1.50]}");
         assert_eq!(stored.meta.data["download"]["sha256"], stored.meta.data["sha256"]);
         std::fs::write(server.root().join("theirs"), "x").unwrap();
-        assert_code(&store("/json", "theirs", json!({})), ErrorCode::NotRead, "");
-        assert_code(&store("/json", ".git/hooks/x", json!({})), ErrorCode::ProtectedPath, "");
-        assert_code(&store("/json", "../out", json!({})), ErrorCode::PathOutsideRoots, "");
-        assert_code(
-            &store("/endless", "big", json!({"max_bytes": 1_000_000})),
-            ErrorCode::FileTooLarge,
-            "1000000",
-        );
-        assert_eq!(store("/missing", "none", json!({})).meta.status, Status::Partial);
-        let names: Vec<String> = std::fs::read_dir(server.root())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        assert!(!names.iter().any(|name| name == "big" || name == "none"), "{names:?}");
+        assert_code(&store("/json", "theirs"), ErrorCode::NotRead, "");
+        assert_code(&store("/json", ".git/hooks/x"), ErrorCode::ProtectedPath, "");
+        assert_code(&store("/json", "../out"), ErrorCode::PathOutsideRoots, "");
+        let large = json!({"download_path": "big", "max_bytes": 1_000_000});
+        assert_code(&fetch_with(&server, "/endless", &large), ErrorCode::FileTooLarge, "1000000");
+        assert_eq!(store("/missing", "none").meta.status, Status::Partial);
+        assert!(["big", "none"].iter().all(|name| !server.root().join(name).exists()));
     });
 }
 
 #[test]
 fn the_text_of_a_pdf_is_shown_and_one_that_is_none_is_described() {
-    in_a_network_of_its_own("web::the_text_of_a_pdf_is_shown_and_one_that_is_none_is_described", || {
+    in_a_network_of_its_own(|| {
         let pdf = include_bytes!("../../../data/one-page.pdf");
         let _site = Site::start(PUBLIC, 80, |request| {
-            let body: &[u8] = if request.path == "/broken" { &pdf[..300] } else { pdf };
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: {}\r\n\r\n",
-                body.len()
-            );
-            Reply::Bytes([head.as_bytes(), body].concat())
+            Reply::of("application/pdf", if request.path == "/broken" { &pdf[..300] } else { pdf })
         });
         let server = server();
         let hours = "Opening hours: nine to five\n";
@@ -335,33 +327,26 @@ fn the_text_of_a_pdf_is_shown_and_one_that_is_none_is_described() {
 }
 
 /// A file with one profile, for a part of one site, whose secret is in `MY_API_KEY`.
-fn profiles_file() -> (String, tempfile::TempDir) {
+fn profiles_file(follow_redirects: bool) -> (String, tempfile::TempDir) {
     use std::os::unix::fs::PermissionsExt as _;
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("profiles.toml");
-    let profile = "[profiles.api]\ndescription = \"the test's own\"\n\
-                   url_prefixes = [\"http://page.test/v1\"]\n\
-                   methods = [\"GET\", \"POST\"]\nsecret_env = \"MY_API_KEY\"\nfollow_redirects = true\n";
+    let profile = format!(
+        "[profiles.api]\ndescription = \"the test's own\"\nurl_prefixes = [\"http://page.test/v1\"]\n\
+         methods = [\"GET\", \"POST\"]\nsecret_env = \"MY_API_KEY\"\nfollow_redirects = {follow_redirects}\n"
+    );
     std::fs::write(&file, profile).unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     (file.display().to_string(), place)
 }
 
-fn with_profiles(file: &str) -> ToolServer {
-    with(&[("AUTONOUS_FETCH_PROFILES_FILE", file), ("MY_API_KEY", "hunter2-hunter2")])
-}
-
-fn ask_with_profile(server: &ToolServer, path: &str, more: &[(&str, &str)]) -> Envelope {
-    let mut asked = json!({"url": format!("http://page.test{path}"), "auth_profile": "api"});
-    for (name, value) in more {
-        asked[*name] = json!(value);
-    }
-    server.call("url_fetch", &asked)
+fn with_profiles(file: &str, secret: &str) -> ToolServer {
+    with(&[("AUTONOUS_FETCH_PROFILES_FILE", file), ("MY_API_KEY", secret)])
 }
 
 #[test]
 fn a_profile_goes_to_its_own_addresses_and_never_comes_back() {
-    in_a_network_of_its_own("web::a_profile_goes_to_its_own_addresses_and_never_comes_back", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PUBLIC, 80, |request| {
             let sent = request.header("authorization").unwrap_or("nothing").to_owned();
             match request.path.as_str() {
@@ -369,39 +354,33 @@ fn a_profile_goes_to_its_own_addresses_and_never_comes_back() {
                 _ => Reply::html(&format!("<p>you sent {sent}</p>")),
             }
         });
-        let (file, _place) = profiles_file();
-        let server = with_profiles(&file);
-        let ask = |path: &str, more: &[(&str, &str)]| ask_with_profile(&server, path, more);
-        let answer = ask("/v1/users", &[]);
+        let (file, _place) = profiles_file(true);
+        let server = with_profiles(&file, "hunter2-hunter2");
+        let ask = |path: &str, more: Value| fetch_as(&server, path, more);
+        let answer = ask("/v1/users", json!({}));
         assert_eq!(site.last().header("authorization"), Some("Bearer hunter2-hunter2"));
         assert_eq!(answer.stdout, "you sent Bearer ***REDACTED***\n");
-        assert_code(
-            &ask("/v1/users", &[("download_path", "echo")]),
-            ErrorCode::IoError,
-            "repeats the secret",
-        );
-        ask("/v1/away", &[]);
+        let stored = ask("/v1/users", json!({"download_path": "echo"}));
+        assert_code(&stored, ErrorCode::IoError, "repeats the secret");
+        ask("/v1/away", json!({}));
         assert_eq!((site.last().host(), site.last().header("authorization")), ("other.test", None));
         let asked = site.count();
         for path in ["/v2/users", "/v12", "/v1/%2e%2e/admin"] {
-            assert_code(&ask(path, &[]), ErrorCode::UrlBlocked, "is only for");
+            assert_code(&ask(path, json!({})), ErrorCode::UrlBlocked, "is only for");
         }
-        assert_code(
-            &ask("/v1/x", &[("method", "DELETE")]),
-            ErrorCode::InvalidArgument,
-            "only with GET, POST",
-        );
-        let stolen = [("method", "POST"), ("body", "{\"file\":\"/etc/passwd\"}")];
-        assert_code(&ask("/v1/x", &stolen), ErrorCode::UrlBlocked, "names a file of this machine");
+        let deleting = ask("/v1/x", json!({"method": "DELETE"}));
+        assert_code(&deleting, ErrorCode::InvalidArgument, "only with GET, POST");
+        let stolen = json!({"method": "POST", "body": "{\"file\":\"/etc/passwd\"}"});
+        assert_code(&ask("/v1/x", stolen), ErrorCode::UrlBlocked, "names a file of this machine");
         assert_eq!(site.count(), asked);
     });
 }
 
 #[test]
 fn the_secret_of_a_profile_is_required_and_in_the_fetcher_alone() {
-    in_a_network_of_its_own("web::the_secret_of_a_profile_is_required_and_in_the_fetcher_alone", || {
-        let (file, _place) = profiles_file();
-        let mut server = with_profiles(&file);
+    in_a_network_of_its_own(|| {
+        let (file, _place) = profiles_file(true);
+        let mut server = with_profiles(&file, "hunter2-hunter2");
         let catalogue = server.send(harness::Request::get("/tools")).text();
         assert!(catalogue.contains("api: the test's own") && !catalogue.contains("hunter2"));
         let pid = server.program().pid();

@@ -38,21 +38,10 @@ fn answer(question: &[u8]) -> Option<Vec<u8>> {
     }
     let kind = u16::from_be_bytes([*question.get(at + 1)?, *question.get(at + 2)?]);
     let found = addresses(&name.join("."), kind);
-    let exists = found.is_some();
+    let code = if found.is_some() { 0x80 } else { 0x83 };
     let found = found.unwrap_or_default();
     let mut answer = question[..2].to_vec();
-    answer.extend([
-        0x81,
-        if exists { 0x80 } else { 0x83 },
-        0,
-        1,
-        0,
-        u8::try_from(found.len()).ok()?,
-        0,
-        0,
-        0,
-        0,
-    ]);
+    answer.extend([0x81, code, 0, 1, 0, u8::try_from(found.len()).ok()?, 0, 0, 0, 0]);
     answer.extend_from_slice(question.get(12..at + 5)?);
     for address in found {
         answer.extend([0xc0, 12]);

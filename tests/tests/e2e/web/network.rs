@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use harness::small_disk::run_again;
 use store::fixture::SERVER;
 
 use super::name_server;
@@ -17,8 +18,8 @@ pub(super) const PUBLIC: &str = "93.184.216.34";
 /// One of somebody's own network.
 pub(super) const PRIVATE: &str = "10.9.9.9";
 
-/// Runs `test`, whose path within this program is `name`, in a network of its own.
-pub(super) fn in_a_network_of_its_own(name: &str, test: impl FnOnce()) {
+/// Runs the body of the test whose thread this is in a network of its own.
+pub(super) fn in_a_network_of_its_own(test: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         set_up();
         return test();
@@ -27,13 +28,10 @@ pub(super) fn in_a_network_of_its_own(name: &str, test: impl FnOnce()) {
     if !rustix::process::getuid().is_root() {
         command.args(["--user", "--map-root-user"]);
     }
-    let program = std::env::current_exe().unwrap();
-    command.args(["--mount", "--net", "--"]).arg(program).args([name, "--exact", "--nocapture"]);
     // No server outside is reached from there.
-    command.env_remove(SERVER);
-    let output = command.env(INSIDE, "1").stdin(Stdio::null()).output().expect("unshare is installed");
-    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert!(output.status.success() && text[0].contains("1 passed"), "{}{}", text[0], text[1]);
+    command.args(["--mount", "--net", "--"]).env_remove(SERVER).stdin(Stdio::null());
+    let thread = std::thread::current();
+    run_again(&mut command, thread.name().expect("a test's thread has its name"), INSIDE);
 }
 
 fn set_up() {

@@ -5,13 +5,14 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use harness::ToolServer;
 use harness::wait::until_true;
-use harness::{Request, ToolServer};
 use protocol::Envelope;
 use serde_json::{Value, json};
 
 use super::network::{PRIVATE, PUBLIC, in_a_network_of_its_own};
 use super::site::{Reply, Site};
+use crate::assert_says;
 
 /// The certificate of `example.test`, its key, and the authority behind it.
 const TLS_DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fetcher/src/fetch/tls_data");
@@ -115,40 +116,35 @@ const WAYS_OUT: &[(&str, &str, Option<&str>)] = &[
 
 #[test]
 fn commands_reach_listed_domains_through_the_proxy_and_nothing_else() {
-    in_a_network_of_its_own(
-        "web::proxy::commands_reach_listed_domains_through_the_proxy_and_nothing_else",
-        || {
-            let _tls = Served::tls();
-            let page = Site::start(PUBLIC, 80, |_| Reply::html("a page outside"));
-            let _others = [22, 8080].map(|port| Site::start(PUBLIC, port, |_| Reply::html("a page outside")));
-            let _near =
-                [PRIVATE, "127.0.0.1"].map(|at| Site::start(at, 80, |_| Reply::html("a page nearby")));
-            // The attacks work where nothing guards.
-            let open = with_network("all");
-            for line in [TLS, WAYS_OUT[0].0, WAYS_OUT[1].0, DNS_OVER_UDP] {
-                let request = Request::call("bash", &json!({"cmd": line}));
-                let answer = open.send(request.header("Authorization", "Bearer FAKE-token-1")).envelope();
-                assert!(answer.ok && !answer.stdout.is_empty(), "{line}: {answer:?}");
-            }
-            drop(open);
-            let server = with_network(LISTED);
-            let answer = bash(&server, TLS);
-            assert_eq!((answer.stdout.as_str(), refused(&answer).len()), ("over TLS", 0), "{answer:?}");
-            let answer = bash(&server, "curl -sS -H 'Host: evil.test' http://PAGE.test./a?b");
-            assert_eq!(answer.stdout, "a page outside", "{answer:?}");
-            assert_eq!((page.last().host(), page.last().path.as_str()), ("page.test", "/a?b"));
-            for (line, proof, name) in WAYS_OUT {
-                let answer = bash(&server, line);
-                assert!(!answer.stdout.contains(proof), "{line}: {answer:?}");
-                assert_eq!(refused(&answer), name.iter().copied().collect::<Vec<_>>(), "{line}: {answer:?}");
-                let notices = answer.meta.notices.join(" ");
-                assert_eq!(notices.contains("AUTONOUS_TOOL_BASH_NETWORK"), name.is_some(), "{answer:?}");
-            }
-            let journal = fs::read_to_string(server.dir().journal()).unwrap();
-            assert!(journal.contains(r#""network_refused":["evil.test"]"#));
-            assert_each_request_is_judged(&server);
-        },
-    );
+    in_a_network_of_its_own(|| {
+        let _tls = Served::tls();
+        let page = Site::start(PUBLIC, 80, |_| Reply::html("a page outside"));
+        let _others = [22, 8080].map(|port| Site::start(PUBLIC, port, |_| Reply::html("a page outside")));
+        let _near = [PRIVATE, "127.0.0.1"].map(|at| Site::start(at, 80, |_| Reply::html("a page nearby")));
+        // The attacks work where nothing guards.
+        let open = with_network("all");
+        for line in [TLS, WAYS_OUT[0].0, WAYS_OUT[1].0, DNS_OVER_UDP] {
+            let answer = bash(&open, line);
+            assert!(answer.ok && !answer.stdout.is_empty(), "{line}: {answer:?}");
+        }
+        drop(open);
+        let server = with_network(LISTED);
+        let answer = bash(&server, TLS);
+        assert_eq!((answer.stdout.as_str(), refused(&answer).len()), ("over TLS", 0), "{answer:?}");
+        let answer = bash(&server, "curl -sS -H 'Host: evil.test' http://PAGE.test./a?b");
+        assert_eq!(answer.stdout, "a page outside", "{answer:?}");
+        assert_eq!((page.last().host(), page.last().path.as_str()), ("page.test", "/a?b"));
+        for (line, proof, name) in WAYS_OUT {
+            let answer = bash(&server, line);
+            assert!(!answer.stdout.contains(proof), "{line}: {answer:?}");
+            assert_eq!(refused(&answer), name.iter().copied().collect::<Vec<_>>(), "{line}: {answer:?}");
+            let notices = answer.meta.notices.join(" ");
+            assert_eq!(notices.contains("AUTONOUS_TOOL_BASH_NETWORK"), name.is_some(), "{answer:?}");
+        }
+        let journal = fs::read_to_string(server.dir().journal()).unwrap();
+        assert!(journal.contains(r#""network_refused":["evil.test"]"#));
+        assert_each_request_is_judged(&server);
+    });
 }
 
 fn assert_each_request_is_judged(server: &ToolServer) {
@@ -158,9 +154,7 @@ fn assert_each_request_is_judged(server: &ToolServer) {
     let answer = bash(server, &format!("curl -sS -w '%{{http_code}} ' {output} {requests}"));
     assert_eq!(answer.stdout, "200 403 200 ", "{answer:?}");
     let answer = bash(server, "curl -sS http://evil.test/");
-    for part in ["Commands may not reach evil.test", "The operator can add it", LISTED] {
-        assert!(answer.stdout.contains(part), "{part}: {answer:?}");
-    }
+    assert_says(&answer.stdout, &["Commands may not reach evil.test", "The operator can add it", LISTED]);
     // The first address of the name is public, every later one is not.
     let rebinding = "curl -sS http://rebind.test/; curl -sS http://rebind.test/";
     let answer = bash(server, rebinding);
@@ -170,42 +164,38 @@ fn assert_each_request_is_judged(server: &ToolServer) {
 
 #[test]
 fn git_clones_from_a_listed_port_and_background_processes_have_a_proxy_of_their_own() {
-    in_a_network_of_its_own(
-        "web::proxy::git_clones_from_a_listed_port_and_background_processes_have_a_proxy_of_their_own",
-        || {
-            let server = with_network(LISTED);
-            let served = tempfile::tempdir().unwrap();
-            let make = "git init -q work && cd work \
+    in_a_network_of_its_own(|| {
+        let server = with_network(LISTED);
+        let served = tempfile::tempdir().unwrap();
+        let make = "git init -q work && cd work \
                 && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && cd .. \
                 && git clone -q --bare work served.git && git -C served.git update-server-info";
-            let made = Command::new("sh").args(["-c", make]).current_dir(served.path()).status();
-            assert!(made.unwrap().success());
-            let _files = Served::files(served.path(), "8080");
-            let answer =
-                bash(&server, "git clone -q http://other.test:8080/served.git copy && git -C copy log");
-            assert!(answer.stdout.contains("first"), "{answer:?}");
+        let made = Command::new("sh").args(["-c", make]).current_dir(served.path()).status();
+        assert!(made.unwrap().success());
+        let _files = Served::files(served.path(), "8080");
+        let answer = bash(&server, "git clone -q http://other.test:8080/served.git copy && git -C copy log");
+        assert!(answer.stdout.contains("first"), "{answer:?}");
 
-            let cmd = "curl -sS http://evil.test/; python3 -m http.server 8000 --bind 127.0.0.1";
-            let started = server.call("bash", &json!({"cmd": cmd, "background": true}));
-            let id = started.meta.data["process_id"].as_str().unwrap().to_owned();
-            until_true("the process has asked", || {
-                let read = server.call("process_read", &json!({"process_id": id}));
-                refused(&read) == ["evil.test"]
-            });
-            // What listens in the session's network is reached without a proxy.
-            until_true("the process serves", || bash(&server, "curl -sf http://127.0.0.1:8000/").ok);
-            server.call("process_kill", &json!({"process_id": id}));
-            until_true("the end is recorded", || {
-                let journal = fs::read_to_string(server.dir().journal()).unwrap();
-                journal.lines().any(|line| {
-                    line.contains("background_process.ended")
-                        && line.contains(r#""network_refused":["evil.test"]"#)
-                })
-            });
+        let cmd = "curl -sS http://evil.test/; python3 -m http.server 8000 --bind 127.0.0.1";
+        let started = server.call("bash", &json!({"cmd": cmd, "background": true}));
+        let id = started.meta.data["process_id"].as_str().unwrap().to_owned();
+        until_true("the process has asked", || {
             let read = server.call("process_read", &json!({"process_id": id}));
-            assert_eq!(refused(&read), ["evil.test"], "{read:?}");
-        },
-    );
+            refused(&read) == ["evil.test"]
+        });
+        // What listens in the session's network is reached without a proxy.
+        until_true("the process serves", || bash(&server, "curl -sf http://127.0.0.1:8000/").ok);
+        server.call("process_kill", &json!({"process_id": id}));
+        until_true("the end is recorded", || {
+            let journal = fs::read_to_string(server.dir().journal()).unwrap();
+            journal.lines().any(|line| {
+                line.contains("background_process.ended")
+                    && line.contains(r#""network_refused":["evil.test"]"#)
+            })
+        });
+        let read = server.call("process_read", &json!({"process_id": id}));
+        assert_eq!(refused(&read), ["evil.test"], "{read:?}");
+    });
 }
 
 #[test]

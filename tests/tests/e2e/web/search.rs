@@ -51,7 +51,7 @@ fn assert_asked(name: &str, asked: &Asked) {
 
 #[test]
 fn a_service_is_asked_with_its_key_and_its_answer_is_told() {
-    in_a_network_of_its_own("web::search::a_service_is_asked_with_its_key_and_its_answer_is_told", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PRIVATE, 8080, service);
         let url = format!("http://{PRIVATE}:8080");
         for name in ["brave", "tavily"] {
@@ -77,7 +77,7 @@ fn a_service_is_asked_with_its_key_and_its_answer_is_told() {
 
 #[test]
 fn a_service_that_redirects_elsewhere_or_is_away_is_an_error() {
-    in_a_network_of_its_own("web::search::a_service_that_redirects_elsewhere_or_is_away_is_an_error", || {
+    in_a_network_of_its_own(|| {
         let elsewhere = Site::start(PUBLIC, 80, |_| Reply::status(200, JSON, "{\"results\": []}"));
         let _site = Site::start(PRIVATE, 8080, |_| Reply::redirect(&format!("http://{PUBLIC}/search")));
         for (port, part) in [(8080, "did not accept the request (status 302)"), (8081, "")] {

@@ -1,15 +1,13 @@
 //! A server that repeats the secret of a profile, or of this server, in every field and every form: nothing
 //! of it comes back, and nothing of it is sent.
 
-use std::os::unix::fs::PermissionsExt as _;
-
 use harness::ToolServer;
 use protocol::{Envelope, ErrorCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::network::{PUBLIC, in_a_network_of_its_own};
 use super::site::{Asked, Reply, Site};
-use super::{assert_code, with};
+use super::{assert_code, fetch_as, profiles_file, with_profiles};
 
 const SECRET: &str = "Kx7/q+hunter&two=9";
 
@@ -67,25 +65,9 @@ const PLACES: [&str; 12] = [
     "encoding",
 ];
 
-fn server(follow: bool) -> (ToolServer, tempfile::TempDir) {
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("profiles.toml");
-    let profile = format!(
-        "[profiles.api]\nurl_prefixes = [\"http://page.test/v1\"]\nmethods = [\"GET\", \"POST\"]\n\
-         secret_env = \"MY_API_KEY\"\nfollow_redirects = {follow}\n"
-    );
-    std::fs::write(&file, profile).unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let file = file.display().to_string();
-    (with(&[("AUTONOUS_FETCH_PROFILES_FILE", &file), ("MY_API_KEY", SECRET)]), place)
-}
-
-fn ask(server: &ToolServer, path: &str, more: Value) -> Envelope {
-    let mut asked = json!({"url": format!("http://page.test{path}"), "auth_profile": "api"});
-    for (name, value) in more.as_object().unwrap() {
-        asked[name] = value.clone();
-    }
-    server.call("url_fetch", &asked)
+fn server(follow_redirects: bool) -> (ToolServer, tempfile::TempDir) {
+    let (file, place) = profiles_file(follow_redirects);
+    (with_profiles(&file, SECRET), place)
 }
 
 fn assert_hidden(answer: &Envelope, what: &str) {
@@ -101,7 +83,7 @@ fn assert_hidden(answer: &Envelope, what: &str) {
 
 #[test]
 fn what_repeats_a_secret_shows_it_in_no_field_and_no_form() {
-    in_a_network_of_its_own("web::secrets::what_repeats_a_secret_shows_it_in_no_field_and_no_form", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PUBLIC, 80, echo);
         let mut shown = 0;
         for place in PLACES {
@@ -109,7 +91,7 @@ fn what_repeats_a_secret_shows_it_in_no_field_and_no_form() {
             let (server, _profiles) = server(true);
             for number in 0..forms(SECRET).len() {
                 let path = format!("/v1/{place}/{number}");
-                let answer = ask(&server, &path, json!({}));
+                let answer = fetch_as(&server, &path, json!({}));
                 assert_hidden(&answer, &path);
                 let paused =
                     answer.meta.error.as_ref().is_some_and(|error| error.code == ErrorCode::CircuitOpen);
@@ -121,7 +103,7 @@ fn what_repeats_a_secret_shows_it_in_no_field_and_no_form() {
         let (server, _profiles) = server(false);
         for number in 0..forms(SECRET).len() {
             let path = format!("/v1/plain/{number}");
-            let stored = ask(&server, &path, json!({"download_path": format!("echo-{number}")}));
+            let stored = fetch_as(&server, &path, json!({"download_path": format!("echo-{number}")}));
             assert!(stored.meta.error.is_some(), "{path}: {stored:?}");
             assert!(!server.root().join(format!("echo-{number}")).exists());
         }
@@ -130,11 +112,11 @@ fn what_repeats_a_secret_shows_it_in_no_field_and_no_form() {
 
 #[test]
 fn no_cut_shows_the_beginning_of_a_secret() {
-    in_a_network_of_its_own("web::secrets::no_cut_shows_the_beginning_of_a_secret", || {
+    in_a_network_of_its_own(|| {
         let _site = Site::start(PUBLIC, 80, echo);
         let (server, _profiles) = server(false);
         for most in 6..SECRET.len() + 2 {
-            let cut = ask(&server, "/v1/plain/0", json!({"max_bytes": most}));
+            let cut = fetch_as(&server, "/v1/plain/0", json!({"max_bytes": most}));
             assert!(cut.ok && !cut.stdout.contains(&SECRET[..4]), "{most}: {}", cut.stdout);
         }
     });
@@ -142,30 +124,27 @@ fn no_cut_shows_the_beginning_of_a_secret() {
 
 #[test]
 fn a_credential_does_not_come_back_to_where_another_host_leads() {
-    in_a_network_of_its_own(
-        "web::secrets::a_credential_does_not_come_back_to_where_another_host_leads",
-        || {
-            let site = Site::start(PUBLIC, 80, |request| match (request.host(), request.path.as_str()) {
-                ("page.test", "/v1/out") => Reply::redirect("http://other.test/back"),
-                ("page.test", "/v1/near") => Reply::redirect("/v1/end"),
-                ("other.test", _) => Reply::redirect("http://page.test/v1/delete-everything"),
-                _ => Reply::html("<p>end"),
-            });
-            let (server, _profiles) = server(true);
-            assert!(ask(&server, "/v1/near", json!({})).ok);
-            assert!(site.last().header("authorization").is_some());
-            assert!(ask(&server, "/v1/out", json!({})).ok);
-            assert_eq!(
-                (site.last().path.as_str(), site.last().header("authorization")),
-                ("/v1/delete-everything", None)
-            );
-        },
-    );
+    in_a_network_of_its_own(|| {
+        let site = Site::start(PUBLIC, 80, |request| match (request.host(), request.path.as_str()) {
+            ("page.test", "/v1/out") => Reply::redirect("http://other.test/back"),
+            ("page.test", "/v1/near") => Reply::redirect("/v1/end"),
+            ("other.test", _) => Reply::redirect("http://page.test/v1/delete-everything"),
+            _ => Reply::html("<p>end"),
+        });
+        let (server, _profiles) = server(true);
+        assert!(fetch_as(&server, "/v1/near", json!({})).ok);
+        assert!(site.last().header("authorization").is_some());
+        assert!(fetch_as(&server, "/v1/out", json!({})).ok);
+        assert_eq!(
+            (site.last().path.as_str(), site.last().header("authorization")),
+            ("/v1/delete-everything", None)
+        );
+    });
 }
 
 #[test]
 fn no_local_path_is_sent_with_a_credential_in_any_form() {
-    in_a_network_of_its_own("web::secrets::no_local_path_is_sent_with_a_credential_in_any_form", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PUBLIC, 80, |_| Reply::html("<p>thanks"));
         let (guarded, _profiles) = server(false);
         for body in [
@@ -179,17 +158,23 @@ fn no_local_path_is_sent_with_a_credential_in_any_form() {
             json!({"file": guarded.root().join("a.txt")}),
         ] {
             let sent = json!({"method": "POST", "body": body});
-            assert_code(&ask(&guarded, "/v1/x", sent), ErrorCode::UrlBlocked, "names a file of this machine");
+            assert_code(
+                &fetch_as(&guarded, "/v1/x", sent),
+                ErrorCode::UrlBlocked,
+                "names a file of this machine",
+            );
         }
         assert_eq!(site.count(), 0);
-        assert!(ask(&guarded, "/v1/x", json!({"method": "POST", "body": {"text": "see /etc/hosts"}})).ok);
+        assert!(
+            fetch_as(&guarded, "/v1/x", json!({"method": "POST", "body": {"text": "see /etc/hosts"}})).ok
+        );
     });
 }
 
 #[test]
 fn no_secret_of_the_server_is_sent_in_any_form() {
     const TOKEN: &str = "FAKE-token/of+our=own&server";
-    in_a_network_of_its_own("web::secrets::no_secret_of_the_server_is_sent_in_any_form", || {
+    in_a_network_of_its_own(|| {
         let site = Site::start(PUBLIC, 80, |_| Reply::html("<p>thanks"));
         let open = ToolServer::builder()
             .token(TOKEN)

@@ -1,64 +1,74 @@
 //! A web site: a thread for each connection, which reads one request and answers it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked {
-    pub(super) path: String,
+pub(crate) struct Asked {
+    pub(crate) path: String,
     headers: Vec<(String, String)>,
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 impl Asked {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         self.header("host").unwrap_or_default()
     }
 }
 
-pub(super) enum Reply {
+pub(crate) enum Reply {
     Bytes(Vec<u8>),
     /// Chunks without an end.
     Endless,
 }
 
 impl Reply {
-    pub(super) fn status(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+    pub(crate) fn status(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
         let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let length = body.len();
         Self::raw(&format!("HTTP/1.1 {status} Said\r\n{headers}Content-Length: {length}\r\n\r\n{body}"))
     }
 
-    pub(super) fn html(body: &str) -> Self {
+    pub(crate) fn html(body: &str) -> Self {
         Self::status(200, &[("Content-Type", "text/html; charset=utf-8")], body)
     }
 
-    pub(super) fn redirect(to: &str) -> Self {
+    /// A body of this type.
+    pub(crate) fn of(content_type: &str, body: &[u8]) -> Self {
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n");
+        Self::Bytes([head.as_bytes(), body].concat())
+    }
+
+    pub(crate) fn redirect(to: &str) -> Self {
         Self::status(302, &[("Location", to)], "")
     }
 
-    pub(super) fn raw(answer: &str) -> Self {
+    pub(crate) fn raw(answer: &str) -> Self {
         Self::Bytes(answer.as_bytes().to_vec())
     }
 }
 
-pub(super) struct Site {
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Site {
-    pub(super) fn start(
+    pub(crate) fn start(
         address: &str,
         port: u16,
         answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind((address, port)).expect("the network is the test's own");
+        let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (answer, noted) = (Arc::new(answer), Arc::clone(&asked));
         thread::spawn(move || {
@@ -67,14 +77,14 @@ impl Site {
                 thread::spawn(move || serve(stream, &*answer, &noted));
             }
         });
-        Self { asked }
+        Self { address, asked }
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
 
-    pub(super) fn last(&self) -> Asked {
+    pub(crate) fn last(&self) -> Asked {
         self.asked.lock().unwrap().last().cloned().unwrap_or_default()
     }
 }

@@ -3,12 +3,11 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::thread;
 
 use harness::ToolServer;
 use serde_json::json;
 
-use super::{Met, Whose, builder, grant, run, tree};
+use super::{Met, Whose, builder, failed, grant, run, tree};
 
 const ASK_ALL: &str = "[[rule]]\ntools = [\"bash\"]\ndecision = \"ask\"\n";
 
@@ -183,7 +182,7 @@ fn check((line, victim): (&str, &str)) -> Result<(), String> {
     grant(&server, &second, "call");
     fs::write(root.join(victim), evil(victim)).unwrap();
     let third = asked(&server, line).map_err(|error| format!("{error} after {victim} was rewritten"))?;
-    if third == second || tree(&server).iter().any(|path| path.ends_with("/EVIL")) {
+    if third == second || tree(&server).iter().any(|path| path.ends_with("EVIL")) {
         return Err(format!("{line}: the old yes holds for another {victim}"));
     }
     Ok(())
@@ -199,14 +198,7 @@ fn lay_out_again(root: &Path) {
 
 #[test]
 fn a_rewritten_file_asks_again_however_the_line_names_it() {
-    let failed: Vec<String> = thread::scope(|scope| {
-        let parts = LINES.chunks(LINES.len().div_ceil(4));
-        let check_all = |part: &'static [(&str, &str)]| {
-            part.iter().filter_map(|one| check(*one).err()).collect::<Vec<_>>()
-        };
-        let threads: Vec<_> = parts.map(|part| scope.spawn(move || check_all(part))).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-    });
+    let failed = failed(LINES, |line| check(*line).err());
     assert!(failed.is_empty(), "{} of {} lines:\n{}", failed.len(), LINES.len(), failed.join("\n"));
 }
 

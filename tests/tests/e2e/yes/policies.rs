@@ -2,17 +2,13 @@
 //! that asked.
 
 use std::fs;
-use std::thread;
 
 use harness::ToolServer;
 use serde_json::json;
 
-use super::{Met, Whose, builder, grant, run, tree};
+use super::{Met, Whose, builder, failed, grant, run, tree};
 
 const TABLE: &str = include_str!("policies.txt");
-
-/// How many servers run at once.
-const AT_ONCE: usize = 4;
 
 struct Row<'t> {
     name: &'t str,
@@ -93,18 +89,9 @@ fn can_last(server: &ToolServer, id: &str) -> bool {
 fn the_strictest_rule_wins_and_a_yes_answers_only_the_rule_that_asked() {
     let rows = rows();
     assert!(rows.len() >= 60, "{}", rows.len());
-    let failed: Vec<String> = thread::scope(|scope| {
-        let parts = rows.chunks(rows.len().div_ceil(AT_ONCE));
-        let threads: Vec<_> = parts
-            .map(|rows| {
-                let failure = |row: &Row<'_>| {
-                    let caught = std::panic::catch_unwind(|| check(row)).err()?;
-                    Some(caught.downcast_ref::<String>().cloned().unwrap_or_default())
-                };
-                scope.spawn(move || rows.iter().filter_map(failure).collect::<Vec<_>>())
-            })
-            .collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    let failed = failed(&rows, |row| {
+        let caught = std::panic::catch_unwind(|| check(row)).err()?;
+        Some(caught.downcast_ref::<String>().cloned().unwrap_or_default())
     });
     assert!(failed.is_empty(), "{} of {} policies:\n{}", failed.len(), rows.len(), failed.join("\n"));
 }
