@@ -183,12 +183,12 @@ fn sentence(keyword: &str, value: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use protocol::{Annotations, Risk};
 
     use super::*;
 
-    fn spec(input_schema: Value) -> ToolSpec {
+    pub(crate) fn spec(input_schema: Value) -> ToolSpec {
         ToolSpec {
             name: "tool".to_owned(),
             description: "It works.".to_owned(),
@@ -197,7 +197,7 @@ mod tests {
             annotations: Annotations::READS,
             input_schema,
             essential: Vec::new(),
-            output_schema: json!({}),
+            output_schema: json!({"type": "object", "properties": {}}),
         }
     }
 

@@ -11,7 +11,7 @@ use protocol::question::Question;
 use protocol::{Data, ErrorCode, ToolError, ToolSpec};
 use serde_json::Value;
 
-use crate::arguments::parse_object;
+use crate::arguments::{parse_object, typed};
 use crate::function::{About, Function, FunctionError};
 use crate::outcome::{Failure, Outcome, Success};
 use crate::policy::{Below, Caller, Policy, Subject, Touches, Verdict};
@@ -180,8 +180,7 @@ impl<T: Tool> AnyTool for Registered<T> {
     }
 
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Data> {
-        let arguments = Function::typed(arguments)?;
-        let outcome = self.tool.run(arguments, call).map(Success::erase);
+        let outcome = self.tool.run(typed(arguments)?, call).map(Success::erase);
         if !T::SHOWS_OUTSIDE {
             return outcome;
         }
