@@ -11,12 +11,12 @@ use protocol::{Annotations, ErrorCode, Risk, ToolError, now_ms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::arguments::invalid;
+use toolkit::arguments::{invalid, typed};
 use toolkit::contacts::{ACTIVE, Contact, INACTIVE};
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
-use self::envelope::{Envelope, Given, TOPIC};
+use self::envelope::{Envelope, TOPIC};
 use self::route::{Route, chat_of};
 use crate::outgoing::PUSHED;
 use crate::state_files;
@@ -33,7 +33,7 @@ use crate::tool_context::ToolContext;
 /// The message goes to the chat that `chat_id` names, if it is one of the contact, else to its private chat,
 /// and only to chats that the bot may write to. Contacts of `contacts/INACTIVE.md` are refused. After a
 /// failure the contact is not written to until its `cooldown_until`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContactsSendArguments {
     /// As the file says it, such as tg:@anna.
@@ -126,7 +126,7 @@ impl Tool for ContactsSend {
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
-        let Message { contact, route, envelope, .. } = self.message(&parsed(arguments)?, call)?;
+        let Message { contact, route, envelope, .. } = self.message(&typed(arguments.clone())?, call)?;
         self.0.supervisor()?.ask(call, Ask::MayWrite { chat: route.address() })?;
         let Contact { nickname, contact_id, .. } = contact;
         Ok(format!("To {nickname} ({contact_id}), chat {}:\n\n{}", route.name(), envelope.text))
@@ -169,14 +169,8 @@ impl ContactsSend {
     /// What the arguments ask for, if it may be sent now.
     fn message(&self, arguments: &ContactsSendArguments, call: &Call) -> Result<Message, ToolError> {
         content_type(arguments.content_type.as_deref())?;
-        let given = Given {
-            text: arguments.message_text.as_deref(),
-            base64: arguments.message_base64.as_deref(),
-            session_id: arguments.session_id.as_deref(),
-            reply_to: arguments.reply_to.as_deref(),
-        };
         let now = Timestamp::from_millisecond(now_ms()).unwrap_or_default();
-        let envelope = Envelope::of(&given, &call.id, now)?;
+        let envelope = Envelope::of(arguments, &call.id, now)?;
         let (contact, route) = self.route(arguments, &call.scope)?;
         require_no_cooldown(&contact)?;
         let named = arguments.chat_id.as_deref().map(chat_of).transpose()?;
@@ -189,7 +183,7 @@ impl ContactsSend {
 
     /// Which contact the files name by now, and where.
     fn reached(&self, arguments: &Value, scope: &Scope) -> Result<(Contact, Route), ToolError> {
-        self.route(&parsed(arguments)?, scope)
+        self.route(&typed(arguments.clone())?, scope)
     }
 
     fn route(&self, arguments: &ContactsSendArguments, scope: &Scope) -> Result<(Contact, Route), ToolError> {
@@ -205,11 +199,6 @@ impl ContactsSend {
         let answer = self.0.supervisor().and_then(|supervisor| supervisor.question(scope, ask));
         matches!(answer, Ok(Answer::Yes { yes: true }))
     }
-}
-
-fn parsed(arguments: &Value) -> Result<ContactsSendArguments, ToolError> {
-    serde_json::from_value(arguments.clone())
-        .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))
 }
 
 /// `application/json`, with any parameters.

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use files::roots::open_child_file;
-use rustix::fs::{FileType, fstat};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::page::Position;
@@ -59,7 +59,7 @@ impl Visitor for Tree<'_> {
 fn open(entry: &Entry<'_>) -> Result<Option<File>, Errno> {
     let name = Path::new(std::ffi::OsStr::from_bytes(entry.name));
     let file = open_child_file(entry.directory.handle.as_fd(), name)?;
-    let is_regular = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile;
+    let is_regular = EntryType::of(&fstat(&file)?) == EntryType::File;
     Ok(is_regular.then(|| File::from(file)))
 }
 

@@ -24,7 +24,7 @@ use settings::table::{TOOL_MAX_COMMANDS, UNDO_MAX_MB};
 use tempfile::TempDir;
 use tool_server::http::{AppState, Catalogues, LiveCalls, api_document, routes};
 use tool_server::journal::Journal;
-use tool_server::metrics::{Figures, Meters};
+use tool_server::metrics::Meters;
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::tool_context::ToolContext;
@@ -114,8 +114,6 @@ impl TestServer {
         let redactor = Arc::new(Redactor::new([]));
         let live = Arc::new(LiveCalls::new(Arc::clone(&redactor)));
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor).unwrap());
-        let meters = Arc::new(Meters::new().unwrap());
-        let figures = Figures::new(meters, (&runner, None), &context, &journal, &vitals);
         let app = AppState {
             supervisor: None,
             output: outputs(directory.path()),
@@ -128,7 +126,7 @@ impl TestServer {
             tokens: None,
             approvals: None,
             journal,
-            figures,
+            meters: Arc::new(Meters::new().unwrap()),
             has_public_metrics: false,
             report: ServiceReport {
                 checks: Vec::new(),
