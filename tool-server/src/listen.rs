@@ -64,24 +64,19 @@ impl TlsFiles {
     /// Reads them. Tools must not reach the key, or another could stand in for this server.
     pub(crate) fn read(&self, roots: &Roots) -> anyhow::Result<Tls> {
         let what = "it lies in a root, where tools could read it: put it elsewhere";
-        refuse_within(roots, TOOL_TLS_KEY.name(), &self.key, what)?;
+        keep_out(roots, TOOL_TLS_KEY.name(), &self.key, what)?;
         Tls::read(&self.certificate, &self.key, self.client_authority.as_deref())
             .map_err(|error| anyhow::anyhow!("{}: {error}", TOOL_TLS_CERT.name()))
             .context(BadSetting("TLS cannot be spoken"))
     }
 }
 
-/// Refuses a file of a setting that lies in a root; `what` says why that is not good.
-pub(crate) fn refuse_within(
-    roots: &Roots,
-    setting: &str,
-    file: &Path,
-    what: &'static str,
-) -> anyhow::Result<()> {
+/// Refuses the file of a setting that lies in a root; `what` says why that is not good.
+pub(crate) fn keep_out(roots: &Roots, name: &str, file: &Path, what: &'static str) -> anyhow::Result<()> {
     let shown = file.display();
-    let real = file.canonicalize().with_context(|| format!("{setting}: cannot open {shown}"))?;
+    let real = file.canonicalize().with_context(|| format!("{name}: cannot open {shown}"))?;
     if roots.paths().any(|root| real.starts_with(root)) {
-        anyhow::bail!(anyhow::anyhow!(BadSetting(what)).context(format!("{setting}: {shown}")));
+        anyhow::bail!(anyhow::anyhow!(BadSetting(what)).context(format!("{name}: {shown}")));
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ use toml::Spanned;
 use toolkit::grant::Terms;
 use toolkit::{Grant, locked};
 
-use crate::listen::refuse_within;
+use crate::listen::keep_out;
 pub use new::NewToken;
 
 /// The hexadecimal digits of a hash.
@@ -74,7 +74,7 @@ impl Tokens {
     pub fn open(path: &Path, roots: &Roots) -> anyhow::Result<Self> {
         let name = TOOL_TOKENS_FILE.name();
         let what = "it lies in a root, where tools could change it: put it elsewhere";
-        refuse_within(roots, name, path, what)?;
+        keep_out(roots, name, path, what)?;
         let read = read(path, &[]).map_err(|error| anyhow::anyhow!("{name}: {error}"));
         let (stamp, tokens) = read.context(BadSetting("the tokens cannot be used"))?;
         let state = State { stamp: Some(stamp), tokens: Some(tokens) };

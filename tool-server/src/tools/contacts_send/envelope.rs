@@ -9,8 +9,6 @@ use protocol::{EventId, ToolError};
 use serde_json::{Map, Value};
 use toolkit::arguments::invalid;
 
-use super::ContactsSendArguments;
-
 /// The topic of every message.
 pub(super) const TOPIC: &str = "chat.message";
 
@@ -32,15 +30,19 @@ pub(super) struct Envelope {
     pub(super) reply_to: Option<String>,
 }
 
+/// What a call says about its message.
+pub(super) struct Given<'a> {
+    pub(super) text: Option<&'a str>,
+    pub(super) base64: Option<&'a str>,
+    pub(super) session_id: Option<&'a str>,
+    pub(super) reply_to: Option<&'a str>,
+}
+
 impl Envelope {
     /// The message of a call; a new one has the call's ID.
-    pub(super) fn of(
-        given: &ContactsSendArguments,
-        call: &EventId,
-        now: Timestamp,
-    ) -> Result<Self, ToolError> {
-        let filled = |text: &&String| !text.trim().is_empty();
-        match (given.message_text.as_ref().filter(filled), given.message_base64.as_ref().filter(filled)) {
+    pub(super) fn of(given: &Given<'_>, call: &EventId, now: Timestamp) -> Result<Self, ToolError> {
+        let filled = |text: &&str| !text.trim().is_empty();
+        match (given.text.filter(filled), given.base64.filter(filled)) {
             (Some(_), Some(_)) => {
                 Err(invalid("`message_text` and `message_base64` exclude each other: give one of them."))
             }
@@ -48,7 +50,7 @@ impl Envelope {
                 .with_hint("An envelope goes into `message_base64` instead.")),
             (Some(text), None) => Self::new(text, given, call, now),
             (None, Some(base64)) => {
-                for (field, value) in [("session_id", &given.session_id), ("reply_to", &given.reply_to)] {
+                for (field, value) in [("session_id", given.session_id), ("reply_to", given.reply_to)] {
                     if value.is_some() {
                         let message = format!("`{field}` goes with `message_text` only.");
                         return Err(invalid(message).with_hint("The envelope has its own."));
@@ -59,13 +61,8 @@ impl Envelope {
         }
     }
 
-    fn new(
-        text: &str,
-        given: &ContactsSendArguments,
-        call: &EventId,
-        now: Timestamp,
-    ) -> Result<Self, ToolError> {
-        let session_id = match given.session_id.as_deref() {
+    fn new(text: &str, given: &Given<'_>, call: &EventId, now: Timestamp) -> Result<Self, ToolError> {
+        let session_id = match given.session_id {
             Some(id) if is_uuid_v7(id) => id.to_owned(),
             Some(_) => return Err(not_a_session("`session_id`")),
             None => EventId::new().as_str().to_owned(),
@@ -75,7 +72,7 @@ impl Envelope {
             text: text.to_owned(),
             sent_at: now.to_string(),
             session_id,
-            reply_to: given.reply_to.clone(),
+            reply_to: given.reply_to.map(str::to_owned),
         })
     }
 
@@ -133,13 +130,12 @@ mod tests {
     #[test]
     fn a_text_becomes_an_envelope_of_its_call() {
         let (call, now) = (EventId::new(), NOW.parse().unwrap());
-        let (message_text, reply_to) = (Some("Hello".to_owned()), Some("m1".to_owned()));
-        let given = ContactsSendArguments { message_text, reply_to, ..ContactsSendArguments::default() };
+        let given = Given { text: Some("Hello"), base64: None, session_id: None, reply_to: Some("m1") };
         let made = Envelope::of(&given, &call, now).unwrap();
         assert_eq!((made.message_id.as_str(), made.sent_at.as_str()), (call.as_str(), NOW));
         assert!(is_uuid_v7(&made.session_id), "{made:?}");
         assert_eq!(made.reply_to.as_deref(), Some("m1"));
-        let given = ContactsSendArguments { session_id: Some(SESSION.to_owned()), ..given };
+        let given = Given { session_id: Some(SESSION), ..given };
         assert_eq!(Envelope::of(&given, &call, now).unwrap().session_id, SESSION);
     }
 
@@ -156,17 +152,9 @@ mod tests {
             envelope.as_object_mut().unwrap().remove(field);
             encoded(&envelope)
         };
-        let of = |text: Option<&str>, base64: Option<&str>, session: Option<&str>| {
-            let given = ContactsSendArguments {
-                message_text: text.map(str::to_owned),
-                message_base64: base64.map(str::to_owned),
-                session_id: session.map(str::to_owned),
-                ..ContactsSendArguments::default()
-            };
-            Envelope::of(&given, &EventId::new(), Timestamp::now())
-        };
         let check = |text: Option<&str>, base64: Option<&str>, session: Option<&str>, expected: &str| {
-            let error = of(text, base64, session).unwrap_err();
+            let given = Given { text, base64, session_id: session, reply_to: None };
+            let error = Envelope::of(&given, &EventId::new(), Timestamp::now()).unwrap_err();
             assert!(error.message.contains(expected), "{expected}: {error:?}");
         };
         check(None, None, None, "`message_text` is missing");
@@ -186,7 +174,8 @@ mod tests {
         check(None, Some(&with("session_id", json!("s1"))), None, "is no UUID of version 7");
         check(None, Some(&with("reply_to", json!(7))), None, "`reply_to` is no string");
         for base64 in [encoded(&whole), encoded(&whole).trim_end_matches('=').to_owned()] {
-            let decoded = of(None, Some(&base64), None).unwrap();
+            let given = Given { text: None, base64: Some(&base64), session_id: None, reply_to: None };
+            let decoded = Envelope::of(&given, &EventId::new(), Timestamp::now()).unwrap();
             assert_eq!((decoded.message_id.as_str(), decoded.text.as_str()), ("m1", "Hi"));
         }
     }

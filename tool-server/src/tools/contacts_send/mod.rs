@@ -16,7 +16,7 @@ use toolkit::contacts::{ACTIVE, Contact, INACTIVE};
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
 
-use self::envelope::{Envelope, TOPIC};
+use self::envelope::{Envelope, Given, TOPIC};
 use self::route::{Route, chat_of};
 use crate::outgoing::PUSHED;
 use crate::state_files;
@@ -33,7 +33,7 @@ use crate::tool_context::ToolContext;
 /// The message goes to the chat that `chat_id` names, if it is one of the contact, else to its private chat,
 /// and only to chats that the bot may write to. Contacts of `contacts/INACTIVE.md` are refused. After a
 /// failure the contact is not written to until its `cooldown_until`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContactsSendArguments {
     /// As the file says it, such as tg:@anna.
@@ -169,8 +169,14 @@ impl ContactsSend {
     /// What the arguments ask for, if it may be sent now.
     fn message(&self, arguments: &ContactsSendArguments, call: &Call) -> Result<Message, ToolError> {
         content_type(arguments.content_type.as_deref())?;
+        let given = Given {
+            text: arguments.message_text.as_deref(),
+            base64: arguments.message_base64.as_deref(),
+            session_id: arguments.session_id.as_deref(),
+            reply_to: arguments.reply_to.as_deref(),
+        };
         let now = Timestamp::from_millisecond(now_ms()).unwrap_or_default();
-        let envelope = Envelope::of(arguments, &call.id, now)?;
+        let envelope = Envelope::of(&given, &call.id, now)?;
         let (contact, route) = self.route(arguments, &call.scope)?;
         require_no_cooldown(&contact)?;
         let named = arguments.chat_id.as_deref().map(chat_of).transpose()?;
