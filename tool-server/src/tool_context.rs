@@ -105,7 +105,7 @@ impl ToolContext {
             search: SearchLimits::new(TOOL_SEARCH_MAX_ENTRIES.default_value()),
             commands: Arc::new(no_commands),
             policy: Arc::new(Policy::new(PolicySettings::default())),
-            skills: Arc::new(Skills::none()),
+            skills: Arc::default(),
             web: None,
             command_timeout: TOOL_TIMEOUT_SECONDS.default_value(),
             supervisor: None,

@@ -242,9 +242,9 @@ impl Registry {
         self.tools.get(name).is_some_and(|tool| tool.is_offered())
     }
 
-    /// The channels in whose chats alone the tool works; none if it works in every session.
-    pub fn channels_of(&self, name: &str) -> &'static [&'static str] {
-        self.tools.get(name).map_or(&[], |tool| tool.channels())
+    /// The channels that have tools of their own.
+    pub fn channels(&self) -> BTreeSet<&'static str> {
+        self.tools.values().flat_map(|tool| tool.channels()).copied().collect()
     }
 
     /// Whether the tool works in the chats of a channel, or elsewhere.

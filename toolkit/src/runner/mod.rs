@@ -151,7 +151,7 @@ impl Runner {
 
     /// The channels that have tools of their own.
     pub fn channels(&self) -> BTreeSet<&'static str> {
-        self.registry.names().flat_map(|name| self.registry.channels_of(name)).copied().collect()
+        self.registry.channels()
     }
 
     /// Runs one call and answers it. When the returned future is dropped, the call learns that its caller

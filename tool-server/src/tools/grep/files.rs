@@ -73,7 +73,7 @@ impl Files<'_> {
                 self.keep(path, matches_found);
             }
             // Lines found so far are right whatever follows; a count would not be.
-            SearchOutcome::BudgetExhausted(matches_found) if self.files.mode() != SearchMode::Count => {
+            SearchOutcome::BudgetExhausted(matches_found) if self.files.mode != SearchMode::Count => {
                 self.keep(path, matches_found)
             }
             SearchOutcome::BudgetExhausted(_) => {}
@@ -83,7 +83,7 @@ impl Files<'_> {
     }
 
     fn keep(&self, path: &[u8], matches_found: FileMatches) {
-        match self.files.mode() {
+        match self.files.mode {
             SearchMode::Lines { .. } if matches_found.lines.is_empty() => {}
             SearchMode::Lines { .. } => self.found.add(path, matches_found.usage, matches_found),
             SearchMode::AnyMatch | SearchMode::Count if matches_found.matches == 0 => {}
