@@ -197,7 +197,10 @@ impl Config {
         Ok(Self {
             files,
             limits: Limits::read(source)?,
-            raw_files: raw_files(source)?,
+            raw_files: RawFiles {
+                enabled: TOOL_RAW_FILES.read(source)?,
+                max_upload_bytes: TOOL_MAX_UPLOAD_BYTES.read(source)?,
+            },
             disabled: TOOL_DISABLED.read(source)?.into_iter().collect(),
             commands,
             web: fetcher::Settings::read(source, current_dir)?,
@@ -218,13 +221,6 @@ impl Config {
         };
         Ok(self)
     }
-}
-
-fn raw_files(source: &Source) -> Result<RawFiles, SettingError> {
-    Ok(RawFiles {
-        enabled: TOOL_RAW_FILES.read(source)?,
-        max_upload_bytes: TOOL_MAX_UPLOAD_BYTES.read(source)?,
-    })
 }
 
 impl CommandSettings {

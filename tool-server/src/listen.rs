@@ -63,19 +63,22 @@ impl TlsFiles {
 
     /// Reads them. Tools must not reach the key, or another could stand in for this server.
     pub(crate) fn read(&self, roots: &Roots) -> anyhow::Result<Tls> {
-        let name = TOOL_TLS_KEY.name();
-        let real =
-            self.key.canonicalize().with_context(|| format!("{name}: cannot open {}", self.key.display()))?;
-        if roots.paths().any(|root| real.starts_with(root)) {
-            let what = "it lies in a root, where tools could read it: put it elsewhere";
-            anyhow::bail!(
-                anyhow::anyhow!(BadSetting(what)).context(format!("{name}: {}", self.key.display()))
-            );
-        }
+        let what = "it lies in a root, where tools could read it: put it elsewhere";
+        keep_out(roots, TOOL_TLS_KEY.name(), &self.key, what)?;
         Tls::read(&self.certificate, &self.key, self.client_authority.as_deref())
             .map_err(|error| anyhow::anyhow!("{}: {error}", TOOL_TLS_CERT.name()))
             .context(BadSetting("TLS cannot be spoken"))
     }
+}
+
+/// Refuses the file of a setting that lies in a root; `what` says why that is not good.
+pub(crate) fn keep_out(roots: &Roots, name: &str, file: &Path, what: &'static str) -> anyhow::Result<()> {
+    let shown = file.display();
+    let real = file.canonicalize().with_context(|| format!("{name}: cannot open {shown}"))?;
+    if roots.paths().any(|root| real.starts_with(root)) {
+        anyhow::bail!(anyhow::anyhow!(BadSetting(what)).context(format!("{name}: {shown}")));
+    }
+    Ok(())
 }
 
 fn without(given: Optional<PathBuf>, file: &Path, missing: Optional<PathBuf>) -> SettingError {

@@ -4,7 +4,6 @@
 //! never what a caller wrote.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
@@ -16,7 +15,6 @@ use toolkit::approvals::Approvals;
 use toolkit::{Meter, Registry, Runner};
 
 use crate::journal::Journal;
-use crate::tool_context::ToolContext;
 use crate::vitals::Vitals;
 
 /// The bounds of latencies in seconds: from what a `read` takes to what a command may.
@@ -45,60 +43,6 @@ pub struct Meters {
     journal: IntGauge,
     health: IntGaugeVec,
     tools: BTreeSet<String>,
-}
-
-/// The metrics of a server, and what they are read from when they are asked for.
-pub struct Figures {
-    meters: Arc<Meters>,
-    runner: Arc<Runner>,
-    approvals: Option<Arc<Approvals>>,
-    commands: Arc<Commands>,
-    journal: Arc<Journal>,
-    vitals: Arc<Vitals>,
-}
-
-impl Figures {
-    /// Those of a server of these parts.
-    pub fn new(
-        meters: Arc<Meters>,
-        (runner, approvals): (&Arc<Runner>, Option<&Arc<Approvals>>),
-        context: &ToolContext,
-        journal: &Arc<Journal>,
-        vitals: &Arc<Vitals>,
-    ) -> Self {
-        Self {
-            meters,
-            runner: Arc::clone(runner),
-            approvals: approvals.cloned(),
-            commands: Arc::clone(&context.commands),
-            journal: Arc::clone(journal),
-            vitals: Arc::clone(vitals),
-        }
-    }
-
-    /// Where the port counts.
-    pub(crate) fn of_port(&self) -> Metrics {
-        self.meters.all.clone()
-    }
-
-    /// All of them as they are now.
-    pub(crate) fn answer(&self) -> Response {
-        let meters = &self.meters;
-        for (slot, taken, most) in self.runner.slots() {
-            meters.slots.with_label_values(&[slot.as_str()]).set(count(most));
-            meters.slots_taken.with_label_values(&[slot.as_str()]).set(count(taken));
-        }
-        for part in self.vitals.checks() {
-            meters.health.with_label_values(&[part.name]).set(i64::from(part.ok));
-        }
-        meters.processes.set(count(self.commands.processes().running()));
-        meters.approvals.set(self.approvals.as_ref().map_or(0, |approvals| count(approvals.waiting())));
-        match self.journal.bytes() {
-            Ok(bytes) => meters.journal.set(i64::try_from(bytes).unwrap_or(i64::MAX)),
-            Err(error) => tracing::warn!(%error, "cannot read the size of the journal"),
-        }
-        meters.all.answer()
-    }
 }
 
 impl Meters {
@@ -142,6 +86,35 @@ impl Meters {
     #[must_use]
     pub fn of_tools(self, registry: &Registry) -> Self {
         Self { tools: registry.names().map(str::to_owned).collect(), ..self }
+    }
+
+    /// All of them as they are now.
+    pub(crate) fn answer(
+        &self,
+        (runner, approvals): (&Runner, Option<&Approvals>),
+        commands: &Commands,
+        journal: &Journal,
+        vitals: &Vitals,
+    ) -> Response {
+        for (slot, taken, most) in runner.slots() {
+            self.slots.with_label_values(&[slot.as_str()]).set(count(most));
+            self.slots_taken.with_label_values(&[slot.as_str()]).set(count(taken));
+        }
+        for part in vitals.checks() {
+            self.health.with_label_values(&[part.name]).set(i64::from(part.ok));
+        }
+        self.processes.set(count(commands.processes().running()));
+        self.approvals.set(approvals.map_or(0, |approvals| count(approvals.waiting())));
+        match journal.bytes() {
+            Ok(bytes) => self.journal.set(i64::try_from(bytes).unwrap_or(i64::MAX)),
+            Err(error) => tracing::warn!(%error, "cannot read the size of the journal"),
+        }
+        self.all.answer()
+    }
+
+    /// Where the port counts.
+    pub(crate) fn of_port(&self) -> Metrics {
+        self.all.clone()
     }
 
     /// Where the starts of commands are noted.

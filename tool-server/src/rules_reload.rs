@@ -17,7 +17,7 @@ use crate::config::Config;
 pub(crate) struct RulesReload {
     config_dir: Option<PathBuf>,
     /// The names of all tools and transfers.
-    tools: Vec<String>,
+    tools: Vec<&'static str>,
     policy: CurrentPolicy,
     commands: Arc<Commands>,
 }
@@ -30,7 +30,7 @@ impl RulesReload {
         commands: Arc<Commands>,
     ) -> Result<(CurrentPolicy, Arc<Self>), ConfigFileError> {
         let policy = CurrentPolicy::new(call_rules::of(config, registry)?);
-        let tools = registry.names().chain(registry.transfer_names()).map(str::to_owned).collect();
+        let tools = registry.names().chain(registry.transfer_names()).collect();
         let config_dir = config.files.config_dir.clone();
         Ok((policy.clone(), Arc::new(Self { config_dir, tools, policy, commands })))
     }
@@ -38,9 +38,8 @@ impl RulesReload {
     /// Reads the file and replaces the rules. A file that cannot be used changes nothing.
     pub(crate) fn reload(&self) {
         let directory = self.config_dir.as_deref();
-        let names: Vec<&str> = self.tools.iter().map(String::as_str).collect();
         let read =
-            call_rules::read(directory, &names).and_then(|rules| Ok((rules, Limits::read(directory)?)));
+            call_rules::read(directory, &self.tools).and_then(|rules| Ok((rules, Limits::read(directory)?)));
         match read {
             Ok((rules, limits)) => {
                 let count = rules.rules().len();

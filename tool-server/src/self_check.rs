@@ -114,9 +114,10 @@ pub fn run(config: &Config, confinement: Confinement, capabilities: &Capabilitie
     let search_path = &config.commands.search_path;
     let mut checks = vec![landlock(confinement), commands(capabilities)];
     checks.extend((!config.commands.disable_exec).then(|| bash(search_path)));
-    checks.extend(
-        OPTIONAL_PROGRAMS.iter().map(|(program, names)| optional_program(program, names, search_path)),
-    );
+    checks.extend(OPTIONAL_PROGRAMS.iter().map(|(name, names)| {
+        let missing = format!("{name} is not in PATH; the tools do not need it, commands may");
+        program(name, names, &missing, search_path)
+    }));
     checks
 }
 
@@ -167,18 +168,14 @@ fn commands(capabilities: &Capabilities) -> Check {
 }
 
 fn bash(search_path: &str) -> Check {
-    let found = find_program("bash", search_path);
     let missing = "bash is not in PATH: install it (`apt-get install bash`), or set \
                    AUTONOUS_TOOL_DISABLE_EXEC=true to serve the file tools alone";
-    let detail = found.as_ref().map_or_else(|| missing.to_owned(), |path| path.display().to_string());
-    Check { name: "bash", ok: found.is_some(), required: true, detail }
+    Check { required: true, ..program("bash", &["bash"], missing, search_path) }
 }
 
-fn optional_program(program: &'static str, names: &[&str], search_path: &str) -> Check {
+/// A program that is installed under one of these names.
+fn program(name: &'static str, names: &[&str], missing: &str, search_path: &str) -> Check {
     let found = names.iter().find_map(|name| find_program(name, search_path));
-    let detail = found.as_ref().map_or_else(
-        || format!("{program} is not in PATH; the tools do not need it, commands may"),
-        |path| path.display().to_string(),
-    );
-    Check { name: program, ok: found.is_some(), required: false, detail }
+    let detail = found.as_ref().map_or_else(|| missing.to_owned(), |path| path.display().to_string());
+    Check { name, ok: found.is_some(), required: false, detail }
 }

@@ -43,7 +43,7 @@ use crate::http::{AppState, Catalogues, LiveCalls, api_document};
 use crate::journal::Journal;
 use crate::late_records::{recorded, recorded_end};
 use crate::listen::Listen;
-use crate::metrics::{Figures, Meters};
+use crate::metrics::Meters;
 use crate::rules_reload::RulesReload;
 use crate::search::SearchLimits;
 use crate::self_check;
@@ -126,7 +126,7 @@ impl Server {
             None => Entry::Stdin(Box::new(handler.for_only(mcp::Caller::only()))),
             Some(port) => {
                 let app = Arc::new(AppState {
-                    supervisor: context.far_supervisor(),
+                    supervisor: context.supervisor.as_ref().and_then(|supervisor| supervisor.as_far()),
                     openapi: openapi(&runner)?,
                     catalogue: Catalogues::new(&runner)?,
                     mcp: Arc::new(mcp::HttpFace::new(handler)),
@@ -136,7 +136,7 @@ impl Server {
                     access: access(listen, port.address()?),
                     tokens: tokens(config, context.workspaces.whole())?,
                     report,
-                    figures: Figures::new(meters, (&runner, approvals.as_ref()), &context, &journal, &vitals),
+                    meters,
                     approvals: approvals.clone(),
                     journal: Arc::clone(&journal),
                     output: Arc::clone(&output),
@@ -273,7 +273,7 @@ fn handler(runner: &Arc<Runner>, approvals: Option<&Arc<Approvals>>) -> mcp::Han
 /// None without a file of them.
 fn tokens(config: &Config, roots: &Roots) -> anyhow::Result<Option<Arc<Tokens>>> {
     let Some(file) = &config.files.tokens_file else { return Ok(None) };
-    Ok(Some(Arc::new(Tokens::open(file, &roots.paths().collect::<Vec<_>>())?)))
+    Ok(Some(Arc::new(Tokens::open(file, roots)?)))
 }
 
 fn access(listen: Listen, address: SocketAddr) -> Arc<Access> {

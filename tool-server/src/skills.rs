@@ -19,7 +19,8 @@ const MAX_SKILL_BYTES: u64 = 64 * 1024;
 /// The most skills that a description lists.
 const MAX_LISTED: usize = 50;
 
-#[derive(Debug)]
+/// The skills of a directory; none by default.
+#[derive(Debug, Default)]
 pub(crate) struct Skills {
     roots: Option<Roots>,
 }
@@ -49,10 +50,6 @@ impl Skills {
         let denied = DeniedPaths::new([]).map_err(|_| RootsError::None)?;
         let roots = Roots::open(&[directory.to_owned()], denied, ControlFiles::default(), |_| None)?;
         Ok(Self { roots: Some(roots) })
-    }
-
-    pub(crate) fn none() -> Self {
-        Self { roots: None }
     }
 
     /// All readable skills, sorted by name.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 
 use protocol::{ErrorCode, ToolError};
+use toolkit::contacts::Contacts;
 
 use files::change::io_error;
 use files::roots::{Roots, STATE_ALIAS};
@@ -14,6 +15,11 @@ const MAX_BYTES: u64 = 1 << 20;
 /// A file's path for the roots of any session.
 pub(crate) fn path(name: &str) -> String {
     format!("{STATE_ALIAS}/{name}")
+}
+
+/// The contacts of a file; none if it does not exist.
+pub(crate) fn contacts(roots: &Roots, name: &str) -> Result<Contacts, ToolError> {
+    Ok(text(roots, name)?.map(|text| Contacts::parse(&text)).unwrap_or_default())
 }
 
 /// Reads a file by its name in the `state` root; none if it does not exist.

@@ -18,11 +18,11 @@ use toolkit::{Call, NamedFiles, Scope};
 use crate::raw_files::RawFiles;
 use crate::search::SearchLimits;
 use crate::skills::Skills;
-use crate::supervisor_link::{FarSupervisor, Supervisor};
+use crate::supervisor_link::Supervisor;
 use crate::web::Web;
 
 /// How long the files that a call names may take to be hashed.
-const HASH_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const HASH_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a tool may use; files can be reached only through it.
 #[derive(Debug, Clone)]
@@ -54,11 +54,6 @@ impl ToolContext {
     /// What runs commands.
     pub fn commands(&self) -> Arc<Commands> {
         Arc::clone(&self.commands)
-    }
-
-    /// The supervisor on another machine, if one may connect.
-    pub(crate) fn far_supervisor(&self) -> Option<Arc<FarSupervisor>> {
-        self.supervisor.as_ref()?.as_far()
     }
 
     /// Whether there is a supervisor, which tools of channels need.
@@ -110,7 +105,7 @@ impl ToolContext {
             search: SearchLimits::new(TOOL_SEARCH_MAX_ENTRIES.default_value()),
             commands: Arc::new(no_commands),
             policy: Arc::new(Policy::new(PolicySettings::default())),
-            skills: Arc::new(Skills::none()),
+            skills: Arc::default(),
             web: None,
             command_timeout: TOOL_TIMEOUT_SECONDS.default_value(),
             supervisor: None,
@@ -165,13 +160,31 @@ impl ToolContext {
         self.commands.can_run() && self.commands.processes().are_allowed()
     }
 
-    /// How long a background process may run whose call names this many seconds, or none.
-    pub(crate) fn process_timeout(&self, seconds: Option<u64>) -> Duration {
-        seconds.map_or(Duration::MAX, Duration::from_secs)
-    }
-
     /// The time limit of a command whose call names this many seconds, or none.
     pub(crate) fn command_timeout(&self, seconds: Option<u64>) -> Duration {
         seconds.map_or(self.command_timeout, Duration::from_secs)
     }
 }
+
+/// Says in an `impl Tool` that a call touches and names the file of its argument `path` alone.
+macro_rules! touches_its_path {
+    () => {
+        fn touches(
+            &self,
+            arguments: &::serde_json::Value,
+            scope: &::toolkit::Scope,
+        ) -> ::toolkit::policy::Touches {
+            self.0.touches(arguments, scope)
+        }
+
+        fn named_files(
+            &self,
+            arguments: &::serde_json::Value,
+            scope: &::toolkit::Scope,
+        ) -> Result<::toolkit::NamedFiles, ::protocol::ToolError> {
+            self.0.named_files(arguments, scope)
+        }
+    };
+}
+
+pub(crate) use touches_its_path;

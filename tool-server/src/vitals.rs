@@ -2,11 +2,12 @@
 //! forked at the start. The checks of the start are in [`crate::self_check`].
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use process::log_queue;
+use toolkit::locked;
 
 use crate::journal::Journal;
 use crate::self_check::Check;
@@ -57,7 +58,7 @@ impl Vitals {
         let look = move || {
             while let (Some(vitals), Some(journal)) = (shared.upgrade(), journal.upgrade()) {
                 let trouble = journal.try_out().err().map(|error| error.to_string());
-                let mut state = vitals.state();
+                let mut state = locked(&vitals.0);
                 (state.journal, state.looked) = (trouble, Instant::now());
                 drop(state);
                 drop((vitals, journal));
@@ -70,14 +71,14 @@ impl Vitals {
 
     /// Notes whether a process is quiet.
     pub(crate) fn note(&self, part: Part, is_quiet: bool) {
-        let mut state = self.state();
+        let mut state = locked(&self.0);
         state.quiet.retain(|known| *known != part);
         state.quiet.extend(is_quiet.then_some(part));
     }
 
     /// Each part as a check; only without a journal nothing works.
     pub(crate) fn checks(&self) -> Vec<Check> {
-        let state = self.state();
+        let state = locked(&self.0);
         let silent = state.looked.elapsed();
         let journal = match &state.journal {
             Some(trouble) => Err(format!("takes no records, so no tool runs: {trouble}")),
@@ -99,10 +100,6 @@ impl Vitals {
         }
         checks.push(log_check);
         checks
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,6 +6,7 @@
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use protocol::{ErrorCode, ToolError};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::output::head_chars;
@@ -30,6 +31,12 @@ pub fn parse_object(body: &[u8]) -> Result<Map<String, Value>, ToolError> {
             Err(invalid(format!("The body is not valid JSON: {}.", elide(&error.to_string(), 200))))
         }
     }
+}
+
+/// Arguments as their type.
+pub fn typed<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
+    serde_json::from_value(arguments)
+        .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))
 }
 
 /// Removes every known argument that is null: models and typed clients write null for what they leave out.

@@ -67,22 +67,17 @@ fn uncommon(schema: &Value, place: &str, found: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Annotations, Risk};
     use serde_json::json;
 
     use super::*;
+    use crate::function_schemas::tests::spec as spec_of;
 
     #[test]
     fn each_breach_is_named() {
         let spec = |description: &str, input_schema: Value| ToolSpec {
             name: "fly".to_owned(),
             description: description.to_owned(),
-            details: String::new(),
-            risk: Risk::Low,
-            annotations: Annotations::READS,
-            input_schema,
-            essential: Vec::new(),
-            output_schema: json!({"type": "object", "properties": {}}),
+            ..spec_of(input_schema)
         };
         let of = |property: Value| {
             let properties = json!({"a": property});

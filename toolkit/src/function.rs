@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::arguments::{as_texts, invalid, leave_out_nulls, parse_object, validate};
+use crate::arguments::{as_texts, leave_out_nulls, parse_object, typed, validate};
 use crate::description::Description;
 use crate::schema::{self, take_description};
 
@@ -92,7 +92,7 @@ impl<A: DeserializeOwned + JsonSchema> Function<A> {
         let mut arguments = parse_object(arguments).map(Value::Object)?;
         self.normalize(&mut arguments);
         self.validate(&arguments)?;
-        Self::typed(arguments)
+        typed(arguments)
     }
 
     /// Makes arguments what the schema has.
@@ -103,10 +103,5 @@ impl<A: DeserializeOwned + JsonSchema> Function<A> {
 
     pub(crate) fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
         validate(&self.validator, &self.spec.input_schema, arguments)
-    }
-
-    pub(crate) fn typed(arguments: Value) -> Result<A, ToolError> {
-        serde_json::from_value(arguments)
-            .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::path::{Component, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -15,7 +15,7 @@ use protocol::{Annotations, ErrorCode, SessionId, ToolError};
 use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
 
-use crate::Slot;
+use crate::{Slot, locked};
 
 /// The time in which calls are counted.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -202,7 +202,7 @@ impl Grant {
 
     fn count(&self) -> Result<(), ToolError> {
         let Some(most) = self.terms.limits.calls_per_minute else { return Ok(()) };
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = locked(&self.calls);
         let now = Instant::now();
         while calls.front().is_some_and(|at| now.duration_since(*at) >= MINUTE) || calls.len() > most {
             calls.pop_front();
@@ -214,9 +214,7 @@ impl Grant {
         let left = calls.front().map_or(MINUTE, |first| MINUTE.saturating_sub(now.duration_since(*first)));
         let message =
             format!("The token {:?} may make {most} calls a minute, and has made them.", self.name());
-        let mut error = ToolError::new(ErrorCode::QuotaExceeded, message);
-        error.retry_after_seconds = Some(left.as_secs() + 1);
-        Err(error)
+        Err(ToolError::new(ErrorCode::QuotaExceeded, message).with_retry_after(left.as_secs() + 1))
     }
 }
 

@@ -12,7 +12,8 @@ use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterBuilder, Para
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
 use utoipa::openapi::schema::{AnyOf, AnyOfBuilder};
 use utoipa::openapi::{
-    Components, ContentBuilder, Header, Paths, Ref, RefOr, Required, Response, ResponseBuilder, Schema,
+    Components, Content, ContentBuilder, Header, Paths, Ref, RefOr, Required, Response, ResponseBuilder,
+    Schema,
 };
 
 use crate::function_schemas::with_null;
@@ -167,6 +168,11 @@ pub fn operation(group: &str, id: &str, summary: &str, about: &str) -> Operation
     OperationBuilder::new().operation_id(Some(id)).tag(group).summary(Some(summary)).description(Some(about))
 }
 
+/// The same for an operation that only the approver's token opens.
+pub fn for_approvers(group: &str, id: &str, summary: &str, about: &str) -> OperationBuilder {
+    with_refusals(operation(group, id, summary, about), [401, 403, 503])
+}
+
 /// A text beside the body; one in the path is required.
 pub fn parameter(place: ParameterIn, name: &str, about: &str) -> ParameterBuilder {
     let required = if matches!(place, ParameterIn::Path) { Required::True } else { Required::False };
@@ -180,8 +186,7 @@ pub fn parameter(place: ParameterIn, name: &str, about: &str) -> ParameterBuilde
 
 /// A body.
 pub fn body(media_type: &str, schema: RefOr<Schema>, required: Required) -> RequestBody {
-    let content = ContentBuilder::new().schema(Some(schema)).build();
-    RequestBodyBuilder::new().required(Some(required)).content(media_type, content).build()
+    RequestBodyBuilder::new().required(Some(required)).content(media_type, content(schema)).build()
 }
 
 /// Adds the answers with which a request is refused.
@@ -228,8 +233,17 @@ fn description_of(spec: &ToolSpec) -> String {
 
 /// An answer in JSON.
 pub fn answer(description: &str, schema: RefOr<Schema>) -> ResponseBuilder {
-    let content = ContentBuilder::new().schema(Some(schema)).build();
-    ResponseBuilder::new().description(description).content(JSON, content)
+    ResponseBuilder::new().description(description).content(JSON, content(schema))
+}
+
+/// An answer that is no JSON.
+pub fn text_answer(description: &str, media_type: &str) -> Response {
+    let content = content(schema(json!({"type": "string"})));
+    ResponseBuilder::new().description(description).content(media_type, content).build()
+}
+
+fn content(schema: RefOr<Schema>) -> Content {
+    ContentBuilder::new().schema(Some(schema)).build()
 }
 
 /// A reference to a named schema.

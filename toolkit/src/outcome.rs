@@ -137,9 +137,7 @@ impl Failure {
     pub fn of_command<T: Serialize>(error: ToolError, exit_code: i32, shown: Success<T>) -> Self {
         Self { error, exit_code, shown: Some(Box::new(shown.erase())) }
     }
-}
 
-impl Failure {
     /// The exit code; of a command that ran its own.
     pub fn exit_code(&self) -> i32 {
         self.exit_code

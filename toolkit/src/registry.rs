@@ -11,7 +11,7 @@ use protocol::question::Question;
 use protocol::{Data, ErrorCode, ToolError, ToolSpec};
 use serde_json::Value;
 
-use crate::arguments::parse_object;
+use crate::arguments::{parse_object, typed};
 use crate::function::{About, Function, FunctionError};
 use crate::outcome::{Failure, Outcome, Success};
 use crate::policy::{Below, Caller, Policy, Subject, Touches, Verdict};
@@ -180,8 +180,7 @@ impl<T: Tool> AnyTool for Registered<T> {
     }
 
     fn run(&self, arguments: Value, call: &Call) -> Outcome<Data> {
-        let arguments = Function::typed(arguments)?;
-        let outcome = self.tool.run(arguments, call).map(Success::erase);
+        let outcome = self.tool.run(typed(arguments)?, call).map(Success::erase);
         if !T::SHOWS_OUTSIDE {
             return outcome;
         }
@@ -243,9 +242,9 @@ impl Registry {
         self.tools.get(name).is_some_and(|tool| tool.is_offered())
     }
 
-    /// The channels in whose chats alone the tool works; none if it works in every session.
-    pub fn channels_of(&self, name: &str) -> &'static [&'static str] {
-        self.tools.get(name).map_or(&[], |tool| tool.channels())
+    /// The channels that have tools of their own.
+    pub fn channels(&self) -> BTreeSet<&'static str> {
+        self.tools.values().flat_map(|tool| tool.channels()).copied().collect()
     }
 
     /// Whether the tool works in the chats of a channel, or elsewhere.

@@ -131,6 +131,32 @@ pub trait Tool: Send + Sync + 'static {
     fn run(&self, arguments: Self::Arguments, call: &Call) -> Outcome<Self::Data>;
 }
 
+/// Says in an `impl Tool` that no decision about a call depends on a file: [`Tool::named_files`] is empty.
+#[macro_export]
+macro_rules! names_no_files {
+    () => {
+        fn named_files(
+            &self,
+            _: &::serde_json::Value,
+            _: &$crate::Scope,
+        ) -> Result<$crate::NamedFiles, ::protocol::ToolError> {
+            Ok($crate::NamedFiles::new())
+        }
+    };
+}
+
+/// Says in an `impl Tool` that a call touches nothing that rules know of, and names no file.
+#[macro_export]
+macro_rules! touches_nothing {
+    () => {
+        fn touches(&self, _: &::serde_json::Value, _: &$crate::Scope) -> $crate::policy::Touches {
+            $crate::policy::Touches::nothing()
+        }
+
+        $crate::names_no_files!();
+    };
+}
+
 /// What comes with a transfer and what it leaves for its route: a stream or an open file.
 pub type Attachment = Arc<dyn Any + Send + Sync>;
 
@@ -233,12 +259,6 @@ impl Call {
     /// allowed for another that it leads to.
     pub fn hosts_are_restricted(&self, tool: &str) -> bool {
         self.policy.restricts_hosts(tool)
-    }
-
-    /// Whether a rule keeps this call from something below the paths that it names: then [`Call::hides`] says
-    /// what.
-    pub fn hides_something(&self) -> bool {
-        self.below.is_some()
     }
 
     /// Whether a rule keeps this call from a path that it did not name, but came upon.

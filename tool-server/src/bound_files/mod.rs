@@ -11,8 +11,7 @@ use std::path::Path;
 
 use command_policy::{Mentioned, mentioned};
 use files::roots::{Roots, names};
-use protocol::ToolError;
-use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
+use rustix::fs::{Mode, OFlags, RawDir, openat};
 
 pub(crate) use tree_state::tree_state;
 
@@ -106,14 +105,4 @@ fn names_in(directory: &impl std::os::fd::AsFd) -> rustix::io::Result<Vec<Vec<u8
     }
     names.sort_unstable();
     Ok(names)
-}
-
-/// What an entry is, without following a link.
-fn is_type(stat: &rustix::fs::Stat, file_type: FileType) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == file_type
-}
-
-/// The state of what the line does not name, where that matters.
-pub(crate) fn unnamed(bound: &BoundFiles, roots: &Roots) -> Result<Option<String>, ToolError> {
-    if bound.is_complete { Ok(None) } else { tree_state(roots, &bound.patterns).map(Some) }
 }

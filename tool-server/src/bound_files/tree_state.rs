@@ -13,11 +13,12 @@ use files::roots::{Roots, names, open_child_directory, open_child_file};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use protocol::hash::in_hex;
 use protocol::{ErrorCode, ToolError};
-use rustix::fs::{AtFlags, FileType, Stat, readlinkat, statat};
+use rustix::fs::{AtFlags, Stat, readlinkat, statat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::{is_type, names_in};
+use super::names_in;
+use crate::entry_type::EntryType;
 
 /// How long reading all of the roots may take.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -120,17 +121,19 @@ impl Walk<'_> {
                 self.note(&entry_path, "gone");
                 continue;
             };
-            if is_type(&stat, FileType::Directory) {
+            match EntryType::of(&stat) {
                 // What git keeps there is only ever read as data.
-                if !(name == b"objects" && path.ends_with(b".git/")) {
+                EntryType::Dir if name == b"objects" && path.ends_with(b".git/") => {}
+                EntryType::Dir => {
                     let path = [entry_path.as_slice(), b"/"].concat();
                     open.push(Open { parent: Arc::clone(&handle), name, path, depth: depth + 1 });
                 }
-            } else if is_type(&stat, FileType::Symlink) {
-                let target = readlinkat(&handle, name.as_slice(), Vec::new()).unwrap_or_default();
-                self.note(&entry_path, &format!("link {:?}", target.as_bytes()));
-            } else if is_type(&stat, FileType::RegularFile) && self.is_code(&handle, &name, &stat) {
-                self.file(&entry_path, &stat);
+                EntryType::Symlink => {
+                    let target = readlinkat(&handle, name.as_slice(), Vec::new()).unwrap_or_default();
+                    self.note(&entry_path, &format!("link {:?}", target.as_bytes()));
+                }
+                EntryType::File if self.is_code(&handle, &name, &stat) => self.file(&entry_path, &stat),
+                EntryType::File | EntryType::Other => {}
             }
         }
         Ok(())

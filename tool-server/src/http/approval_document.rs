@@ -2,9 +2,11 @@
 
 use serde_json::json;
 use toolkit::approvals::{Approval, NewDecision};
-use toolkit::openapi::{ApiDocument, answer, body, failure, named, parameter, schema, with_refusals};
-use utoipa::openapi::path::{HttpMethod, OperationBuilder, ParameterIn};
-use utoipa::openapi::{ContentBuilder, Required, ResponseBuilder};
+use toolkit::openapi::{
+    ApiDocument, answer, body, failure, for_approvers, named, parameter, schema, text_answer, with_refusals,
+};
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{HttpMethod, ParameterIn};
 
 use super::approvals::ApprovalList;
 
@@ -19,6 +21,7 @@ const ABOUT_STREAM: &str = "What happens to approvals from now on, as server-sen
      `decided`, `expired` and `used`, each with the approval as its data.";
 
 pub(super) fn add_to(document: &mut ApiDocument) {
+    let operation = |id, summary, about| for_approvers("approvals", id, summary, about);
     document.add_schema::<Approval>("Approval");
     document.add_schema::<ApprovalList>("ApprovalList");
     document.add_schema::<NewDecision>("NewDecision");
@@ -28,10 +31,8 @@ pub(super) fn add_to(document: &mut ApiDocument) {
         .parameter(state)
         .response("200", answer("The approvals, the oldest first.", named("ApprovalList")));
     document.add_operation("/approvals", HttpMethod::Get, with_refusals(list, [400]));
-    let events = ContentBuilder::new().schema(Some(schema(json!({"type": "string"})))).build();
-    let events = ResponseBuilder::new().description("The events.").content("text/event-stream", events);
-    let stream =
-        operation("streamApprovals", "Follow approvals", ABOUT_STREAM).response("200", events.build());
+    let stream = operation("streamApprovals", "Follow approvals", ABOUT_STREAM)
+        .response("200", text_answer("The events.", "text/event-stream"));
     document.add_operation("/approvals/stream", HttpMethod::Get, stream);
     let id = || parameter(ParameterIn::Path, "id", "The approval's ID.");
     let missing = || failure("There is no such approval: NOT_FOUND.");
@@ -47,8 +48,4 @@ pub(super) fn add_to(document: &mut ApiDocument) {
         .response("404", missing())
         .response("409", failure("It was decided before, or has expired: APPROVAL_DECIDED."));
     document.add_operation("/approvals/{id}", HttpMethod::Post, with_refusals(decide, [400, 413, 415, 500]));
-}
-
-fn operation(id: &str, summary: &str, about: &str) -> OperationBuilder {
-    with_refusals(toolkit::openapi::operation("approvals", id, summary, about), [401, 403, 503])
 }

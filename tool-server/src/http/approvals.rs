@@ -8,16 +8,16 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use protocol::{ErrorCode, EventId, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, watch};
 use toolkit::approvals::{Approval, ApprovalState, Change, NewDecision, unknown};
-use toolkit::arguments::{elide, invalid, parse_object};
+use toolkit::arguments::{invalid, parse_object};
 
 use super::call::read_body;
-use super::response;
+use super::response::{self, ALIVE, KEEP_ALIVE, Refusal, query_of};
 use super::state::AppState;
 
 /// What `GET /approvals` answers.
@@ -44,22 +44,14 @@ enum Wanted {
 pub(super) async fn list(
     State(app): State<Arc<AppState>>,
     query: Result<Query<ListQuery>, QueryRejection>,
-) -> Response {
-    let wanted = match query {
-        Ok(Query(query)) => query.state,
-        Err(rejection) => {
-            let what = elide(&rejection.body_text(), 200);
-            let error = invalid(format!("The query is not understood: {what}."))
-                .with_hint("The only parameter is `state`: `pending` or `decided`.");
-            return response::error_response("", error);
-        }
-    };
+) -> Result<Json<ApprovalList>, Refusal> {
+    let wanted = query_of(query, "The only parameter is `state`: `pending` or `decided`.")?.state;
     let mut approvals = app.approvals.as_ref().map(|approvals| approvals.list()).unwrap_or_default();
     approvals.retain(|one| {
         let state = if one.state == ApprovalState::Pending { Wanted::Pending } else { Wanted::Decided };
         wanted.is_none_or(|wanted| wanted == state)
     });
-    Json(ApprovalList { approvals }).into_response()
+    Ok(Json(ApprovalList { approvals }))
 }
 
 /// What may follow `GET /approvals/{id}?`.
@@ -75,69 +67,48 @@ pub(super) async fn one(
     State(app): State<Arc<AppState>>,
     Path(id): Path<String>,
     query: Result<Query<OneQuery>, QueryRejection>,
-) -> Response {
+) -> Result<Response, Refusal> {
     let Ok(Query(OneQuery { reveal })) = query else {
         let error = invalid("The query is not understood.").with_hint("The only parameter is `reveal=true`.");
-        return response::error_response("", error);
+        return Err(error.into());
     };
     let found = id.parse::<EventId>().ok().and_then(|id| app.approvals.as_ref()?.get(&id));
-    match found {
-        Some(approval) if reveal => match approval.revealed() {
-            Ok(whole) => ([(header::CACHE_CONTROL, "no-store")], Json(whole)).into_response(),
-            Err(error) => response::error_response("", error),
-        },
-        Some(approval) => Json(&*approval).into_response(),
-        None => response::error_response("", unknown(&id)),
+    let approval = found.ok_or_else(|| unknown(&id))?;
+    if reveal {
+        return Ok(([(header::CACHE_CONTROL, "no-store")], Json(approval.revealed()?)).into_response());
     }
+    Ok(Json(&*approval).into_response())
 }
 
 pub(super) async fn decide(
     State(app): State<Arc<AppState>>,
     Path(id): Path<String>,
     request: Request,
-) -> Response {
+) -> Result<Response, Refusal> {
     let (parts, content) = request.into_parts();
-    let new = match read_body(&parts.headers, content)
-        .await
-        .and_then(|body| NewDecision::parse(parse_object(&body)?))
-    {
-        Ok(new) => new,
-        Err(error) => return response::error_response("", error),
-    };
+    let new = NewDecision::parse(parse_object(&read_body(&parts.headers, content).await?)?)?;
     let known = id.parse::<EventId>().ok().zip(app.approvals.clone());
-    let Some((event_id, approvals)) = known else { return response::error_response("", unknown(&id)) };
-    let decided = tokio::task::spawn_blocking(move || approvals.decide(&event_id, new)).await;
-    match decided {
-        Ok(Ok(approval)) => Json(&*approval).into_response(),
-        Ok(Err(error)) => response::envelope_response(error.answer(&id)),
+    let (event_id, approvals) = known.ok_or_else(|| unknown(&id))?;
+    match tokio::task::spawn_blocking(move || approvals.decide(&event_id, new)).await {
+        Ok(Ok(approval)) => Ok(Json(&*approval).into_response()),
+        Ok(Err(error)) => Ok(response::envelope_response(error.answer(&id))),
         Err(error) => {
             tracing::error!(%error, "a decision failed");
-            response::error_response("", ToolError::new(ErrorCode::Internal, "The decision failed."))
+            Err(ToolError::new(ErrorCode::Internal, "The decision failed.").into())
         }
     }
 }
 
 /// `requested`, `decided`, `expired` and `used` as they happen, each with the approval as its data.
-pub(super) async fn stream(State(app): State<Arc<AppState>>) -> Response {
-    let Some(approvals) = app.approvals.clone() else {
-        return response::error_response("", unknown("stream"));
-    };
-    let changes = approvals.subscribe();
+pub(super) async fn stream(State(app): State<Arc<AppState>>) -> Result<Response, Refusal> {
+    let approvals = app.approvals.as_ref().ok_or_else(|| unknown("stream"))?;
+    let changes = (approvals.subscribe(), approvals.watch_closing());
     // The listener knows from the first line on that it misses nothing.
-    let hello = Some(Bytes::from_static(b": listening\n\n"));
-    let state = (hello, changes, approvals.watch_closing());
-    let events = stream::unfold(state, |(hello, mut changes, mut closing)| async move {
-        let part = match hello {
-            Some(hello) => hello,
-            None => next_part(&mut changes, &mut closing).await?,
-        };
-        Some((part, (None, changes, closing)))
+    let events = stream::unfold(changes, |(mut changes, mut closing)| async move {
+        Some((next_part(&mut changes, &mut closing).await?, (changes, closing)))
     });
-    response::event_stream(events)
+    Ok(response::event_stream(response::hello(b": listening\n\n").chain(events)))
 }
-
-/// How often a quiet stream says that it lives.
-const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// None at the end: the server ends, or the listener was too slow and has to look at the list again.
 async fn next_part(
@@ -147,6 +118,6 @@ async fn next_part(
     tokio::select! {
         change = changes.recv() => change.ok().map(|change| Bytes::from(change.event())),
         _ = closing.wait_for(|closing| *closing) => None,
-        () = tokio::time::sleep(KEEP_ALIVE) => Some(Bytes::from_static(b":\n\n")),
+        () = tokio::time::sleep(KEEP_ALIVE) => Some(ALIVE),
     }
 }

@@ -76,8 +76,6 @@ pub(super) fn request_of(
         None => access.caller(headers).map(Cow::Borrowed),
     };
     Ok(toolkit::Request {
-        tool: name.to_owned(),
-        body,
         session: id(headers, "x-session-id")?.unwrap_or_else(SessionId::default_session),
         task: id(headers, "x-task-id")?,
         parent: id(headers, "x-parent-event-id")?,
@@ -89,8 +87,7 @@ pub(super) fn request_of(
         wait: wait_of(headers)?,
         is_scheduled: headers.contains_key(protocol::task::SCHEDULED_TASK),
         is_unattended: headers.contains_key(protocol::task::UNATTENDED_TASK),
-        attachment: None,
-        sink: None,
+        ..toolkit::Request::new(name, body)
     })
 }
 

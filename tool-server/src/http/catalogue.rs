@@ -7,16 +7,16 @@
 //! bytes and tag.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use axum::http::HeaderValue;
 use bytes::Bytes;
 use protocol::ids::channel_of;
 use protocol::{ToolError, ToolSpec};
 use serde_json::{Value, json};
-use toolkit::Runner;
 use toolkit::arguments::{elide, invalid};
 use toolkit::function_schemas::Format;
+use toolkit::{Runner, locked};
 
 use super::Granted;
 
@@ -55,7 +55,7 @@ impl Catalogues {
             None => (None, &self.elsewhere),
         };
         let Some(grant) = grant else { return Arc::clone(whole) };
-        let mut known = self.of_tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.of_tokens);
         if known.len() > MOST_OF_TOKENS {
             known.clear();
         }

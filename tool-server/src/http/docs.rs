@@ -28,14 +28,10 @@ pub(super) async fn redirect() -> Redirect {
 }
 
 pub(super) async fn index() -> Response {
-    serve("index.html".to_owned()).await
+    file(Path("index.html".to_owned())).await
 }
 
 pub(super) async fn file(Path(file): Path<String>) -> Response {
-    serve(file).await
-}
-
-async fn serve(file: String) -> Response {
     let kind = content_type(&file);
     // To unpack the largest takes milliseconds.
     let found = match file == "swagger-initializer.js" {

@@ -1,46 +1,32 @@
 //! `/effects`: what tools ask of a supervisor on another machine, which fetches the requests here and answers
 //! them. Only the approver's token opens it.
 
-use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use protocol::effect::EffectAnswer;
 use protocol::{ErrorCode, ToolError};
-use tokio::task::spawn_blocking;
 use toolkit::arguments::invalid;
 
 use super::call::read_body;
-use super::response;
+use super::files::blocks;
+use super::response::{self, ALIVE, KEEP_ALIVE, Refusal};
 use super::state::AppState;
-use crate::supervisor_link::RequestStream;
-
-/// How often a quiet stream says that it lives.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// How much of a file is in memory at once.
-const BLOCK_BYTES: u64 = 128 * 1024;
+use crate::supervisor_link::{FarSupervisor, RequestStream};
 
 /// The requests that wait for an answer, and then those to come.
-pub(super) async fn stream(State(app): State<Arc<AppState>>) -> Response {
-    let Some(supervisor) = &app.supervisor else { return none_here() };
-    let requests = supervisor.stream();
+pub(super) async fn stream(State(app): State<Arc<AppState>>) -> Result<Response, Refusal> {
+    let requests = of_supervisor(&app)?.stream();
     // The supervisor knows from the first line on that it is connected.
-    let hello = Some(Bytes::from_static(b": connected\n\n"));
-    response::event_stream(stream::unfold((hello, requests), |(hello, mut requests)| async move {
-        let part = match hello {
-            Some(hello) => hello,
-            None => part(&mut requests).await?,
-        };
-        Some((part, (None, requests)))
-    }))
+    let hello = response::hello(b": connected\n\n");
+    let parts =
+        stream::unfold(requests, |mut requests| async move { Some((part(&mut requests).await?, requests)) });
+    Ok(response::event_stream(hello.chain(parts)))
 }
 
 async fn part(requests: &mut RequestStream) -> Option<Bytes> {
@@ -49,7 +35,7 @@ async fn part(requests: &mut RequestStream) -> Option<Bytes> {
             let event = |(number, line)| format!("id: {number}\nevent: effect\ndata: {line}\n\n");
             Some(new?.into_iter().map(event).collect::<String>().into())
         }
-        Err(_) => Some(Bytes::from_static(b":\n\n")),
+        Err(_) => Some(ALIVE),
     }
 }
 
@@ -57,43 +43,22 @@ async fn part(requests: &mut RequestStream) -> Option<Bytes> {
 pub(super) async fn file(
     State(app): State<Arc<AppState>>,
     Path((number, index)): Path<(String, String)>,
-) -> Response {
-    let Some(supervisor) = &app.supervisor else { return none_here() };
-    let found = parsed(&number).zip(index.parse().ok());
-    let Some(file) = found.and_then(|(number, index)| supervisor.file(number, index)) else {
-        return does_not_wait();
-    };
-    let size = match file.metadata() {
-        Ok(found) => found.len(),
-        Err(error) => {
-            tracing::error!(%error, "the file of an effect cannot be read");
-            return response::error_response("", ToolError::new(ErrorCode::Internal, "It cannot be read."));
-        }
-    };
-    let blocks = stream::try_unfold(0, move |at| {
-        let file = Arc::clone(&file);
-        async move {
-            if at >= size {
-                return Ok(None);
-            }
-            let block = spawn_blocking(move || block(&file, at, size)).await.map_err(io::Error::other)??;
-            let next = at + u64::try_from(block.len()).unwrap_or(BLOCK_BYTES);
-            Ok::<_, io::Error>(Some((block, next)))
-        }
-    });
+) -> Result<Response, Refusal> {
+    let supervisor = of_supervisor(&app)?;
+    let found = number.parse().ok().zip(index.parse().ok());
+    let file = found.and_then(|(number, index)| supervisor.file(number, index)).ok_or_else(does_not_wait)?;
+    let size = file.metadata().map_err(|error| {
+        tracing::error!(%error, "the file of an effect cannot be read");
+        ToolError::new(ErrorCode::Internal, "It cannot be read.")
+    })?;
+    let size = size.len();
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (header::CONTENT_LENGTH, HeaderValue::from(size)),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
     ];
-    (headers, Body::from_stream(blocks)).into_response()
-}
-
-fn block(file: &File, at: u64, end: u64) -> io::Result<Bytes> {
-    let length = (end - at).min(BLOCK_BYTES);
-    let mut block = vec![0; usize::try_from(length).unwrap_or(0)];
-    file.read_exact_at(&mut block, at)?;
-    Ok(block.into())
+    Ok((headers, Body::from_stream(blocks(0, size, move |at, block| file.read_exact_at(block, at))))
+        .into_response())
 }
 
 /// The answer to a request.
@@ -101,33 +66,24 @@ pub(super) async fn answer(
     State(app): State<Arc<AppState>>,
     Path(number): Path<String>,
     request: Request,
-) -> Response {
-    let Some(supervisor) = &app.supervisor else { return none_here() };
+) -> Result<StatusCode, Refusal> {
+    let supervisor = of_supervisor(&app)?;
     let (parts, content) = request.into_parts();
-    let read = read_body(&parts.headers, content).await.and_then(|body| {
-        serde_json::from_slice::<EffectAnswer>(&body)
-            .map_err(|error| invalid(format!("The body is no answer to a request: {error}.")))
-    });
-    let answer = match read {
-        Ok(answer) => answer,
-        Err(error) => return response::error_response("", error),
-    };
-    match parsed(&number) {
-        Some(number) if supervisor.answer(number, answer) => StatusCode::NO_CONTENT.into_response(),
-        Some(_) | None => does_not_wait(),
+    let body = read_body(&parts.headers, content).await?;
+    let answer = serde_json::from_slice::<EffectAnswer>(&body)
+        .map_err(|error| invalid(format!("The body is no answer to a request: {error}.")))?;
+    match number.parse() {
+        Ok(number) if supervisor.answer(number, answer) => Ok(StatusCode::NO_CONTENT),
+        Ok(_) | Err(_) => Err(does_not_wait().into()),
     }
 }
 
-fn parsed(number: &str) -> Option<u64> {
-    number.parse().ok()
+fn does_not_wait() -> ToolError {
+    response::not_found("No such request waits for an answer.", "Its call may have ended.")
 }
 
-fn does_not_wait() -> Response {
-    let hint = "Its call may have ended.";
-    response::not_found("No such request waits for an answer.", hint)
-}
-
-fn none_here() -> Response {
+fn of_supervisor(app: &AppState) -> Result<&Arc<FarSupervisor>, ToolError> {
     let hint = "Set AUTONOUS_TOOL_SUPERVISED=true where it is started.";
-    response::not_found("This tool server takes no supervisor of another machine.", hint)
+    let message = "This tool server takes no supervisor of another machine.";
+    app.supervisor.as_ref().ok_or_else(|| response::not_found(message, hint))
 }

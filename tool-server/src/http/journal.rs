@@ -1,7 +1,6 @@
 //! `/journal`: the records of all calls, for a reader elsewhere. Only the approver's token opens it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
@@ -14,15 +13,12 @@ use protocol::{ErrorCode, ToolError};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
-use toolkit::arguments::{elide, invalid};
+use toolkit::arguments::elide;
 
 use super::live_calls::last_event_id;
-use super::response;
+use super::response::{self, ALIVE, KEEP_ALIVE, Refusal, query_of};
 use super::state::AppState;
 use crate::journal::{Line, ReadError, Reader};
-
-/// How often a quiet stream says that it lives.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What may follow `GET /journal?`.
 #[derive(Deserialize)]
@@ -45,55 +41,45 @@ pub(super) async fn stream(
     State(app): State<Arc<AppState>>,
     query: Result<Query<StreamQuery>, QueryRejection>,
     headers: HeaderMap,
-) -> Response {
-    let (after, follow) = match asked(query, &headers) {
-        Ok(asked) => asked,
-        Err(error) => return response::error_response("", error),
-    };
+) -> Result<Response, Refusal> {
+    let hint = "`after` is the number of the last record that you have, or 0; `follow=false` ends the answer \
+                at the end of the journal.";
+    let StreamQuery { after, follow } = query_of(query, hint)?;
+    // A client that connects again by itself repeats its query.
+    let after = last_event_id(&headers)?.unwrap_or(after);
     // What is recorded from here on is noticed.
     let changes = app.journal.watch();
     let journal = Arc::clone(&app.journal);
-    let reader = match spawn_blocking(move || Reader::after(journal, after)).await {
-        Ok(Ok(reader)) => reader,
-        Ok(Err(error)) => return refused(&error),
-        Err(error) => return refused(&ReadError::Io(error.into())),
-    };
+    let reader = blocking(move || Reader::after(journal, after)).await?;
     let following = Following { reader, changes: follow.then_some(changes) };
     let opened_at = HeaderValue::from(app.journal.opened_at().number());
     let mut answer = response::event_stream(stream::unfold(following, Following::part));
     answer.headers_mut().insert(OPENED_AT_HEADER, opened_at);
-    answer
+    Ok(answer)
 }
 
-fn asked(
-    query: Result<Query<StreamQuery>, QueryRejection>,
-    headers: &HeaderMap,
-) -> Result<(u64, bool), ToolError> {
-    let Query(StreamQuery { after, follow }) = query.map_err(|rejection| {
-        let what = elide(&rejection.body_text(), 200);
-        invalid(format!("The query is not understood: {what}.")).with_hint(
-            "`after` is the number of the last record that you have, or 0; `follow=false` ends the answer at \
-             the end of the journal.",
-        )
-    })?;
-    // A client that connects again by itself repeats its query.
-    Ok((last_event_id(headers)?.unwrap_or(after), follow))
+/// Reads on a thread that may wait for files.
+async fn blocking<T, E>(read: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, ToolError>
+where
+    T: Send + 'static,
+    E: Into<ReadError> + Send + 'static,
+{
+    let read = spawn_blocking(read).await.map_err(|error| ReadError::Io(error.into()));
+    read.and_then(|read| read.map_err(Into::into)).map_err(|error| refused(&error))
 }
 
-fn refused(error: &ReadError) -> Response {
-    let error = match error {
+fn refused(error: &ReadError) -> ToolError {
+    match error {
         ReadError::NotThere(_) => {
             let hint = "`after=0` begins with the oldest record. A journal that lost records that you have \
                         was tampered with, or pruned.";
-            let error = ToolError::new(ErrorCode::NotFound, error.to_string()).with_hint(hint);
-            ToolError { http_status: Some(404), ..error }
+            response::not_found(error.to_string(), hint)
         }
         ReadError::Io(cause) => {
             tracing::error!(%cause, "the journal cannot be read");
             ToolError::new(ErrorCode::Internal, "The journal cannot be read.")
         }
-    };
-    response::error_response("", error)
+    }
 }
 
 /// A reader on the way to its client.
@@ -127,7 +113,7 @@ impl Following {
             }
             match tokio::time::timeout(KEEP_ALIVE, changes.changed()).await {
                 Ok(changed) => changed.ok()?,
-                Err(_) => return Some((Bytes::from_static(b":\n\n"), self)),
+                Err(_) => return Some((ALIVE, self)),
             }
         }
     }
@@ -145,37 +131,31 @@ fn events(lines: &[Line]) -> Bytes {
 }
 
 /// The arguments of a call that are too large for its record, by the hash that the record names.
-pub(super) async fn arguments(State(app): State<Arc<AppState>>, Path(name): Path<String>) -> Response {
-    let journal = Arc::clone(&app.journal);
-    let asked = name.clone();
-    match spawn_blocking(move || journal.arguments(&asked)).await {
-        Ok(Ok(Some(content))) => {
-            let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-            (headers, content).into_response()
-        }
-        Ok(Ok(None)) => {
-            let message = format!("The journal has no such arguments: {}.", elide(&name, 70));
-            response::not_found(message, "Records name them in `arguments_file`.")
-        }
-        Ok(Err(error)) => refused(&error.into()),
-        Err(error) => refused(&ReadError::Io(error.into())),
-    }
+pub(super) async fn arguments(
+    State(app): State<Arc<AppState>>,
+    Path(name): Path<String>,
+) -> Result<Response, Refusal> {
+    let (journal, asked) = (Arc::clone(&app.journal), name.clone());
+    let content = blocking(move || journal.arguments(&asked)).await?;
+    let message = || format!("The journal has no such arguments: {}.", elide(&name, 70));
+    let hint = "Records name them in `arguments_file`.";
+    let content = content.ok_or_else(|| response::not_found(message(), hint))?;
+    Ok(sent("application/json", content))
 }
 
 /// All that a call printed, where its answer had no room for it, by the name that its record has.
-pub(super) async fn output(State(app): State<Arc<AppState>>, Path(name): Path<String>) -> Response {
+pub(super) async fn output(
+    State(app): State<Arc<AppState>>,
+    Path(name): Path<String>,
+) -> Result<Response, Refusal> {
     let (kept, asked) = (Arc::clone(&app.output), name.clone());
-    match spawn_blocking(move || kept.read(&asked)).await {
-        Ok(Ok(Some(content))) => {
-            let headers =
-                [(header::CONTENT_TYPE, "application/octet-stream"), (header::CACHE_CONTROL, "no-store")];
-            (headers, content).into_response()
-        }
-        Ok(Ok(None)) => {
-            let message = format!("No such output is kept: {}.", elide(&name, 70));
-            response::not_found(message, "Records name it in `output_file`. Outputs are kept for a week.")
-        }
-        Ok(Err(error)) => refused(&error.into()),
-        Err(error) => refused(&ReadError::Io(error.into())),
-    }
+    let content = blocking(move || kept.read(&asked)).await?;
+    let message = || format!("No such output is kept: {}.", elide(&name, 70));
+    let hint = "Records name it in `output_file`. Outputs are kept for a week.";
+    let content = content.ok_or_else(|| response::not_found(message(), hint))?;
+    Ok(sent("application/octet-stream", content))
+}
+
+fn sent(media_type: &'static str, content: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, media_type), (header::CACHE_CONTROL, "no-store")], content).into_response()
 }

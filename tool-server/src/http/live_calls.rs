@@ -4,7 +4,7 @@
 //! answered as to any other caller. A caller that goes away ends its call; with an `Idempotency-Key` it has a
 //! minute to come back, and after the end of the call ten more.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::HeaderMap;
@@ -16,7 +16,7 @@ use redaction::Redactor;
 use serde_json::{Map, Value};
 use toolkit::arguments::{elide, invalid};
 use toolkit::runner::refusal;
-use toolkit::{Request, Runner};
+use toolkit::{Request, Runner, locked};
 
 use super::live_stream::{LiveStream, Reader};
 use super::response;
@@ -57,7 +57,7 @@ impl LiveCalls {
     /// The stream of a call: its own, with the request that is to run, or that of an earlier call with its
     /// key.
     fn stream(&self, request: Request, name: Option<&str>, after: u64) -> (Reader, Option<Request>) {
-        let mut keyed = self.keyed();
+        let mut keyed = locked(&self.keyed);
         let body_sha256 = name.map_or_else(String::new, |_| sha256(&request.body));
         let known = name.and_then(|name| keyed.iter().find(|known| known.name == name));
         if let Some(known) = known
@@ -78,7 +78,7 @@ impl LiveCalls {
 
     /// A call has ended: one that has shown nothing is forgotten, and others after a while.
     fn forget(&self, ended: &Arc<LiveStream>) {
-        let mut keyed = self.keyed();
+        let mut keyed = locked(&self.keyed);
         keyed.retain(|one| one.stream.has_begun() || !Arc::ptr_eq(&one.stream, ended));
         let mut kept: Vec<SessionId> = Vec::new();
         let mut is_kept: Vec<bool> = keyed
@@ -97,16 +97,12 @@ impl LiveCalls {
 
     /// Whether a call is to end because its callers have gone; it is not found any more then.
     fn gives_up(&self, stream: &Arc<LiveStream>) -> bool {
-        let mut keyed = self.keyed();
+        let mut keyed = locked(&self.keyed);
         if stream.has_readers() {
             return false;
         }
         keyed.retain(|one| !Arc::ptr_eq(&one.stream, stream));
         true
-    }
-
-    fn keyed(&self) -> MutexGuard<'_, Vec<Keyed>> {
-        self.keyed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -141,7 +137,9 @@ pub(super) async fn answer(
     }
     match reader.begin().await {
         Some(envelope) if envelope.http_status() != 200 => response::envelope_response((*envelope).clone()),
-        Some(_) | None => sent(reader),
+        Some(_) | None => response::event_stream(stream::unfold(reader, |mut reader| async move {
+            Some((reader.part().await?, reader))
+        })),
     }
 }
 
@@ -174,14 +172,6 @@ impl Running {
             }
         }
     }
-}
-
-/// What a reader gets, as it comes.
-fn sent(reader: Reader) -> Response {
-    response::event_stream(stream::unfold(reader, |mut reader| async move {
-        let part = reader.part().await?;
-        Some((part, reader))
-    }))
 }
 
 pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, ToolError> {

@@ -4,7 +4,7 @@
 //! where it wants, so that one whose connection broke continues where it stood.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -13,8 +13,9 @@ use protocol::Envelope;
 use redaction::Redactor;
 use serde_json::json;
 use tokio::sync::watch;
-use toolkit::{OutputPart, OutputSink};
+use toolkit::{OutputPart, OutputSink, locked};
 
+use super::response::{ALIVE, KEEP_ALIVE};
 use crate::output_text::text_of;
 
 /// How much is kept for readers, in bytes on the wire.
@@ -25,9 +26,6 @@ const EVENT_OVERHEAD: usize = 64;
 
 /// About how much is sent at once.
 const PART_BYTES: usize = 64 << 10;
-
-/// How often a quiet stream says that it lives.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The output of one call.
 #[derive(Debug)]
@@ -69,7 +67,7 @@ impl LiveStream {
 
     /// A reader of what follows the part with this number.
     pub(super) fn reader(self: &Arc<Self>, after: u64) -> Reader {
-        let state = self.state();
+        let state = locked(&self.state);
         let next = if after < state.gone_through {
             state.gone.saturating_sub(1)
         } else {
@@ -97,7 +95,7 @@ impl LiveStream {
 
     /// Ends the stream with its envelope, unless it has ended.
     pub(super) fn end(&self, envelope: impl FnOnce() -> Envelope) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if state.end.is_none() {
             state.end = Some((Instant::now(), Arc::new(envelope())));
         }
@@ -106,26 +104,22 @@ impl LiveStream {
 
     /// When it ended.
     pub(super) fn ended_at(&self) -> Option<Instant> {
-        self.state().end.as_ref().map(|(at, _)| *at)
+        locked(&self.state).end.as_ref().map(|(at, _)| *at)
     }
 
     pub(super) fn has_begun(&self) -> bool {
-        self.state().has_begun
+        locked(&self.state).has_begun
     }
 
     fn tell(&self, state: MutexGuard<'_, State>) {
         drop(state);
         self.changed.send_modify(|changes| *changes += 1);
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl OutputSink for LiveStream {
     fn begin(&self) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         state.has_begun = true;
         self.tell(state);
     }
@@ -135,14 +129,14 @@ impl OutputSink for LiveStream {
         self.redactor.redact_text(&mut text);
         let data = json!({"stream": part.stream, "text": text});
         let on_wire = format!("id: {}\nevent: output\ndata: {data}\n\n", part.seq).into();
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         state.last = part.seq;
         state.add(Event { seq: part.seq, text_bytes: length(part.bytes.len()), on_wire });
         self.tell(state);
     }
 
     fn lose(&self, bytes: u64) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let seq = state.last + 1;
         state.add(Event { seq, text_bytes: 0, on_wire: dropped(bytes) });
         self.tell(state);
@@ -194,7 +188,7 @@ impl Reader {
         loop {
             self.changed.mark_unchanged();
             let (has_begun, end) = {
-                let state = self.stream.state();
+                let state = locked(&self.stream.state);
                 (state.has_begun, state.end.as_ref().map(|(_, envelope)| Arc::clone(envelope)))
             };
             if has_begun || end.is_some() {
@@ -216,13 +210,13 @@ impl Reader {
             }
             tokio::select! {
                 _ = self.changed.changed() => {}
-                () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(b":\n\n")),
+                () = tokio::time::sleep(KEEP_ALIVE) => return Some(ALIVE),
             }
         }
     }
 
     fn ready(&mut self) -> Option<Bytes> {
-        let state = self.stream.state();
+        let state = locked(&self.stream.state);
         let mut part = BytesMut::new();
         if self.next < state.gone {
             part.extend_from_slice(&dropped(state.gone_bytes));
@@ -283,10 +277,10 @@ mod tests {
         for seq in 1..=1000 {
             take(&stream, seq, &line);
         }
-        assert!(stream.state().kept_bytes <= KEPT_BYTES);
+        assert!(locked(&stream.state).kept_bytes <= KEPT_BYTES);
         let first = text(&mut slow).await;
         let (told, events) = first.split_once("\n\n").unwrap();
-        let kept = length(stream.state().events.len());
+        let kept = length(locked(&stream.state).events.len());
         assert_eq!(told, format!("event: dropped\ndata: {{\"bytes\":{}}}", (1000 - kept) * 8000));
         assert!(events.starts_with(&format!("id: {}\n", 1001 - kept)), "{}", &events[..40]);
         // One that comes back loses only what is gone.

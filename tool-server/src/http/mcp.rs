@@ -12,38 +12,29 @@ use mcp::Caller;
 use protocol::{ErrorCode, ToolError};
 
 use super::call::{read_body, request_of, session_named};
+use super::response::Refusal;
 use super::state::AppState;
-use super::{Granted, RETRY_AFTER_SECONDS, response};
+use super::{Granted, RETRY_AFTER_SECONDS};
 
 pub(super) async fn answer(
     State(app): State<Arc<AppState>>,
     Extension(granted): Extension<Granted>,
     request: Request,
-) -> Response {
+) -> Result<Response, Refusal> {
     let (parts, content) = request.into_parts();
     // Other methods open and close a client's session, and have no body.
-    let read = match parts.method {
-        Method::POST => read_body(&parts.headers, content).await,
-        _ => Ok(Vec::new()),
+    let body = match parts.method {
+        Method::POST => read_body(&parts.headers, content).await?,
+        _ => Vec::new(),
     };
-    let caller = (&parts.headers, &granted);
-    let read = read.and_then(|body| Ok((request_of(&app.access, "", caller, Vec::new())?, body)));
-    let (call, body) = match read {
-        Ok(read) => read,
-        Err(error) => return response::error_response("", error),
-    };
+    let call = request_of(&app.access, "", (&parts.headers, &granted), Vec::new())?;
     let caller = Caller::new(call, !session_named(&parts.headers).is_empty());
-    match app.mcp.answer(Request::from_parts(parts, ()), body, caller).await {
-        Some(answer) => answer.map(Body::new),
-        None => response::error_response("", too_many_sessions()),
-    }
+    let answer = app.mcp.answer(Request::from_parts(parts, ()), body, caller).await;
+    Ok(answer.ok_or_else(too_many_sessions)?.map(Body::new))
 }
 
 fn too_many_sessions() -> ToolError {
     let message = "Too many sessions of the Model Context Protocol are open.";
-    let mut error = ToolError::new(ErrorCode::Overloaded, message);
-    error.retry_after_seconds = Some(RETRY_AFTER_SECONDS);
-    error.with_hint(
-        "End one (DELETE /mcp with its Mcp-Session-Id), or use revision 2026-07-28, which has none.",
-    )
+    let hint = "End one (DELETE /mcp with its Mcp-Session-Id), or use revision 2026-07-28, which has none.";
+    ToolError::new(ErrorCode::Overloaded, message).with_hint(hint).with_retry_after(RETRY_AFTER_SECONDS)
 }

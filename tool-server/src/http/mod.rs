@@ -21,7 +21,6 @@ mod live_calls;
 mod live_stream;
 mod llms_txt;
 mod mcp;
-mod metrics;
 mod response;
 mod service;
 mod state;
@@ -56,7 +55,7 @@ const RETRY_AFTER_SECONDS: u64 = 1;
 pub fn routes(app: &Arc<AppState>) -> Routes {
     let when_full = Router::new().route("/livez", get(service::livez)).fallback(no_room);
     let (all, when_full) = (guarded(all(app), app), guarded(when_full, app));
-    Routes { all, when_full, metrics: Some(app.figures.of_port()) }
+    Routes { all, when_full, metrics: Some(app.meters.of_port()) }
 }
 
 fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
@@ -100,7 +99,7 @@ fn all(app: &Arc<AppState>) -> Router<Arc<AppState>> {
 
 /// What the server counts tells of all its callers, so a named token does not open it.
 fn metrics(app: &Arc<AppState>) -> Router<Arc<AppState>> {
-    let route = Router::new().route("/metrics", get(metrics::metrics));
+    let route = Router::new().route("/metrics", get(service::metrics));
     if app.has_public_metrics {
         return route;
     }
@@ -122,20 +121,14 @@ fn guarded(routes: Router<Arc<AppState>>, app: &Arc<AppState>) -> Router {
 /// Lets in only requests for our own host, and writes every answer in the form that was asked for.
 async fn around(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let wanted = response::Wanted::by(request.headers());
-    let mut answer = match check_host(&access, &request) {
+    // Requests for other hosts and from foreign pages are refused on every route.
+    let mut answer = match access.check_host(request.headers(), request.uri()) {
         Ok(()) => next.run(request).await,
-        Err(refused) => refused,
+        Err(refused) => refusal(&refused, &request),
     };
     wanted.write(&mut answer);
     answer.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
-}
-
-/// Refuses requests for other hosts and from foreign pages, on every route.
-#[expect(clippy::result_large_err, reason = "the error is the answer")]
-fn check_host(access: &Access, request: &Request) -> Result<(), Response> {
-    let checked = access.check_host(request.headers(), request.uri());
-    checked.map_err(|refused| refusal(&refused, request))
 }
 
 async fn require_token(State(app): State<Arc<AppState>>, mut request: Request, next: Next) -> Response {
@@ -209,8 +202,8 @@ async fn no_route(request: Request) -> Response {
 
 /// Every connection is at work, so none could be closed for this one.
 async fn no_room(request: Request) -> Response {
-    let mut error = ToolError::new(ErrorCode::Overloaded, "Too many open connections.");
-    error.retry_after_seconds = Some(RETRY_AFTER_SECONDS);
+    let error = ToolError::new(ErrorCode::Overloaded, "Too many open connections.")
+        .with_retry_after(RETRY_AFTER_SECONDS);
     response::error_response(response::tool_in(request.uri().path()), error)
 }
 

@@ -1,13 +1,17 @@
 //! From an envelope to a response: the status of its code, as JSON or as plain text for a model.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::extract::Query;
+use axum::extract::rejection::QueryRejection;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use protocol::text_form::text_form;
 use protocol::{Envelope, ErrorCode, ToolError};
+use toolkit::arguments::{elide, invalid};
 
 /// The response that carries an envelope; [`Wanted::write`] adds the body.
 pub(super) fn envelope_response(envelope: Envelope) -> Response {
@@ -31,10 +35,44 @@ pub(super) fn error_response(tool: &str, error: ToolError) -> Response {
     envelope_response(toolkit::runner::refusal(tool, error))
 }
 
-/// The response about something that is not there, with a status that says so.
-pub(super) fn not_found(message: impl Into<String>, hint: &str) -> Response {
+/// Why a request that is no call is not answered otherwise.
+pub(super) struct Refusal(ToolError);
+
+impl From<ToolError> for Refusal {
+    fn from(error: ToolError) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        error_response("", self.0)
+    }
+}
+
+/// The error about something that is not there, with a status that says so.
+pub(super) fn not_found(message: impl Into<String>, hint: &str) -> ToolError {
     let error = ToolError::new(ErrorCode::NotFound, message).with_hint(hint);
-    error_response("", ToolError { http_status: Some(404), ..error })
+    ToolError { http_status: Some(404), ..error }
+}
+
+/// What follows the `?` of a request; `hint` says what may.
+pub(super) fn query_of<T>(query: Result<Query<T>, QueryRejection>, hint: &str) -> Result<T, ToolError> {
+    query.map(|Query(query)| query).map_err(|rejection| {
+        let what = elide(&rejection.body_text(), 200);
+        invalid(format!("The query is not understood: {what}.")).with_hint(hint)
+    })
+}
+
+/// How often a quiet stream says that it lives.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// What it says then.
+pub(super) const ALIVE: Bytes = Bytes::from_static(b":\n\n");
+
+/// What a stream of events begins with.
+pub(super) fn hello(line: &'static [u8]) -> impl Stream<Item = Bytes> + Send + 'static {
+    futures_util::stream::iter([Bytes::from_static(line)])
 }
 
 /// Server-sent events, as they come. Nothing on the way keeps them.

@@ -10,11 +10,11 @@ use axum::{Extension, Json};
 use cage::obstacle::Obstacle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolkit::arguments::{elide, invalid};
 
+use super::Granted;
 use super::call::session_named;
+use super::response::{Refusal, query_of};
 use super::state::AppState;
-use super::{Granted, response};
 
 /// The body of `/livez`.
 #[derive(Serialize, JsonSchema)]
@@ -49,6 +49,11 @@ pub(super) async fn openapi(State(app): State<Arc<AppState>>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], app.openapi.clone()).into_response()
 }
 
+/// `GET /metrics`: what the server counts, for Prometheus.
+pub(super) async fn metrics(State(app): State<Arc<AppState>>) -> Response {
+    app.meters.answer((&app.runner, app.approvals.as_deref()), &app.commands, &app.journal, &app.vitals)
+}
+
 /// What may follow `GET /tools?`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,23 +67,15 @@ pub(super) async fn catalogue(
     query: Result<Query<CatalogueQuery>, QueryRejection>,
     Extension(granted): Extension<Granted>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Refusal> {
     let catalogue = app.catalogue.of(&app.runner, session_named(&headers), &granted);
-    let found = query
-        .map_err(|rejection| {
-            invalid(format!("The query is not understood: {}.", elide(&rejection.body_text(), 200)))
-                .with_hint("The only parameter is `format`.")
-        })
-        .and_then(|Query(query)| catalogue.in_format(query.format.as_deref()));
-    let document = match found {
-        Ok(document) => document,
-        Err(error) => return response::error_response("", error),
-    };
+    let CatalogueQuery { format } = query_of(query, "The only parameter is `format`.")?;
+    let document = catalogue.in_format(format.as_deref())?;
     let tag = &document.tag;
     if headers.get(header::IF_NONE_MATCH) == Some(tag) {
-        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
     let headers =
         [(header::ETAG, tag.clone()), (header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (headers, document.body.clone()).into_response()
+    Ok((headers, document.body.clone()).into_response())
 }

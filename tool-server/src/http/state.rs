@@ -12,7 +12,7 @@ use toolkit::approvals::Approvals;
 use super::catalogue::Catalogues;
 use super::live_calls::LiveCalls;
 use crate::journal::Journal;
-use crate::metrics::Figures;
+use crate::metrics::Meters;
 use crate::service_report::ServiceReport;
 use crate::supervisor_link::FarSupervisor;
 use crate::tokens::Tokens;
@@ -41,7 +41,7 @@ pub struct AppState {
     /// Know what keeps them from running.
     pub commands: Arc<Commands>,
     /// What the server counts.
-    pub figures: Figures,
+    pub meters: Arc<Meters>,
     /// Whether `/metrics` needs no token.
     pub has_public_metrics: bool,
     /// The OpenAPI document, made at the start.

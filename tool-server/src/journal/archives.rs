@@ -27,9 +27,14 @@ pub(super) fn archives(journal: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
     Ok(found)
 }
 
+/// The number that the journal's current file will get.
+pub(super) fn next_number(archives: &BTreeMap<u64, PathBuf>) -> u64 {
+    archives.last_key_value().map_or(1, |(number, _)| number + 1)
+}
+
 /// Archives the full file and returns a new one, created first: if the disk is full, nothing has changed.
 pub(super) fn rotate(journal: &Path) -> io::Result<File> {
-    let number = archives(journal)?.last_key_value().map_or(1, |(number, _)| number + 1);
+    let number = next_number(&archives(journal)?);
     let archive = journal.with_file_name(archive_name(name(journal), number));
     let next = journal.with_file_name(format!("{}.{NEXT}", name(journal)));
     let file = open_own(&next)?;

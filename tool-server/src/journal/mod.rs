@@ -16,7 +16,7 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -25,12 +25,12 @@ use arguments::Arguments;
 use protocol::journal::{
     BackgroundProcessEnded, CallEnded, CallReplayed, CallStarted, FIRST_PREV, RecordBody,
 };
-use protocol::{EventId, JournalPlace, JournalRecord, SessionId, now_ms};
+use protocol::{EventId, JournalPlace, JournalRecord, now_ms};
 use settings::table::TOOL_JOURNAL_MAX_BYTES;
 use tail::{Line as NewLine, Tail};
 use tokio::sync::watch;
-use toolkit::Recorder;
 use toolkit::runner::CallIds;
+use toolkit::{Recorder, Scope, locked};
 
 pub use open::JournalError;
 pub(crate) use reader::{Line, ReadError, Reader};
@@ -78,13 +78,7 @@ impl Journal {
         });
         if cut_bytes > 0 {
             let body = RecordBody::Repaired { cut_bytes };
-            let ids = CallIds {
-                call: EventId::new(),
-                parent: None,
-                task: None,
-                session: SessionId::default_session(),
-                token: None,
-            };
+            let ids = CallIds::of(None, None, &Scope::default());
             journal.append(EventId::new(), None, &ids, body).map_err(JournalError::Write)?;
         }
         start_sync_thread(Arc::downgrade(&journal)).map_err(JournalError::Write)?;
@@ -100,7 +94,7 @@ impl Journal {
 
     pub(crate) fn sync(&self) -> io::Result<()> {
         if self.unsynced.swap(false, Ordering::AcqRel) {
-            let file = self.tail().file.try_clone()?;
+            let file = locked(&self.tail).file.try_clone()?;
             file.sync_data()?;
         }
         Ok(())
@@ -131,9 +125,9 @@ impl Journal {
             prev: FIRST_PREV.to_owned(),
         })?;
         let named = fs::metadata(&self.path);
-        let written = self.tail().append(line, &named);
+        let written = locked(&self.tail).append(line, &named);
         let failure = written.as_ref().err().map(|error| (Instant::now(), error.to_string()));
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *locked(&self.failure) = failure;
         written?;
         self.unsynced.store(true, Ordering::Release);
         self.is_closing.send_modify(|_| ());
@@ -162,19 +156,16 @@ impl Journal {
 
     /// Fails if a record could not be written now, or could not lately.
     pub(crate) fn try_out(&self) -> io::Result<()> {
-        room::try_out(&self.path, || {
-            let tail = self.tail();
-            Ok((tail.file.try_clone()?, tail.length))
-        })?;
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (file, length) = {
+            let tail = locked(&self.tail);
+            (tail.file.try_clone()?, tail.length)
+        };
+        room::try_out(&self.path, &file, length)?;
+        let failure = locked(&self.failure).clone();
         match failure {
             Some((at, error)) if at.elapsed() < LATELY => Err(io::Error::other(error)),
             Some(_) | None => Ok(()),
         }
-    }
-
-    fn tail(&self) -> MutexGuard<'_, Tail> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use protocol::JournalPlace;
+use toolkit::locked;
 
 use super::tail::{Tail, identity_and_length};
 use super::{Journal, archives};
@@ -58,7 +59,7 @@ impl Reader {
         let not_there = || ReadError::NotThere(number);
         let (file, place) = {
             // The server archives files under this lock.
-            let tail = journal.tail();
+            let tail = locked(&journal.tail);
             let files = Files::list(&tail.path)?;
             let start = || JournalPlace { file: files.oldest(), offset: 0 };
             let place = if number == 0 { start() } else { JournalPlace::of(number) };
@@ -90,7 +91,7 @@ impl Reader {
 
     /// The file that follows this one, once this one is full.
     fn next_file(&self) -> io::Result<Option<(u64, File)>> {
-        let tail = self.journal.tail();
+        let tail = locked(&self.journal.tail);
         let files = Files::list(&tail.path)?;
         if self.place.file >= files.current() {
             let (identity, _) = identity_and_length(&self.file)?;
@@ -148,7 +149,7 @@ impl<'a> Files<'a> {
     }
 
     fn current(&self) -> u64 {
-        self.archives.last_key_value().map_or(1, |(number, _)| number + 1)
+        archives::next_number(&self.archives)
     }
 
     fn path(&self, number: u64) -> Option<&Path> {

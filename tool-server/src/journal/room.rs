@@ -15,12 +15,11 @@ const BYTES: u64 = 4096;
 /// Looks at the free space, and reserves the room for a record behind the end of the file, which does not
 /// change the file and fails for other reasons as well, such as a quota. Where the file system reserves
 /// nothing, a file beside the journal is written and removed.
-pub(super) fn try_out(journal: &Path, end: impl FnOnce() -> io::Result<(File, u64)>) -> io::Result<()> {
-    let (file, length) = end()?;
-    if free_bytes(&file)? < BYTES {
+pub(super) fn try_out(journal: &Path, file: &File, length: u64) -> io::Result<()> {
+    if free_bytes(file)? < BYTES {
         return Err(Errno::NOSPC.into());
     }
-    match fallocate(&file, FallocateFlags::KEEP_SIZE, length, BYTES) {
+    match fallocate(file, FallocateFlags::KEEP_SIZE, length, BYTES) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => write_beside(journal),
         reserved => Ok(reserved?),
     }
@@ -52,9 +51,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.jsonl");
         fs::write(&path, "{}\n").unwrap();
-        let open = || OpenOptions::new().append(true).open(&path);
+        let file = OpenOptions::new().append(true).open(&path).unwrap();
         for _ in 0..3 {
-            try_out(&path, || Ok((open()?, 3))).unwrap();
+            try_out(&path, &file, 3).unwrap();
             write_beside(&path).unwrap();
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
@@ -66,7 +65,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.jsonl");
         fs::write(&path, "{}\n").unwrap();
-        try_out(&path, || Ok((File::open(&path)?, 3))).unwrap_err();
+        try_out(&path, &File::open(&path).unwrap(), 3).unwrap_err();
         write_beside(Path::new("/dev/full/a.jsonl")).unwrap_err();
     }
 }

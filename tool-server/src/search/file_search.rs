@@ -70,7 +70,7 @@ pub(crate) enum SearchOutcome {
 pub(crate) struct FileSearcher<'a> {
     searcher: Searcher,
     matcher: RegexMatcher,
-    mode: SearchMode,
+    pub(crate) mode: SearchMode,
     /// The most that a page can need of one file.
     room: PageUsage,
     budget: &'a SearchBudget,
@@ -93,10 +93,6 @@ impl<'a> FileSearcher<'a> {
             .heap_limit(Some(MAX_LINE_BYTES))
             .build();
         Self { searcher, matcher, mode, room, budget }
-    }
-
-    pub(crate) fn mode(&self) -> SearchMode {
-        self.mode
     }
 
     /// Searches one file for lines after `after_line`.

@@ -16,7 +16,9 @@ use std::sync::Arc;
 use files::roots::open_child_file;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder, Glob};
-use rustix::fs::{AtFlags, FileType, fstat, statat};
+use rustix::fs::{AtFlags, fstat, statat};
+
+use crate::entry_type::EntryType;
 
 /// The most that is read of an ignore file; the largest real ones have some hundred kilobytes.
 const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
@@ -142,7 +144,7 @@ impl From<Match<&Glob>> for Verdict {
 fn read(directory: BorrowedFd<'_>, name: &str) -> Gitignore {
     let mut patterns = GitignoreBuilder::new("");
     let file = open_child_file(directory, Path::new(name)).ok();
-    let is_regular = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    let is_regular = |stat| EntryType::of(&stat) == EntryType::File;
     if let Some(file) = file.filter(|file| fstat(file.as_fd()).is_ok_and(is_regular)) {
         let lines = BufReader::new(File::from(file).take(MAX_IGNORE_FILE_BYTES)).lines();
         for (number, line) in lines.map_while(Result::ok).enumerate() {

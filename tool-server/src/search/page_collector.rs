@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
+
+use toolkit::locked;
 
 /// How much of a page a result uses, or how much a page can hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,12 +78,12 @@ impl<T> PageCollector<T> {
 
     fn is_after_the_page(&self, path: &[u8]) -> bool {
         self.is_bounded.load(Ordering::Relaxed)
-            && self.lock().bound.as_deref().is_some_and(|bound| path > bound)
+            && locked(&self.collected).bound.as_deref().is_some_and(|bound| path > bound)
     }
 
     /// Adds a result, as long as the page can need it.
     pub(crate) fn add(&self, path: &[u8], usage: PageUsage, item: T) {
-        let mut collected = self.lock();
+        let mut collected = locked(&self.collected);
         if collected.bound.as_deref().is_some_and(|bound| path > bound) {
             return;
         }
@@ -104,10 +106,6 @@ impl<T> PageCollector<T> {
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = (Vec<u8>, T)> {
         let collected = self.collected.into_inner().unwrap_or_else(PoisonError::into_inner);
         collected.by_path.into_iter().map(|(path, (_, item))| (path, item))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Collected<T>> {
-        self.collected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

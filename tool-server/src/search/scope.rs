@@ -26,9 +26,10 @@ pub(crate) struct SearchScope<'a> {
     /// The path of that root below the operator's root, from which rules about paths hold.
     above: PathBuf,
     /// The searched directory beneath its root; empty, or ending in `/`.
-    start: Vec<u8>,
+    pub(super) start: Vec<u8>,
     pub(crate) shown: PathDisplay,
-    rules: Option<Arc<IgnoreRules>>,
+    /// The rules of the directories above the searched one.
+    pub(super) rules: Option<Arc<IgnoreRules>>,
     pub(crate) include_hidden: bool,
     pub(crate) include_ignored: bool,
     /// How many levels below the searched directory an entry may be.
@@ -57,15 +58,6 @@ impl<'a> SearchScope<'a> {
             include_ignored,
             max_depth: usize::MAX,
         }
-    }
-
-    pub(super) fn start(&self) -> Vec<u8> {
-        self.start.clone()
-    }
-
-    /// The rules of the directories above the searched one.
-    pub(super) fn rules(&self) -> Option<Arc<IgnoreRules>> {
-        self.rules.clone()
     }
 
     /// The part of a path that is below the searched directory.

@@ -90,7 +90,7 @@ impl<V: Visitor> Walker<'_, V> {
         while let Some((job, _taken)) = self.queue.take() {
             match job {
                 Job::Top(_) | Job::Directory(..) if self.budget.is_exhausted() => {}
-                Job::Top(handle) => self.enter(handle, self.scope.start(), 0, self.scope.rules()),
+                Job::Top(handle) => self.enter(handle, self.scope.start.clone(), 0, self.scope.rules.clone()),
                 Job::Directory(parent, index) => self.descend(&parent, index),
                 Job::Entries(directory, range) => self.visit(&directory, range),
             }

@@ -1,7 +1,9 @@
 //! The jobs that the threads of a walk share: last in, first out. So few directories are open at once, and
 //! the walk stays close to the order of the result, so that a full page ends it early.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use toolkit::locked;
 
 pub(super) struct WorkQueue<Job> {
     state: Mutex<State<Job>>,
@@ -28,7 +30,7 @@ impl<Job> WorkQueue<Job> {
         if jobs.is_empty() {
             return;
         }
-        let mut state = self.lock();
+        let mut state = locked(&self.state);
         state.unfinished += jobs.len();
         state.jobs.extend(jobs);
         drop(state);
@@ -37,7 +39,7 @@ impl<Job> WorkQueue<Job> {
 
     /// The next job; waits for one, and is `None` once all are done.
     pub(super) fn take(&self) -> Option<(Job, JobGuard<'_, Job>)> {
-        let mut state = self.lock();
+        let mut state = locked(&self.state);
         loop {
             if let Some(job) = state.jobs.pop() {
                 return Some((job, JobGuard(self)));
@@ -48,15 +50,11 @@ impl<Job> WorkQueue<Job> {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, State<Job>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<Job> Drop for JobGuard<'_, Job> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = locked(&self.0.state);
         state.unfinished -= 1;
         if state.unfinished == 0 {
             self.0.changed.notify_all();

@@ -9,13 +9,14 @@ use std::fs::File;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use protocol::effect::{EffectAnswer, EffectRequest, MAX_LINE_BYTES};
 use tokio::sync::watch;
+use toolkit::locked;
 
-use super::NoAnswer;
+use super::{NoAnswer, left_until};
 
 /// How long a request waits for a supervisor that is connected.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -64,7 +65,7 @@ impl FarSupervisor {
         if answer == Err(RecvTimeoutError::Timeout) && self.was_sent(number) {
             answer = answered.recv_timeout(left_until(deadline));
         }
-        let request = self.waiting().requests.remove(&number);
+        let request = locked(&self.waiting).requests.remove(&number);
         // An answer can have come at the last moment.
         match answer.or_else(|_| answered.try_recv()) {
             Ok(answer) => Ok(answer),
@@ -87,7 +88,7 @@ impl FarSupervisor {
         let files = files.iter().map(|file| Ok(Arc::new(File::from(file.try_clone_to_owned()?))));
         let files = files.collect::<io::Result<_>>()?;
         let (answer, answered) = mpsc::channel();
-        let mut waiting = self.waiting();
+        let mut waiting = locked(&self.waiting);
         waiting.last_number += 1;
         let number = waiting.last_number;
         waiting.requests.insert(number, Request { line, files, was_sent: false, answer });
@@ -97,7 +98,7 @@ impl FarSupervisor {
     }
 
     fn was_sent(&self, number: u64) -> bool {
-        self.waiting().requests.get(&number).is_some_and(|request| request.was_sent)
+        locked(&self.waiting).requests.get(&number).is_some_and(|request| request.was_sent)
     }
 
     /// A stream of the requests, beginning with all that wait. It takes the place of an earlier one.
@@ -107,17 +108,13 @@ impl FarSupervisor {
             changes.stream += 1;
             own = changes.stream;
         });
-        if own > 1 {
-            tracing::info!("the supervisor has connected again");
-        } else {
-            tracing::info!("the supervisor has connected");
-        }
+        tracing::info!("the supervisor has connected{}", if own > 1 { " again" } else { "" });
         RequestStream { supervisor: Arc::clone(self), changes: self.changes.subscribe(), own, sent: 0 }
     }
 
     /// The requests that wait behind this one, which are sent now.
     fn take_after(&self, sent: u64) -> Vec<(u64, String)> {
-        let mut waiting = self.waiting();
+        let mut waiting = locked(&self.waiting);
         let new = waiting.requests.range_mut(sent + 1..).map(|(number, request)| {
             request.was_sent = true;
             (*number, request.line.clone())
@@ -127,12 +124,12 @@ impl FarSupervisor {
 
     /// A file of a request that waits.
     pub(crate) fn file(&self, number: u64, index: usize) -> Option<Arc<File>> {
-        self.waiting().requests.get(&number)?.files.get(index).cloned()
+        locked(&self.waiting).requests.get(&number)?.files.get(index).cloned()
     }
 
     /// Answers a request; false if it does not wait any more.
     pub(crate) fn answer(&self, number: u64, answer: EffectAnswer) -> bool {
-        let request = self.waiting().requests.remove(&number);
+        let request = locked(&self.waiting).requests.remove(&number);
         request.is_some_and(|request| request.answer.send(answer).is_ok())
     }
 
@@ -140,14 +137,6 @@ impl FarSupervisor {
     pub(crate) fn close(&self) {
         self.changes.send_modify(|changes| changes.is_closing = true);
     }
-
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn left_until(deadline: Instant) -> Duration {
-    deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
 }
 
 /// The requests, as they come.

@@ -31,10 +31,7 @@ const RETRY_SECONDS: u64 = 60;
 
 /// The way to the supervisor.
 #[derive(Debug)]
-pub struct Supervisor(Link);
-
-#[derive(Debug)]
-enum Link {
+pub(crate) enum Supervisor {
     Socket(Socket),
     Far(Arc<FarSupervisor>),
 }
@@ -53,7 +50,7 @@ impl Supervisor {
     /// machine, which connects to this one.
     pub(crate) fn of(inherited: &mut ListenFd, is_far: bool) -> anyhow::Result<Option<Self>> {
         if is_far {
-            return Ok(Some(Self(Link::Far(Arc::default()))));
+            return Ok(Some(Self::Far(Arc::default())));
         }
         let (family, kind) =
             (i32::from(AddressFamily::UNIX.as_raw()), SocketType::STREAM.as_raw().cast_signed());
@@ -61,14 +58,14 @@ impl Supervisor {
             .take_custom(1, family, kind, "unix stream socket")
             .context("LISTEN_FDS has no second socket to a supervisor")?;
         let socket = socket.map(Socket::new).transpose().context("cannot use the supervisor's socket")?;
-        Ok(socket.map(|socket| Self(Link::Socket(socket))))
+        Ok(socket.map(Self::Socket))
     }
 
     /// What the one on another machine connects to.
     pub(crate) fn as_far(&self) -> Option<Arc<FarSupervisor>> {
-        match &self.0 {
-            Link::Far(far) => Some(Arc::clone(far)),
-            Link::Socket(_) => None,
+        match self {
+            Self::Far(far) => Some(Arc::clone(far)),
+            Self::Socket(_) => None,
         }
     }
 
@@ -101,9 +98,9 @@ impl Supervisor {
         files: &[BorrowedFd<'_>],
         deadline: Instant,
     ) -> Result<Answer, ToolError> {
-        let answer = match &self.0 {
-            Link::Socket(socket) => socket.exchange(request, files, deadline),
-            Link::Far(far) => far.exchange(request, files, deadline),
+        let answer = match self {
+            Self::Socket(socket) => socket.exchange(request, files, deadline),
+            Self::Far(far) => far.exchange(request, files, deadline),
         };
         let answer = answer.map_err(|none| match none {
             NoAnswer::NotAsked(error) => {
@@ -123,6 +120,11 @@ impl Supervisor {
             _ => error,
         })
     }
+}
+
+/// The time to a deadline; never none, which a socket takes for no limit.
+fn left_until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
 }
 
 /// The error for an answer to another question.

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use process::fd_passing;
 use protocol::effect::{EffectAnswer, EffectRequest, MAX_LINE_BYTES};
 
-use super::NoAnswer;
+use super::{NoAnswer, left_until};
 
 /// How long a request may wait until it is received.
 const SEND: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub(super) struct Socket(UnixStream);
+pub(crate) struct Socket(UnixStream);
 
 impl Socket {
     pub(super) fn new(socket: UnixStream) -> io::Result<Self> {
@@ -52,8 +52,7 @@ impl Socket {
 }
 
 fn receive(stream: UnixStream, deadline: Instant) -> io::Result<EffectAnswer> {
-    let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-    stream.set_read_timeout(Some(left))?;
+    stream.set_read_timeout(Some(left_until(deadline)))?;
     let limit = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
     let mut line = Vec::new();
     BufReader::new(stream.take(limit)).read_until(b'\n', &mut line)?;

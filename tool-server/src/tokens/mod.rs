@@ -9,10 +9,11 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context as _;
 use axum::http::HeaderMap;
+use files::roots::Roots;
 use http_port::presented_token;
 use jiff::Timestamp;
 use process::exit::BadSetting;
@@ -22,9 +23,10 @@ use serde::Deserialize;
 use settings::config_file::{ConfigFile, ConfigFileError};
 use settings::table::TOOL_TOKENS_FILE;
 use toml::Spanned;
-use toolkit::Grant;
 use toolkit::grant::Terms;
+use toolkit::{Grant, locked};
 
+use crate::listen::keep_out;
 pub use new::NewToken;
 
 /// The hexadecimal digits of a hash.
@@ -69,13 +71,10 @@ impl Tokens {
     /// # Errors
     /// Where it is missing, a caller's command or another user could change it, or a token in it is not
     /// understood.
-    pub fn open(path: &Path, roots: &[&Path]) -> anyhow::Result<Self> {
+    pub fn open(path: &Path, roots: &Roots) -> anyhow::Result<Self> {
         let name = TOOL_TOKENS_FILE.name();
-        let real = path.canonicalize().with_context(|| format!("{name}: cannot open {}", path.display()))?;
-        if roots.iter().any(|root| real.starts_with(root)) {
-            let what = "it lies in a root, where tools could change it: put it elsewhere";
-            anyhow::bail!(anyhow::anyhow!(BadSetting(what)).context(format!("{name}: {}", path.display())));
-        }
+        let what = "it lies in a root, where tools could change it: put it elsewhere";
+        keep_out(roots, name, path, what)?;
         let read = read(path, &[]).map_err(|error| anyhow::anyhow!("{name}: {error}"));
         let (stamp, tokens) = read.context(BadSetting("the tokens cannot be used"))?;
         let state = State { stamp: Some(stamp), tokens: Some(tokens) };
@@ -89,7 +88,7 @@ impl Tokens {
     pub fn grant(&self, headers: &HeaderMap) -> Result<Option<Arc<Grant>>, ToolError> {
         let Some(presented) = presented_token(headers) else { return Ok(None) };
         let hash = sha256(presented.as_bytes());
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         state.refresh(&self.path);
         let Some(tokens) = &state.tokens else {
             let message = "The server's file of tokens cannot be used now, so no named token is accepted.";

@@ -11,8 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool, touches_nothing};
 
 use crate::tool_context::ToolContext;
 
@@ -80,13 +79,7 @@ impl Tool for AskUser {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
-
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    touches_nothing!();
 
     fn question(&self, arguments: &Value) -> Option<Question> {
         let AskUserArguments { question, options, allow_free_text } =

@@ -19,7 +19,7 @@ use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Tool};
 use super::given;
 use super::patience::Patience;
 use super::short_form::short_form;
-use crate::bound_files::{self, BoundFiles};
+use crate::bound_files::{BoundFiles, tree_state};
 use crate::tool_context::ToolContext;
 
 /// Runs a command line with bash, for what no other tool does: builds, tests, git.
@@ -137,7 +137,7 @@ impl Tool for Bash {
     fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
         let roots = self.0.workspaces.of(scope)?;
         let bound = self.bound(arguments, &roots)?;
-        let state = bound_files::unnamed(&bound, &roots)?;
+        let state = if bound.is_complete { None } else { Some(tree_state(&roots, &bound.patterns)?) };
         let mut contents = self.0.contents(bound.paths, scope)?;
         contents.extend(state.map(|state| (String::new(), state)));
         Ok(contents)

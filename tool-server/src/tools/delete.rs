@@ -2,14 +2,13 @@
 
 use files::change::{ChangeData, ChangeRequest, ExpectedSha256};
 use files::roots::Missing;
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Tool};
+use toolkit::{Call, Outcome, PathText, Slot, Tool};
 
-use crate::tool_context::ToolContext;
+use crate::tool_context::{ToolContext, touches_its_path};
 
 /// Deletes a file that you have read, a link or an empty directory.
 ///
@@ -46,13 +45,7 @@ impl Tool for Delete {
         json!({"path": "notes/hello.txt"})
     }
 
-    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
-        self.0.touches(arguments, scope)
-    }
-
-    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, scope)
-    }
+    touches_its_path!();
 
     fn run(&self, arguments: DeleteArguments, call: &Call) -> Outcome<ChangeData> {
         let request = ChangeRequest {

@@ -2,15 +2,14 @@
 
 use files::change::edits::Edit;
 use files::change::{ChangeData, ExpectedSha256, refuse_placeholder};
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Tool};
+use toolkit::{Call, Outcome, PathText, Slot, Tool};
 
 use super::multi_edit::make_edits;
-use crate::tool_context::ToolContext;
+use crate::tool_context::{ToolContext, touches_its_path};
 
 /// Replaces text in a file that you have read. `find` is literal and must match exactly once.
 ///
@@ -56,13 +55,7 @@ impl Tool for EditTool {
         json!({"path": "notes/hello.txt", "find": "hello", "replace": "hello again"})
     }
 
-    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
-        self.0.touches(arguments, scope)
-    }
-
-    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, scope)
-    }
+    touches_its_path!();
 
     fn run(&self, arguments: EditArguments, call: &Call) -> Outcome<ChangeData> {
         refuse_placeholder("replace", &arguments.replace)?;

@@ -3,12 +3,12 @@
 use std::ops::Bound;
 
 use files::roots::names;
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Page, PathText, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Page, PathText, Scope, Slot, Success, Tool, names_no_files};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
@@ -114,9 +114,7 @@ impl Tool for Find {
         Touches { reads_below: true, ..self.0.touches(arguments, scope) }
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn run(&self, arguments: FindArguments, call: &Call) -> Outcome<FindData> {
         let roots = self.0.workspaces.of(&call.scope)?;

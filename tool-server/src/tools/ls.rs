@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::{TouchedPath, Touches};
-use toolkit::{Call, NamedFiles, Outcome, Page, PathText, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Page, PathText, Scope, Slot, Success, Tool, names_no_files};
 
 use crate::cursor;
 use crate::entry_type::EntryType;
@@ -110,9 +110,7 @@ impl Tool for Ls {
         Touches { reads_below, ..self.0.touches(arguments, scope) }
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn run(&self, arguments: LsArguments, call: &Call) -> Outcome<LsData> {
         let roots = self.0.workspaces.of(&call.scope)?;
@@ -284,7 +282,8 @@ impl Listing<'_> {
         beneath: &Path,
         prefix: &[u8],
     ) -> Result<(Vec<Vec<u8>>, bool), ToolError> {
-        let after = self.after_within(prefix);
+        // The part of the cursor's path below `prefix`, if it is there.
+        let after = self.after.as_deref().and_then(|after| after.strip_prefix(prefix)).map(<[u8]>::to_vec);
         // One more than fits shows that there is another page, and one may only lead to what the page shows.
         let mut first = FirstKeys::new(self.page.room() + 2);
         let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
@@ -326,7 +325,10 @@ impl Listing<'_> {
             self.skipped.denied = true;
             return true;
         }
-        let is_hidden = self.is_hidden_by_rule(beneath, name);
+        let is_hidden = self.call.hides(|| {
+            let beneath = beneath.join(OsStr::from_bytes(name));
+            TouchedPath { path: self.root.join(&beneath), beneath }
+        });
         self.skipped.against_rules |= is_hidden;
         is_hidden
     }
@@ -335,18 +337,6 @@ impl Listing<'_> {
     fn was_shown(&self, key: &[u8], after: &[u8]) -> bool {
         let leads_on = self.recursive && key.ends_with(b"/") && after.starts_with(key);
         key <= after && !leads_on
-    }
-
-    /// The part of the cursor's path below `prefix`, if it is there.
-    fn after_within(&self, prefix: &[u8]) -> Option<Vec<u8>> {
-        self.after.as_deref()?.strip_prefix(prefix).map(<[u8]>::to_vec)
-    }
-
-    fn is_hidden_by_rule(&self, beneath: &Path, name: &[u8]) -> bool {
-        self.call.hides(|| {
-            let beneath = beneath.join(OsStr::from_bytes(name));
-            TouchedPath { path: self.root.join(&beneath), beneath }
-        })
     }
 
     fn skips_hidden(&mut self, name: &[u8]) -> bool {

@@ -10,10 +10,9 @@ use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, PathText, Slot, Success, Tool};
 
-use crate::tool_context::ToolContext;
+use crate::tool_context::{ToolContext, touches_its_path};
 
 /// Several edits in one file that you have read, all or none.
 ///
@@ -68,13 +67,7 @@ impl Tool for MultiEdit {
         json!({"path": "notes/hello.txt", "edits": [{"find": "world", "replace": "wide world"}]})
     }
 
-    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
-        self.0.touches(arguments, scope)
-    }
-
-    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, scope)
-    }
+    touches_its_path!();
 
     fn run(&self, arguments: MultiEditArguments, call: &Call) -> Outcome<ChangeData> {
         for (index, edit) in arguments.edits.iter().enumerate() {

@@ -90,7 +90,8 @@ impl Patience {
             let timeout = context.command_timeout(self.timeout_seconds);
             return commands.run(call, CommandRequest { timeout, ..request });
         }
-        let request = CommandRequest { timeout: context.process_timeout(self.timeout_seconds), ..request };
+        let timeout = self.timeout_seconds.map_or(Duration::MAX, Duration::from_secs);
+        let request = CommandRequest { timeout, ..request };
         match self.yield_after_seconds {
             Some(seconds) => commands.run_or_leave(call, request, command, Duration::from_secs(seconds)),
             None => commands.start_in_background(call, request, command),

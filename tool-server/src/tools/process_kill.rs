@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use cage::processes::{Process, Signal, Stop};
 use protocol::journal::ProcessState;
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use sandbox::Receivers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool, touches_nothing};
 
 use super::process_read::said;
 use crate::tool_context::ToolContext;
@@ -78,13 +77,7 @@ impl Tool for ProcessKill {
         self.0.has_processes()
     }
 
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
-
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    touches_nothing!();
 
     fn run(&self, arguments: ProcessKillArguments, call: &Call) -> Outcome<ProcessKillData> {
         let process = self.0.commands.processes().find(&call.scope, &arguments.process_id)?;

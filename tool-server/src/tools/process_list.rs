@@ -1,12 +1,11 @@
 //! `process_list`: the background processes of the session.
 
 use protocol::journal::ProcessState;
-use protocol::{Annotations, Risk, ToolError, now_ms};
+use protocol::{Annotations, Risk, now_ms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool, touches_nothing};
 
 use crate::tool_context::ToolContext;
 
@@ -68,13 +67,7 @@ impl Tool for ProcessList {
         self.0.has_processes()
     }
 
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
-
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    touches_nothing!();
 
     fn run(&self, arguments: ProcessListArguments, call: &Call) -> Outcome<ProcessListData> {
         let listed = self.0.commands.processes().list(&call.scope).into_iter().map(|process| {

@@ -5,14 +5,13 @@ use std::time::{Duration, Instant};
 use cage::command::Changes;
 use cage::processes::{From, Output, Piece, Process, Status, Stream};
 use protocol::journal::{CreatedControlFile, ProcessState};
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
 use toolkit::output::{Full, head};
-use toolkit::policy::Touches;
-use toolkit::{Bounds, Call, NamedFiles, Outcome, OutputSink, Scope, Slot, Success, Tool};
+use toolkit::{Bounds, Call, Outcome, OutputSink, Slot, Success, Tool, touches_nothing};
 
 use crate::output_text::text_of;
 use crate::tool_context::ToolContext;
@@ -116,13 +115,7 @@ impl Tool for ProcessRead {
         Some(Duration::from_secs(arguments["wait_seconds"].as_u64().unwrap_or(0)) + OWN_TIME)
     }
 
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
-
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    touches_nothing!();
 
     fn run(&self, arguments: ProcessReadArguments, call: &Call) -> Outcome<ProcessReadData> {
         let process = self.0.commands.processes().find(&call.scope, &arguments.process_id)?;

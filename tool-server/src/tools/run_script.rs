@@ -19,10 +19,7 @@ use super::given;
 use super::patience::Patience;
 use super::short_form::short_form;
 use crate::bound_files::tree_state;
-use crate::tool_context::ToolContext;
-
-/// How long the script may take to be hashed.
-const HASH_WITHIN: Duration = Duration::from_secs(30);
+use crate::tool_context::{HASH_WITHIN, ToolContext};
 
 const MAX_ARGUMENT_BYTES: usize = 4096;
 

@@ -1,12 +1,11 @@
 //! `schedule_cancel`: ends a schedule of this chat.
 
 use protocol::effect::{Answer, Ask, Schedule};
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool, touches_nothing};
 
 use crate::outgoing::PUSHED;
 use crate::supervisor_link::unexpected;
@@ -44,13 +43,7 @@ impl Tool for ScheduleCancel {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
-
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    touches_nothing!();
 
     fn run(&self, arguments: ScheduleCancelArguments, call: &Call) -> Outcome<Schedule> {
         let ask = Ask::CancelSchedule { schedule_id: arguments.schedule_id };

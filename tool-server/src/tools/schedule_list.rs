@@ -1,12 +1,11 @@
 //! `schedule_list`: the schedules of this chat.
 
 use protocol::effect::{Answer, Ask, Schedule};
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool, touches_nothing};
 
 use crate::outgoing::PUSHED;
 use crate::supervisor_link::unexpected;
@@ -47,13 +46,7 @@ impl Tool for ScheduleList {
         self.0.has_supervisor()
     }
 
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
-
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    touches_nothing!();
 
     fn run(&self, _: ScheduleListArguments, call: &Call) -> Outcome<ScheduleListData> {
         match self.0.supervisor()?.ask(call, Ask::ListSchedules)? {

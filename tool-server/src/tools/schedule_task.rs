@@ -5,9 +5,9 @@ use protocol::{Annotations, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolkit::arguments::invalid;
+use toolkit::arguments::typed;
 use toolkit::policy::{Circumstance, Touches};
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Scope, Slot, Success, Tool, names_no_files};
 
 use crate::outgoing::PUSHED;
 use crate::supervisor_link::unexpected;
@@ -75,14 +75,11 @@ impl Tool for ScheduleTask {
         }
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     /// When and what, and what was read before.
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
-        let arguments: ScheduleTaskArguments = serde_json::from_value(arguments.clone())
-            .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))?;
+        let arguments: ScheduleTaskArguments = typed(arguments.clone())?;
         match self.0.supervisor()?.ask(call, Ask::PlanSchedule(arguments.into()))? {
             Answer::Schedule { line, outside, .. } => {
                 let outside = outside.map(|seen| format!("Its task has read: {seen}.\n")).unwrap_or_default();

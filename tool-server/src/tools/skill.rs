@@ -1,11 +1,11 @@
 //! `skill`: the instructions for a kind of task.
 
-use protocol::{Annotations, Risk, ToolError};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Scope, Slot, Success, Tool, names_no_files};
 
 use crate::tool_context::ToolContext;
 
@@ -69,9 +69,7 @@ impl Tool for SkillTool {
         Touches { paths: self.0.skills.touched(name, "SKILL.md"), ..Touches::nothing() }
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn run(&self, arguments: SkillArguments, _: &Call) -> Outcome<SkillData> {
         let skill = self.0.skills.read(&arguments.name)?;

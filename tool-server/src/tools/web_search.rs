@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use settings::choices::Words;
 use toolkit::output::{Full, head};
 use toolkit::policy::Touches;
-use toolkit::{Bounds, Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Bounds, Call, Outcome, Scope, Slot, Success, Tool, names_no_files};
 
 use crate::tool_context::ToolContext;
 use crate::web;
@@ -116,9 +116,7 @@ impl Tool for WebSearch {
         }
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn depends_on(&self, _: &Value) -> Option<String> {
         self.0.web.as_ref()?.search_service()

@@ -6,14 +6,13 @@ use files::change::{
     refuse_placeholder,
 };
 use files::roots::Missing;
-use protocol::{Annotations, ErrorCode, Risk, ToolError};
+use protocol::{Annotations, ErrorCode, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Tool};
+use toolkit::{Call, Outcome, PathText, Slot, Tool};
 
-use crate::tool_context::ToolContext;
+use crate::tool_context::{ToolContext, touches_its_path};
 
 /// A byte order mark in UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -75,13 +74,7 @@ impl Tool for Write {
         json!({"path": "notes/hello.txt", "content": "hello\nworld\n"})
     }
 
-    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
-        self.0.touches(arguments, scope)
-    }
-
-    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, scope)
-    }
+    touches_its_path!();
 
     fn run(&self, arguments: WriteArguments, call: &Call) -> Outcome<ChangeData> {
         refuse_placeholder("content", &arguments.content)?;

@@ -1,7 +1,8 @@
 //! `file_download`: what `GET` and `HEAD /files` do. It opens and hashes the file; the route sends its bytes.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use files::change::{hash_file, io_error, mtime_ms, size_and_mtime, size_bytes};
@@ -12,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, Fingerprint, NamedFiles, Outcome, Scope, Seen, Slot, Success, Tool};
+use toolkit::{Call, Fingerprint, Outcome, Scope, Seen, Slot, Success, Tool, locked, names_no_files};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -50,7 +51,7 @@ pub(crate) struct Download(Mutex<Option<OpenFile>>);
 /// A file that was opened and hashed.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
-    pub(crate) file: OwnedFd,
+    pub(crate) file: File,
     /// As it was before it was hashed.
     pub(crate) stat: Stat,
     pub(crate) size_bytes: u64,
@@ -61,11 +62,7 @@ pub(crate) struct OpenFile {
 
 impl Download {
     pub(crate) fn take(&self) -> Option<OpenFile> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn leave(&self, file: OpenFile) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        locked(&self.0).take()
     }
 }
 
@@ -89,9 +86,7 @@ impl Tool for FileDownload {
         self.0.touches(arguments, scope)
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn run(&self, arguments: DownloadArguments, call: &Call) -> Outcome<DownloadData> {
         let download = call.attachment::<Download>().ok_or_else(no_attachment)?;
@@ -111,7 +106,8 @@ impl Tool for FileDownload {
         // A caller that only asks for the hash has not seen the content.
         let seen = Seen { path: opened.path, fingerprint: Some(fingerprint) };
         let sha256 = data.sha256.clone();
-        download.leave(OpenFile { file: opened.handle, stat, size_bytes, sha256, name });
+        let file = OpenFile { file: opened.handle.into(), stat, size_bytes, sha256, name };
+        *locked(&download.0) = Some(file);
         Ok(Success {
             stdout: format!("{shown}, {size_bytes} bytes\n"),
             data,

@@ -1,12 +1,12 @@
 //! `undo`: what `POST /changes/{call_id}/undo` does.
 
 use files::change::{UndoData, UndoRequest};
-use protocol::{Annotations, EventId, Risk, ToolError};
+use protocol::{Annotations, EventId, Risk};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Tool};
+use toolkit::{Call, Outcome, Scope, Slot, Tool, names_no_files};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -58,18 +58,13 @@ impl Tool for Undo {
         Touches { paths: paths.unwrap_or_default(), ..Touches::nothing() }
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn run(&self, arguments: UndoArguments, call: &Call) -> Outcome<UndoData> {
         let right = call.attachment::<UndoRight>().ok_or_else(no_attachment)?;
         let request = UndoRequest {
             call_id: &arguments.call_id,
-            of_anybody: match *right {
-                UndoRight::Own => false,
-                UndoRight::Everybodys => true,
-            },
+            of_anybody: *right == UndoRight::Everybodys,
             dry_run: arguments.dry_run,
             accept_undone: arguments.accept_undone,
         };

@@ -1,6 +1,6 @@
 //! `file_upload`: what `PUT /files` does. The body arrives while it runs, part by part.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Tool};
+use toolkit::{Call, Outcome, Scope, Slot, Tool, locked, names_no_files};
 
 use super::no_attachment;
 use crate::tool_context::ToolContext;
@@ -62,7 +62,7 @@ impl Upload {
 
     /// The next part; none at the end of a complete body.
     fn next(&self) -> Result<Option<Bytes>, ToolError> {
-        match self.0.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv() {
+        match locked(&self.0).blocking_recv() {
             Some(Part::Data(bytes)) => Ok(Some(bytes)),
             Some(Part::End) => Ok(None),
             Some(Part::Failed(error)) => Err(error),
@@ -71,11 +71,6 @@ impl Upload {
                 Err(ToolError::new(ErrorCode::Cancelled, message))
             }
         }
-    }
-
-    /// Takes nothing more; the connection reads and discards the rest.
-    fn close(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).close();
     }
 }
 
@@ -102,14 +97,13 @@ impl Tool for FileUpload {
         self.0.touches(arguments, scope)
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn run(&self, arguments: UploadArguments, call: &Call) -> Outcome<ChangeData> {
         let upload = call.attachment::<Upload>().ok_or_else(no_attachment)?;
         let stored = self.store(&arguments, call, &upload);
-        upload.close();
+        // The connection reads and discards the rest.
+        locked(&upload.0).close();
         Ok(stored?)
     }
 }

@@ -10,7 +10,7 @@ use toolkit::catalogue_rules::breaches;
 fn registry() -> Registry {
     let root = tempfile::tempdir().unwrap();
     let pending = root.path().join("pending");
-    tool_server::tools::registry(&support::tool_context(root.path(), &pending)).unwrap()
+    tool_server::tools::registry(&support::tool_context(&[root.path().to_owned()], &pending)).unwrap()
 }
 
 #[test]

@@ -12,13 +12,8 @@ const STRANGER: u32 = 61_234;
 #[test]
 fn check_needs_no_settings_and_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_tool-server"))
-        .arg("check")
-        .env_remove("AUTONOUS_TOOL_ALLOWED_ROOTS")
-        .env("TMPDIR", directory.path())
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_tool-server"));
+    let output = check_in(directory.path(), program).output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(stdout.contains("Attempts of the self-check"), "{stdout}{stderr}");
     let own =
@@ -83,13 +78,16 @@ fn what_tier_b_does_not_hide_is_a_stated_loss() {
     }
 }
 
-fn check_in_tier_b(program: &Path, scratch: &Path, denied: &str) -> String {
+/// The check without roots, with this directory for all that it makes.
+fn check_in(directory: &Path, program: &Path) -> Command {
     let mut command = Command::new(program);
+    command.arg("check").env_remove("AUTONOUS_TOOL_ALLOWED_ROOTS");
+    command.env("TMPDIR", directory).current_dir(directory);
     command
-        .arg("check")
-        .env_remove("AUTONOUS_TOOL_ALLOWED_ROOTS")
-        .env("TMPDIR", scratch)
-        .current_dir(scratch);
+}
+
+fn check_in_tier_b(program: &Path, scratch: &Path, denied: &str) -> String {
+    let mut command = check_in(scratch, program);
     command.env("AUTONOUS_TOOL_SANDBOX", "landlock").env("AUTONOUS_TOOL_DENY_PATHS", denied);
     if rustix::process::geteuid().is_root() {
         chown(scratch, Some(STRANGER), Some(STRANGER)).unwrap();

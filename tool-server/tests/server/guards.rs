@@ -11,8 +11,7 @@ use protocol::{Annotations, Envelope, ErrorCode, JournalRecord, Risk, Status, To
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Slot, Success, Tool, touches_nothing};
 
 /// A tool that does what its test says.
 struct Scripted<F>(F);
@@ -38,13 +37,7 @@ impl<F: Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static> Tool for Scr
         json!({})
     }
 
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
-
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    touches_nothing!();
 
     fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {
         (self.0)(call)?;

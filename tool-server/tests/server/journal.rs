@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use protocol::journal::{CallStarted, RecordBody};
-use protocol::{EventId, JournalRecord, Risk, SessionId};
+use protocol::{JournalRecord, Risk};
 use tool_server::journal::Journal;
-use toolkit::Recorder;
 use toolkit::runner::CallIds;
+use toolkit::{Recorder, Scope};
 
 /// A journal's path, and the temporary directory that it is in.
 fn place() -> (PathBuf, tempfile::TempDir) {
@@ -18,13 +18,7 @@ fn place() -> (PathBuf, tempfile::TempDir) {
 
 fn record_calls(journal: &Journal, number: usize) {
     for _ in 0..number {
-        let ids = CallIds {
-            call: EventId::new(),
-            parent: None,
-            task: None,
-            session: SessionId::default_session(),
-            token: None,
-        };
+        let ids = CallIds::of(None, None, &Scope::default());
         let body = CallStarted {
             tool_name: "ls".to_owned(),
             token: None,

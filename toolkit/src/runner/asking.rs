@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::hash::sha256;
-use protocol::{ErrorCode, EventId, ToolError, millis, now_ms, visible};
+use protocol::{ErrorCode, EventId, ToolError, now_ms, visible};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout_at};
 
@@ -107,7 +107,7 @@ impl Asking {
         approvals: &Arc<Approvals>,
     ) -> Result<(), Stop> {
         let question = self.question(call, verdict)?;
-        let standing = |question: Question, approvals: &Approvals| Ok(question.standing(approvals));
+        let standing = |question: Question, approvals: &Approvals| Ok(approvals.standing(&question.wanted()));
         call.permit = blocking(question, approvals, standing).await?;
         let what = "and nobody can be asked: its task is unattended";
         call.permit.as_ref().map(|_| ()).ok_or_else(|| self.refused(call, verdict, None, what))
@@ -223,11 +223,6 @@ impl Question {
         wanted
     }
 
-    /// A yes that was given before and covers the call.
-    fn standing(&self, approvals: &Approvals) -> Option<Permit> {
-        approvals.standing(&self.wanted())
-    }
-
     fn put(self, approvals: &Approvals) -> Result<Answer, Stop> {
         let scope = &self.info.scope;
         let wanted = self.wanted();
@@ -306,15 +301,10 @@ impl Question {
             scope: info.scope.clone(),
             task: info.ids.task.clone(),
             token_sha256: self.token_sha256.clone(),
-            deadline: std::time::Instant::now() + TRIAL,
             bounds: settings.bounds,
             locks: Arc::clone(&self.asking.locks),
-            cancelled: Arc::default(),
             policy: settings.policy.get(),
-            below: None,
-            attachment: None,
-            answer: None,
-            sink: None,
+            ..Call::own(TRIAL)
         };
         self.tool.preview(&self.arguments, &trial)
     }
@@ -349,7 +339,7 @@ pub(super) fn take_permit(
             let digest = digest(tool.as_ref(), arguments, &call.info.scope, (&bound_to.0, bound_to.1))?;
             approvals.take_single(id, &digest, ids)
         }
-        Permit::Lasting(_) => {
+        Permit::Lasting => {
             let touches = tool.touches(arguments, &call.info.scope);
             approvals.take_lasting(&wanted(&call.info, &verdict, touches), ids)
         }
@@ -374,7 +364,7 @@ fn wanted(info: &CallInfo, verdict: &Verdict, touches: Touches) -> Wanted {
 pub(super) fn answer(settings: &RunnerSettings, permit: Option<&Permit>) -> Option<PersonAnswer> {
     match (&settings.approvals, permit?) {
         (Some(approvals), Permit::Single(id)) => approvals.get(id)?.person_answer(),
-        (_, Permit::Single(_) | Permit::Lasting(_)) => None,
+        (_, Permit::Single(_) | Permit::Lasting) => None,
     }
 }
 
@@ -464,18 +454,6 @@ fn denied(approval: &Approval) -> Failure {
         "by": by,
     });
     Failure::with_data(error, &data)
-}
-
-impl CallInfo {
-    /// How long the call itself has taken, in milliseconds: without the time in which a person decided.
-    pub(super) fn time_ms(&self) -> u64 {
-        millis(self.took())
-    }
-
-    /// How long the call has taken, without the wait for a person.
-    pub(super) fn took(&self) -> Duration {
-        self.since.elapsed().saturating_sub(self.waited.get().copied().unwrap_or_default())
-    }
 }
 
 #[cfg(test)]

@@ -163,6 +163,11 @@ impl CallInfo {
         self.shown.get().cloned().unwrap_or_default()
     }
 
+    /// How long the call has taken, without the wait for a person.
+    pub(super) fn took(&self) -> Duration {
+        self.since.elapsed().saturating_sub(self.waited.get().copied().unwrap_or_default())
+    }
+
     /// True the first time. A call that was answered at its deadline ends a second time later.
     pub(super) fn end(&self) -> bool {
         !self.ended.swap(true, Ordering::AcqRel)

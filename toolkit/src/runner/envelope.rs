@@ -4,7 +4,9 @@
 
 use protocol::journal::{CallChange, CallEnded, CallFailure, OUTPUT_TEXT_BYTES};
 use protocol::text_form::{parts, stderr_of};
-use protocol::{Context, Data, Envelope, ErrorCode, EventId, Meta, Risk, Stats, Status, ToolError, visible};
+use protocol::{
+    Context, Data, Envelope, ErrorCode, EventId, Meta, Risk, Stats, Status, ToolError, millis, visible,
+};
 use redaction::Redactor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize as _, Serialize};
@@ -31,7 +33,7 @@ pub(super) fn envelope(
         tool: info.tool.clone(),
         call_id: info.ids.call.clone(),
         risk: info.risk,
-        stats: Stats { time_ms: info.time_ms() },
+        stats: Stats { time_ms: millis(info.took()) },
         context: Context { cwd, params_input: shown.arguments, path_resolved: None },
     };
     let mut envelope = header.answer(outcome);
@@ -179,31 +181,25 @@ fn change(envelope: &Envelope) -> Option<CallChange> {
 
 /// Replaces secrets in the whole answer but its arguments, which were redacted before; true if it found one.
 fn redact(envelope: &mut Envelope, redactor: &Redactor) -> bool {
-    let mut found = redactor.redact_text(&mut envelope.stdout) | redactor.redact_text(&mut envelope.stderr);
-    for notice in &mut envelope.meta.notices {
-        found |= redactor.redact_text(notice);
-    }
+    let mut found = texts(envelope).fold(false, |found, text| redactor.redact_text(text) | found);
     if let Some(path) = &mut envelope.meta.context.path_resolved {
         found |= redactor.redact_text(path);
     }
-    if let Some(error) = &mut envelope.meta.error {
-        found |= redactor.redact_text(&mut error.message) | redactor.redact_text(&mut error.hint);
-    }
     found | redactor.redact_data(&mut envelope.meta.data)
+}
+
+/// The texts of an answer for its caller.
+fn texts(Envelope { stdout, stderr, meta, .. }: &mut Envelope) -> impl Iterator<Item = &mut String> {
+    let of_error = meta.error.iter_mut().flat_map(|error| [&mut error.message, &mut error.hint]);
+    [stdout, stderr].into_iter().chain(&mut meta.notices).chain(of_error)
 }
 
 /// Escapes what would steer a terminal or hide text, wherever it came from, so that no tool has to think of
 /// it. Tools whose answers have a bound escape before they cut.
 fn escape(envelope: &mut Envelope) {
-    let Envelope { stdout, stderr, meta, .. } = envelope;
-    let mut found = visible::escape(stdout) | visible::escape(stderr) | visible::escape_data(&mut meta.data);
-    for notice in &mut meta.notices {
-        found |= visible::escape(notice);
-    }
-    if let Some(error) = &mut meta.error {
-        found |= visible::escape(&mut error.message) | visible::escape(&mut error.hint);
-    }
-    if found {
+    let found = texts(envelope).fold(false, |found, text| visible::escape(text) | found);
+    let meta = &mut envelope.meta;
+    if visible::escape_data(&mut meta.data) | found {
         meta.notices.push(visible::NOTICE.to_owned());
     }
     // What the caller sent and what the server named are shown without a word on it.

@@ -11,9 +11,6 @@ use super::stop::Stop;
 use crate::Success;
 
 pub(super) trait Guard: Send + Sync {
-    /// Its name in the documented list.
-    fn name(&self) -> &'static str;
-
     /// Lets the call pass, stops it, or says what to wait for.
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a>;
 
@@ -30,6 +27,9 @@ pub(super) trait Guard: Send + Sync {
         Ok(())
     }
 }
+
+/// The guards by their names in the documented list.
+pub(super) type Guards = Vec<(&'static str, Box<dyn Guard>)>;
 
 /// A guard's decision. Only a guard that has to wait pays for a future.
 pub(super) enum Check<'a> {

@@ -50,7 +50,7 @@ use protocol::{Data, Envelope, ErrorCode, ToolError, ToolSpec};
 use serde_json::{Map, Value};
 
 use self::call::{CallInfo, CancelOnDrop, PendingCall};
-use self::guard::{Check, Guard};
+use self::guard::{Check, Guards};
 use self::guards::{Slots, guards};
 use self::quick::SharedQuickCalls;
 use self::stop::Stop;
@@ -73,7 +73,7 @@ const DEADLINE_GRACE: Duration = Duration::from_millis(100);
 pub struct Runner {
     registry: Registry,
     settings: RunnerSettings,
-    guards: Vec<Box<dyn Guard>>,
+    guards: Guards,
     locks: Arc<Locks>,
     recorder: Arc<dyn Recorder>,
     redactor: Arc<Redactor>,
@@ -117,7 +117,7 @@ impl Runner {
 
     /// Forgets what has expired. Call it hourly.
     pub fn sweep(&self) -> io::Result<()> {
-        self.guards.iter().try_for_each(|guard| guard.sweep(SystemTime::now()))
+        self.guards.iter().try_for_each(|(_, guard)| guard.sweep(SystemTime::now()))
     }
 
     /// The tools.
@@ -151,7 +151,7 @@ impl Runner {
 
     /// The channels that have tools of their own.
     pub fn channels(&self) -> BTreeSet<&'static str> {
-        self.registry.names().flat_map(|name| self.registry.channels_of(name)).copied().collect()
+        self.registry.channels()
     }
 
     /// Runs one call and answers it. When the returned future is dropped, the call learns that its caller
@@ -175,12 +175,12 @@ impl Runner {
     }
 
     async fn prepare(&self, call: &mut PendingCall) -> Result<(), Stop> {
-        for guard in &self.guards {
+        for (name, guard) in &self.guards {
             let passed = match guard.check(call) {
                 Check::Done(passed) => passed,
                 Check::Wait(passed) => passed.await,
             };
-            passed.inspect_err(|_| tracing::debug!(guard = guard.name(), "a guard stopped the call"))?;
+            passed.inspect_err(|_| tracing::debug!(guard = name, "a guard stopped the call"))?;
         }
         Ok(())
     }
@@ -296,7 +296,7 @@ impl Runner {
         if let Some(seen) = &success.seen {
             self.locks.remember(&info.ids.session, seen.clone());
         }
-        self.guards.iter().try_for_each(|guard| guard.succeeded(info, success))
+        self.guards.iter().try_for_each(|(_, guard)| guard.succeeded(info, success))
     }
 
     /// Answers a call and records its end, unless that was done at its deadline.
@@ -305,7 +305,7 @@ impl Runner {
         let is_of_command = envelope::is_of_command(&outcome);
         let envelope = envelope::envelope(info, self.settings.cwd.of(&info.scope), outcome, &self.redactor);
         if info.end() {
-            self.guards.iter().for_each(|guard| guard.ended(info, &envelope));
+            self.guards.iter().for_each(|(_, guard)| guard.ended(info, &envelope));
             let token = info.ids.token.clone();
             let output_file = self.output_file(info, &envelope, is_of_command);
             let ended = envelope::record(&envelope, allowed_tools);

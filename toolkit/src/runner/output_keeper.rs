@@ -17,76 +17,17 @@ pub trait OutputKeeper: Send + Sync + 'static {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use protocol::journal::{CallEnded, CallReplayed, CallStarted, OUTPUT_TEXT_BYTES};
-    use protocol::{Annotations, ErrorCode, FullOutput, Risk, TaskId, ToolError};
-    use redaction::Redactor;
-    use schemars::JsonSchema;
-    use serde::{Deserialize, Serialize};
-    use serde_json::{Value, json};
+    use protocol::journal::OUTPUT_TEXT_BYTES;
+    use protocol::{ErrorCode, FullOutput, TaskId, ToolError};
 
     use super::*;
-    use crate::policy::Touches;
-    use crate::runner::{Recorder, Request, Runner, RunnerSettings};
-    use crate::{Call, Failure, NamedFiles, Outcome, Registry, Scope, Slot, Success, Tool};
+    use crate::runner::Request;
+    use crate::runner::tests::{LONG, ScriptedData, runner_of};
+    use crate::{Failure, Outcome, Success};
 
-    /// No arguments.
-    #[derive(Deserialize, JsonSchema)]
-    #[serde(deny_unknown_fields)]
-    struct Nothing {}
-
-    #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-    struct PrintedData {
-        process_id: Option<String>,
-    }
-
-    /// Ends like this.
-    struct Printing(Outcome<PrintedData>);
-
-    impl Tool for Printing {
-        type Arguments = Nothing;
-        type Data = PrintedData;
-        const NAME: &'static str = "printing";
-        const RISK: Risk = Risk::Low;
-        const ANNOTATIONS: Annotations = Annotations::READS;
-        const SLOT: Slot = Slot::File;
-
-        fn example(&self) -> Value {
-            json!({})
-        }
-
-        fn touches(&self, _: &Value, _: &Scope) -> Touches {
-            Touches::nothing()
-        }
-
-        fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-            Ok(NamedFiles::new())
-        }
-
-        fn run(&self, _: Nothing, _: &Call) -> Outcome<PrintedData> {
-            self.0.clone()
-        }
-    }
-
-    /// What was recorded and kept.
+    /// What was kept.
     #[derive(Default)]
-    struct Kept {
-        named: Mutex<Option<String>>,
-        output: Mutex<Option<String>>,
-    }
-
-    impl Recorder for Kept {
-        fn started(&self, _: &CallIds, _: CallStarted) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn replayed(&self, _: &CallIds, _: CallReplayed) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn ended(&self, _: &CallIds, body: CallEnded) {
-            *self.named.lock().unwrap() = body.output_file;
-        }
-    }
+    struct Kept(Mutex<Option<String>>);
 
     impl OutputKeeper for Kept {
         fn name_of(&self, _: &CallIds) -> String {
@@ -94,33 +35,31 @@ mod tests {
         }
 
         fn keep(&self, _: &CallIds, output: &str) -> io::Result<()> {
-            *self.output.lock().unwrap() = Some(output.to_owned());
+            *self.0.lock().unwrap() = Some(output.to_owned());
             Ok(())
         }
     }
 
     /// The file that the record names, and what was kept in it.
-    async fn after(outcome: Outcome<PrintedData>) -> (Option<String>, Option<String>) {
-        after_call(outcome, Request::new("printing", "{}")).await
+    async fn after(outcome: Outcome<ScriptedData>) -> (Option<String>, Option<String>) {
+        after_call(outcome, Request::new("scripted", "{}")).await
     }
 
-    async fn after_call_of_task(outcome: Outcome<PrintedData>) -> (Option<String>, Option<String>) {
-        after_call(outcome, Request { task: Some(TaskId::new()), ..Request::new("printing", "{}") }).await
+    async fn after_call_of_task(outcome: Outcome<ScriptedData>) -> (Option<String>, Option<String>) {
+        after_call(outcome, Request { task: Some(TaskId::new()), ..Request::new("scripted", "{}") }).await
     }
 
-    async fn after_call(outcome: Outcome<PrintedData>, request: Request) -> (Option<String>, Option<String>) {
-        let directory = std::env::temp_dir().join(format!("runner-{}", TaskId::new()));
-        let (kept, settings) = (Arc::new(Kept::default()), RunnerSettings::of_test(directory.clone()));
-        let registry = Registry::new().with(Printing(outcome)).unwrap();
-        let redactor = Arc::new(Redactor::new(["FAKE-own-secret"]));
-        let runner = Runner::new(registry, settings, Arc::clone(&kept) as _, redactor).unwrap();
-        let runner = Arc::new(runner.keeping_outputs(Arc::clone(&kept) as _));
-        runner.run(request).await;
-        std::fs::remove_dir_all(directory).unwrap();
-        (kept.named.lock().unwrap().take(), kept.output.lock().unwrap().take())
+    async fn after_call(
+        outcome: Outcome<ScriptedData>,
+        request: Request,
+    ) -> (Option<String>, Option<String>) {
+        let (runner, recorded, _directory) = runner_of(LONG, move |_, _| outcome.clone());
+        let kept = Arc::new(Kept::default());
+        Arc::new(runner.keeping_outputs(Arc::clone(&kept) as _)).run(request).await;
+        (recorded.output_file.lock().unwrap().take(), kept.0.lock().unwrap().take())
     }
 
-    fn printed(stdout: &str, stderr: &str) -> Success<PrintedData> {
+    fn printed(stdout: &str, stderr: &str) -> Success<ScriptedData> {
         Success { stdout: stdout.to_owned(), stderr: Some(stderr.to_owned()), ..Success::default() }
     }
 
@@ -157,7 +96,7 @@ mod tests {
         let full = FullOutput { path, sha256: String::new(), bytes: 1, lines: 1 };
         let cut = Success { full_output: Some(full), ..printed(&long, "aside") };
         assert_eq!(after(Ok(cut)).await, (Some("spilled.txt".to_owned()), None));
-        let data = PrintedData { process_id: Some("p1".to_owned()) };
+        let data = ScriptedData { process_id: Some("p1".to_owned()) };
         let in_background = Success { data, ..printed(&long, "aside") };
         assert_eq!(after(Ok(in_background)).await, (Some("own.txt".to_owned()), None));
     }

@@ -24,7 +24,7 @@ pub struct CallIds {
 
 impl CallIds {
     /// Those of a new call.
-    pub(super) fn of(parent: Option<EventId>, task: Option<TaskId>, scope: &Scope) -> Self {
+    pub fn of(parent: Option<EventId>, task: Option<TaskId>, scope: &Scope) -> Self {
         let (session, token) = (scope.session().clone(), scope.token().map(str::to_owned));
         Self { call: EventId::new(), parent, task, session, token }
     }

@@ -1,34 +1,42 @@
 //! The runner with tools of the tests: what quick calls keep waiting, and what a call leaves behind.
 
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
 use std::sync::{Mutex, Weak};
 
-use protocol::{Annotations, Risk, TaskId};
+use protocol::{Annotations, Risk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::policy::{CurrentPolicy, Touches};
-use crate::{Bounds, NamedFiles, Scope, Slot, Tool};
+use crate::policy::CurrentPolicy;
+use crate::{Bounds, Slot, Tool};
 
-/// Keeps a weak reference to what each call shares with its caller.
-struct Watching(Arc<Mutex<Vec<Weak<AtomicBool>>>>);
+/// More than any call takes that does not wait.
+pub(super) const LONG: Duration = Duration::from_secs(30);
 
-/// No arguments.
+/// What the tool of a test is asked.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+pub(super) struct Asked {
+    #[serde(default)]
+    waits: bool,
+}
 
-#[derive(Default, Serialize, JsonSchema)]
-struct NoData {}
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub(super) struct ScriptedData {
+    pub(super) process_id: Option<String>,
+}
 
-impl Tool for Watching {
-    type Arguments = Nothing;
-    type Data = NoData;
-    const NAME: &'static str = "watching";
+/// A tool that does what its test says; the test gets the argument `waits`.
+struct Scripted<F>(F);
+
+impl<F: Fn(bool, &Call) -> Outcome<ScriptedData> + Send + Sync + 'static> Tool for Scripted<F> {
+    type Arguments = Asked;
+    type Data = ScriptedData;
+    const NAME: &'static str = "scripted";
     const RISK: Risk = Risk::Low;
     const ANNOTATIONS: Annotations = Annotations::READS;
     const SLOT: Slot = Slot::File;
@@ -38,45 +46,37 @@ impl Tool for Watching {
         serde_json::json!({})
     }
 
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
+    crate::touches_nothing!();
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
-
-    fn run(&self, _: Nothing, call: &Call) -> Outcome<NoData> {
-        self.0.lock().unwrap().push(Arc::downgrade(&call.cancelled));
-        Ok(Success::default())
+    fn run(&self, Asked { waits }: Asked, call: &Call) -> Outcome<ScriptedData> {
+        (self.0)(waits, call)
     }
 }
 
 impl RunnerSettings {
-    pub(super) fn of_test(state_dir: PathBuf) -> Self {
-        let (disabled, bounds) = (BTreeSet::new(), Bounds::default());
-        let cwd = WorkingDirectory::Shared(String::new());
-        let (timeout, max_commands) =
-            (Duration::from_secs(30), ::settings::table::TOOL_MAX_COMMANDS.default_value());
-        let (policy, url, token_variable) = (CurrentPolicy::default(), String::new(), "TOKEN");
+    pub(super) fn of_test(state_dir: &Path) -> Self {
         Self {
-            disabled,
-            timeout,
-            max_commands,
-            bounds,
-            cwd,
-            policy,
-            url,
-            token_variable,
+            disabled: BTreeSet::new(),
+            timeout: LONG,
+            max_commands: ::settings::table::TOOL_MAX_COMMANDS.default_value(),
+            bounds: Bounds::default(),
+            cwd: WorkingDirectory::Shared(String::new()),
+            policy: CurrentPolicy::default(),
+            url: String::new(),
+            token_variable: "TOKEN",
             approvals: None,
-            state_dir: Some(state_dir),
+            state_dir: Some(state_dir.to_owned()),
         }
     }
 }
 
-struct Unrecorded;
+/// What the record of the last call's end names.
+#[derive(Default)]
+pub(super) struct Recorded {
+    pub(super) output_file: Mutex<Option<String>>,
+}
 
-impl Recorder for Unrecorded {
+impl Recorder for Recorded {
     fn started(&self, _: &CallIds, _: CallStarted) -> io::Result<()> {
         Ok(())
     }
@@ -85,48 +85,34 @@ impl Recorder for Unrecorded {
         Ok(())
     }
 
-    fn ended(&self, _: &CallIds, _: CallEnded) {}
-}
-
-/// Waits until the test lets it go on, as for a file that does not answer.
-struct Stuck(Mutex<std::sync::mpsc::Receiver<()>>);
-
-impl Tool for Stuck {
-    type Arguments = Nothing;
-    type Data = NoData;
-    const NAME: &'static str = "stuck";
-    const RISK: Risk = Risk::Low;
-    const ANNOTATIONS: Annotations = Annotations::READS;
-    const SLOT: Slot = Slot::File;
-    const QUICK: bool = true;
-
-    fn example(&self) -> Value {
-        serde_json::json!({})
-    }
-
-    fn touches(&self, _: &Value, _: &Scope) -> Touches {
-        Touches::nothing()
-    }
-
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
-
-    fn run(&self, _: Nothing, _: &Call) -> Outcome<NoData> {
-        let _ = self.0.lock().unwrap().recv();
-        Ok(Success::default())
+    fn ended(&self, _: &CallIds, body: CallEnded) {
+        *self.output_file.lock().unwrap() = body.output_file;
     }
 }
 
-/// A server on a port that runs a tool by its first letter and answers with one byte.
+/// A runner of the tool `scripted`, what it records, and the directory of its state.
+pub(super) fn runner_of<F>(timeout: Duration, act: F) -> (Runner, Arc<Recorded>, TempDir)
+where
+    F: Fn(bool, &Call) -> Outcome<ScriptedData> + Send + Sync + 'static,
+{
+    let directory = tempfile::tempdir().unwrap();
+    let registry = Registry::new().with(Scripted(act)).unwrap();
+    let settings = RunnerSettings { timeout, ..RunnerSettings::of_test(directory.path()) };
+    let recorded = Arc::new(Recorded::default());
+    let redactor = Arc::new(Redactor::new(["FAKE-own-secret"]));
+    let runner = Runner::new(registry, settings, Arc::clone(&recorded) as _, redactor).unwrap();
+    (runner, recorded, directory)
+}
+
+/// A server on a port that runs a call by its first letter and answers with one byte.
 async fn serve(runner: Arc<Runner>, listener: TcpListener) {
     while let Ok((mut connection, _)) = listener.accept().await {
         let runner = Arc::clone(&runner);
         tokio::spawn(async move {
             let mut letter = [0];
             connection.read_exact(&mut letter).await.unwrap();
-            let tool = if letter == *b"s" { "stuck" } else { "watching" };
-            let answer = runner.run(Request::new(tool, "{}")).await;
+            let body = if letter == *b"s" { r#"{"waits":true}"# } else { "{}" };
+            let answer = runner.run(Request::new("scripted", body)).await;
             connection.write_all(if answer.ok { b"k" } else { b"t" }).await.unwrap();
         });
     }
@@ -134,15 +120,16 @@ async fn serve(runner: Arc<Runner>, listener: TcpListener) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn quick_calls_that_are_slow_keep_nobody_waiting_and_end_at_their_deadline() {
-    let (release, stuck) = std::sync::mpsc::channel();
-    let watched = Arc::default();
-    let registry = Registry::new().with(Watching(Arc::clone(&watched))).unwrap();
-    let registry = registry.with(Stuck(Mutex::new(stuck))).unwrap();
-    let directory = std::env::temp_dir().join(format!("runner-{}", TaskId::new()));
+    let (release, stuck) = std::sync::mpsc::channel::<()>();
+    let stuck = Mutex::new(stuck);
+    // Waits until the test lets it go on, as for a file that does not answer.
+    let act = move |waits: bool, _: &Call| {
+        let _ = waits.then(|| stuck.lock().unwrap().recv());
+        Ok(Success::default())
+    };
     let timeout = Duration::from_secs(3);
-    let settings = RunnerSettings { timeout, ..RunnerSettings::of_test(directory.clone()) };
-    let redactor = Arc::new(Redactor::new([]));
-    let runner = Arc::new(Runner::new(registry, settings, Arc::new(Unrecorded), redactor).unwrap());
+    let (runner, _, _directory) = runner_of(timeout, act);
+    let runner = Arc::new(runner);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(serve(runner, listener));
@@ -166,22 +153,22 @@ async fn quick_calls_that_are_slow_keep_nobody_waiting_and_end_at_their_deadline
     assert_eq!(slow, [b't'; 8], "each is answered at its deadline");
     assert!(took < 3 * timeout, "{took:?}: others waited for them");
     drop(release);
-    std::fs::remove_dir_all(directory).unwrap();
 }
 
 #[tokio::test]
 async fn a_call_leaves_nothing_in_memory() {
-    let watched = Arc::new(Mutex::new(Vec::new()));
-    let registry = Registry::new().with(Watching(Arc::clone(&watched))).unwrap();
-    let directory = std::env::temp_dir().join(format!("runner-{}", TaskId::new()));
-    let settings = RunnerSettings::of_test(directory.clone());
-    let redactor = Arc::new(Redactor::new([]));
-    let runner = Arc::new(Runner::new(registry, settings, Arc::new(Unrecorded), redactor).unwrap());
+    // Weak references to what each call shares with its caller.
+    let watched = Arc::new(Mutex::new(Vec::<Weak<_>>::new()));
+    let seen = Arc::clone(&watched);
+    let (runner, _, _directory) = runner_of(LONG, move |_, call| {
+        seen.lock().unwrap().push(Arc::downgrade(&call.cancelled));
+        Ok(Success::default())
+    });
+    let runner = Arc::new(runner);
     for _ in 0..100 {
-        assert!(runner.run(Request::new("watching", "{}")).await.ok);
+        assert!(runner.run(Request::new("scripted", "{}")).await.ok);
     }
     let watched = watched.lock().unwrap();
     let left = watched.iter().filter(|flag| flag.strong_count() > 0).count();
     assert_eq!((watched.len(), left), (100, 0));
-    std::fs::remove_dir_all(directory).unwrap();
 }

@@ -20,11 +20,12 @@ use axum::response::{IntoResponse, Response};
 use protocol::{Envelope, ErrorCode, ToolError};
 use serde::Deserialize;
 use serde_json::json;
-use toolkit::arguments::{elide, invalid};
+use toolkit::arguments::invalid;
 use toolkit::{Attachment, Tool};
 
 use self::conditions::{Conditions, Decision};
 use self::range::Part;
+pub(super) use self::stream::blocks;
 use super::call::request_of;
 use super::state::AppState;
 use super::{Granted, response};
@@ -49,31 +50,17 @@ pub(super) async fn download(
     method: Method,
     Extension(granted): Extension<Granted>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Refused> {
+    let (path, conditions) = (path_of(query)?, Conditions::of_download(&headers)?);
     let is_head = method == Method::HEAD;
-    let asked = path_of(query).and_then(|path| Ok((path, Conditions::of_download(&headers)?)));
-    let (path, conditions) = match asked {
-        Ok(asked) => asked,
-        Err(error) => return refused(error),
-    };
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
     let arguments = json!({"path": path, "head": is_head, "range": range});
     let download = Arc::new(Download::default());
-    let envelope = match run(
-        &app,
-        FileDownload::NAME,
-        (&headers, &granted),
-        json_bytes(&arguments),
-        Arc::clone(&download) as _,
-    )
-    .await
-    {
-        Ok(envelope) => envelope,
-        Err(error) => return refused(error),
-    };
+    let attachment = Arc::clone(&download) as _;
+    let envelope = run(&app, FileDownload::NAME, (&headers, &granted), &arguments, attachment).await?;
     match download.take() {
         Some(file) if envelope.ok => send(file, &conditions, range.filter(|_| !is_head), is_head),
-        _ => answer(envelope),
+        _ => Ok(answer(envelope)),
     }
 }
 
@@ -83,14 +70,10 @@ pub(super) async fn upload(
     query: QueryOrNot,
     Extension(granted): Extension<Granted>,
     request: Request,
-) -> Response {
+) -> Result<Response, Refused> {
     let (parts, body) = request.into_parts();
     let headers = parts.headers;
-    let asked = path_of(query).and_then(|path| Ok((path, Conditions::of_upload(&headers)?)));
-    let (path, conditions) = match asked {
-        Ok(asked) => asked,
-        Err(error) => return refused(error),
-    };
+    let (path, conditions) = (path_of(query)?, Conditions::of_upload(&headers)?);
     let arguments = json!({
         "path": path,
         "if_match": conditions.if_match,
@@ -98,31 +81,24 @@ pub(super) async fn upload(
         "declared_bytes": axum::body::HttpBody::size_hint(&body).exact(),
     });
     let (upload, parts) = Upload::new();
-    let stored = run(&app, FileUpload::NAME, (&headers, &granted), json_bytes(&arguments), Arc::new(upload));
+    let stored = run(&app, FileUpload::NAME, (&headers, &granted), &arguments, Arc::new(upload));
     let (stored, ()) = tokio::join!(stored, stream::receive(body, parts));
-    stored.map_or_else(refused, answer)
+    Ok(answer(stored?))
 }
 
 fn path_of(query: QueryOrNot) -> Result<String, ToolError> {
-    query.map(|Query(query)| query.path).map_err(|rejection| {
-        let why = elide(&rejection.body_text(), 200);
-        invalid(format!("The query is not understood: {why}."))
-            .with_hint("The only parameter is `path`, percent-encoded: /files?path=notes%2Fhello.txt.")
-    })
-}
-
-fn json_bytes(arguments: &serde_json::Value) -> Vec<u8> {
-    arguments.to_string().into_bytes()
+    let hint = "The only parameter is `path`, percent-encoded: /files?path=notes%2Fhello.txt.";
+    response::query_of(query, hint).map(|FileQuery { path }| path)
 }
 
 async fn run(
     app: &AppState,
     name: &str,
     caller: (&HeaderMap, &Granted),
-    arguments: Vec<u8>,
+    arguments: &serde_json::Value,
     attachment: Attachment,
 ) -> Result<Envelope, ToolError> {
-    let request = request_of(&app.access, name, caller, arguments)?;
+    let request = request_of(&app.access, name, caller, arguments.to_string().into_bytes())?;
     if request.idempotency_key.is_some() {
         return Err(invalid("`/files` takes no Idempotency-Key.").with_hint(
             "Leave it out: with If-Match or If-None-Match a repeated PUT changes nothing twice.",
@@ -132,8 +108,18 @@ async fn run(
 }
 
 /// A request that is no call: its error, with a status that says so.
-fn refused(error: ToolError) -> Response {
-    response::error_response(FILES, with_status(error))
+pub(super) struct Refused(ToolError);
+
+impl From<ToolError> for Refused {
+    fn from(error: ToolError) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        response::error_response(FILES, with_status(self.0))
+    }
 }
 
 /// The answer to an upload, and to a download that failed.
@@ -172,12 +158,17 @@ fn tag_of(sha256: &str) -> Result<HeaderValue, header::InvalidHeaderValue> {
     HeaderValue::try_from(format!("\"{sha256}\""))
 }
 
-fn send(file: OpenFile, conditions: &Conditions, range: Option<&str>, is_head: bool) -> Response {
+fn send(
+    file: OpenFile,
+    conditions: &Conditions,
+    range: Option<&str>,
+    is_head: bool,
+) -> Result<Response, Refused> {
     let mut headers = head::of(&file);
     let whole = Part { first: 0, length: file.size_bytes };
     let (status, part) = match conditions.decide(&file.sha256) {
-        Decision::Changed => return refused(conditions::changed(&file.sha256)),
-        Decision::NotModified => return (StatusCode::NOT_MODIFIED, headers).into_response(),
+        Decision::Changed => return Err(conditions::changed(&file.sha256).into()),
+        Decision::NotModified => return Ok((StatusCode::NOT_MODIFIED, headers).into_response()),
         Decision::Send { ranges: false } => (StatusCode::OK, whole),
         Decision::Send { ranges: true } => match range::part(range, file.size_bytes) {
             Ok(None) => (StatusCode::OK, whole),
@@ -185,16 +176,16 @@ fn send(file: OpenFile, conditions: &Conditions, range: Option<&str>, is_head: b
                 headers.insert(header::CONTENT_RANGE, part.content_range(file.size_bytes));
                 (StatusCode::PARTIAL_CONTENT, part)
             }
-            Err(error) => return unsatisfiable(error, file.size_bytes),
+            Err(error) => return Ok(unsatisfiable(error, file.size_bytes)),
         },
     };
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.length));
     let body = if is_head { Body::empty() } else { Body::from_stream(stream::send(file, part)) };
-    (status, headers, body).into_response()
+    Ok((status, headers, body).into_response())
 }
 
 fn unsatisfiable(error: ToolError, size_bytes: u64) -> Response {
-    let mut answer = refused(error);
+    let mut answer = Refused(error).into_response();
     if let Ok(range) = HeaderValue::try_from(format!("bytes */{size_bytes}")) {
         answer.headers_mut().insert(header::CONTENT_RANGE, range);
     }

@@ -1,6 +1,7 @@
 //! The bytes of a transfer, between the connection and the disk, a block at a time.
 
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -8,8 +9,8 @@ use bytes::Bytes;
 use futures_util::stream::{Stream, try_unfold};
 use http_body_util::BodyExt as _;
 use rustix::fs::fstat;
-use rustix::io::{Errno, pread};
 use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 
 use super::range::Part as FilePart;
 use crate::http::call::{MAX_DISCARDED_BYTES, cut_short};
@@ -47,41 +48,41 @@ pub(super) async fn receive(mut body: Body, parts: mpsc::Sender<Part>) {
     }
 }
 
-/// A part of a file. A file that changes meanwhile ends the connection early: what was sent is not what the
-/// tag says.
-pub(super) fn send(file: OpenFile, part: FilePart) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    let (file, end) = (Arc::new(file), part.first + part.length);
-    try_unfold(part.first, move |at| {
-        let file = Arc::clone(&file);
+/// The bytes of a file from a place to another; `read` fills a block from a place on, on a thread that may
+/// block.
+pub(in crate::http) fn blocks(
+    first: u64,
+    end: u64,
+    read: impl Fn(u64, &mut [u8]) -> io::Result<()> + Send + Sync + 'static,
+) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    let read = Arc::new(read);
+    try_unfold(first, move |at| {
+        let read = Arc::clone(&read);
         async move {
-            if at == end {
+            if at >= end {
                 return Ok(None);
             }
-            let read = tokio::task::spawn_blocking(move || block(&file, at, end));
-            let block = read.await.map_err(io::Error::other)??;
-            let next = at + u64::try_from(block.len()).unwrap_or(0);
-            Ok(Some((block, next)))
+            let length = (end - at).min(BLOCK_BYTES);
+            let mut block = vec![0; usize::try_from(length).unwrap_or(0)];
+            let read = spawn_blocking(move || read(at, &mut block).map(|()| block));
+            Ok(Some((read.await.map_err(io::Error::other)??.into(), at + length)))
         }
     })
 }
 
-fn block(file: &OpenFile, at: u64, end: u64) -> io::Result<Bytes> {
-    let length = (end - at).min(BLOCK_BYTES);
-    let mut block = vec![0; usize::try_from(length).unwrap_or(0)];
-    let mut filled = 0;
-    while filled < block.len() {
-        match pread(&file.file, &mut block[filled..], at + u64::try_from(filled).unwrap_or(0)) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) => filled += read,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
+/// A part of a file. A file that changes meanwhile ends the connection early: what was sent is not what the
+/// tag says.
+pub(super) fn send(file: OpenFile, part: FilePart) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    let end = part.first + part.length;
+    blocks(part.first, end, move |at, block| {
+        file.file.read_exact_at(block, at)?;
+        let (now, then) = (fstat(&file.file)?, &file.stat);
+        // A file that was replaced meanwhile is still whole here; its ctime differs, and nothing else.
+        let key = |stat: &rustix::fs::Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+        let is_last = end - at == u64::try_from(block.len()).unwrap_or(u64::MAX);
+        if is_last && key(&now) != key(then) {
+            return Err(io::Error::other("the file has changed while it was sent"));
         }
-    }
-    let (now, then) = (fstat(&file.file)?, &file.stat);
-    // A file that was replaced meanwhile is still whole here; its ctime differs, and nothing else.
-    let key = |stat: &rustix::fs::Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
-    if at + length == end && key(&now) != key(then) {
-        return Err(io::Error::other("the file has changed while it was sent"));
-    }
-    Ok(Bytes::from(block))
+        Ok(())
+    })
 }

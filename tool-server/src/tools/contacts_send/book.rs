@@ -3,7 +3,7 @@
 use protocol::{ErrorCode, ToolError};
 use toolkit::contacts::{ACTIVE, Contact, Contacts, INACTIVE, Misunderstood};
 
-use crate::state_files;
+use crate::state_files::contacts;
 use files::roots::Roots;
 
 /// The most contacts that an error lists.
@@ -11,7 +11,7 @@ const MOST_LISTED: usize = 20;
 
 /// The contact with this ID, if it may be written to at all.
 pub(super) fn active(roots: &Roots, contact_id: &str) -> Result<Contact, ToolError> {
-    match read(roots, INACTIVE)?.find(contact_id) {
+    match contacts(roots, INACTIVE)?.find(contact_id) {
         Ok(None) => {}
         Ok(Some(_)) | Err(_) => {
             let message = format!("The contact `{contact_id}` is inactive: it is in {INACTIVE}.");
@@ -19,16 +19,12 @@ pub(super) fn active(roots: &Roots, contact_id: &str) -> Result<Contact, ToolErr
             return Err(ToolError::new(ErrorCode::ToolNotAllowed, message).with_hint(hint));
         }
     }
-    let active = read(roots, ACTIVE)?;
+    let active = contacts(roots, ACTIVE)?;
     match active.find(contact_id) {
         Ok(Some(contact)) => Ok(contact.clone()),
         Ok(None) => Err(unknown(contact_id, &active)),
         Err(bad) => Err(misunderstood(contact_id, bad)),
     }
-}
-
-fn read(roots: &Roots, name: &str) -> Result<Contacts, ToolError> {
-    Ok(state_files::text(roots, name)?.map(|text| Contacts::parse(&text)).unwrap_or_default())
 }
 
 fn unknown(contact_id: &str, active: &Contacts) -> ToolError {

@@ -11,7 +11,7 @@ use protocol::{Annotations, ErrorCode, Risk, ToolError, now_ms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::arguments::invalid;
+use toolkit::arguments::{invalid, typed};
 use toolkit::contacts::{ACTIVE, Contact, INACTIVE};
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
@@ -126,7 +126,7 @@ impl Tool for ContactsSend {
     }
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
-        let Message { contact, route, envelope, .. } = self.message(&parsed(arguments)?, call)?;
+        let Message { contact, route, envelope, .. } = self.message(&typed(arguments.clone())?, call)?;
         self.0.supervisor()?.ask(call, Ask::MayWrite { chat: route.address() })?;
         let Contact { nickname, contact_id, .. } = contact;
         Ok(format!("To {nickname} ({contact_id}), chat {}:\n\n{}", route.name(), envelope.text))
@@ -189,7 +189,7 @@ impl ContactsSend {
 
     /// Which contact the files name by now, and where.
     fn reached(&self, arguments: &Value, scope: &Scope) -> Result<(Contact, Route), ToolError> {
-        self.route(&parsed(arguments)?, scope)
+        self.route(&typed(arguments.clone())?, scope)
     }
 
     fn route(&self, arguments: &ContactsSendArguments, scope: &Scope) -> Result<(Contact, Route), ToolError> {
@@ -205,11 +205,6 @@ impl ContactsSend {
         let answer = self.0.supervisor().and_then(|supervisor| supervisor.question(scope, ask));
         matches!(answer, Ok(Answer::Yes { yes: true }))
     }
-}
-
-fn parsed(arguments: &Value) -> Result<ContactsSendArguments, ToolError> {
-    serde_json::from_value(arguments.clone())
-        .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))
 }
 
 /// `application/json`, with any parameters.

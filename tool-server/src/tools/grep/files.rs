@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use files::roots::open_child_file;
-use rustix::fs::{FileType, fstat};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::page::Position;
@@ -59,7 +59,7 @@ impl Visitor for Tree<'_> {
 fn open(entry: &Entry<'_>) -> Result<Option<File>, Errno> {
     let name = Path::new(std::ffi::OsStr::from_bytes(entry.name));
     let file = open_child_file(entry.directory.handle.as_fd(), name)?;
-    let is_regular = FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile;
+    let is_regular = EntryType::of(&fstat(&file)?) == EntryType::File;
     Ok(is_regular.then(|| File::from(file)))
 }
 
@@ -73,7 +73,7 @@ impl Files<'_> {
                 self.keep(path, matches_found);
             }
             // Lines found so far are right whatever follows; a count would not be.
-            SearchOutcome::BudgetExhausted(matches_found) if self.files.mode() != SearchMode::Count => {
+            SearchOutcome::BudgetExhausted(matches_found) if self.files.mode != SearchMode::Count => {
                 self.keep(path, matches_found)
             }
             SearchOutcome::BudgetExhausted(_) => {}
@@ -83,7 +83,7 @@ impl Files<'_> {
     }
 
     fn keep(&self, path: &[u8], matches_found: FileMatches) {
-        match self.files.mode() {
+        match self.files.mode {
             SearchMode::Lines { .. } if matches_found.lines.is_empty() => {}
             SearchMode::Lines { .. } => self.found.add(path, matches_found.usage, matches_found),
             SearchMode::AnyMatch | SearchMode::Count if matches_found.matches == 0 => {}

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, PathText, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, PathText, Scope, Slot, Success, Tool, names_no_files};
 
 use self::files::{Files, Tree};
 use self::page::Position;
@@ -158,9 +158,7 @@ impl Tool for Grep {
         Touches { reads_below: true, ..self.0.touches(arguments, scope) }
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn run(&self, arguments: GrepArguments, call: &Call) -> Outcome<GrepData> {
         let matcher = search::compile(&arguments.pattern, arguments.literal, arguments.case_sensitive)?;

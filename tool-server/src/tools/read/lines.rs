@@ -159,12 +159,8 @@ impl Listing {
     fn show(&mut self, line: &Line) -> bool {
         let bytes = line.kept.strip_suffix(b"\r").filter(|_| !line.is_cut());
         if self.is_secret {
-            let hidden = if self.line_numbers {
-                format!("{}\t{PLACEHOLDER}", self.next)
-            } else {
-                PLACEHOLDER.to_owned()
-            };
-            self.redacted |= self.page.push(&hidden);
+            let number = if self.line_numbers { format!("{}\t", self.next) } else { String::new() };
+            self.redacted |= self.page.push(&(number + PLACEHOLDER));
             return self.page.full().is_none();
         }
         let (text, exact) = self.line_encoding.decode(bytes.unwrap_or(&line.kept));

@@ -17,11 +17,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
-use toolkit::policy::Touches;
-use toolkit::{Call, Fingerprint, NamedFiles, Outcome, PathText, Scope, Seen, Slot, Success, Tool};
+use toolkit::{Call, Fingerprint, Outcome, PathText, Seen, Slot, Success, Tool};
 
 use crate::text::{Kind, kind_of};
-use crate::tool_context::ToolContext;
+use crate::tool_context::{ToolContext, touches_its_path};
 
 /// How much of a large file is read to detect its type.
 const HEAD_BYTES: usize = 64 * 1024;
@@ -118,13 +117,7 @@ impl Tool for Read {
         json!({"path": "notes/hello.txt"})
     }
 
-    fn touches(&self, arguments: &Value, scope: &Scope) -> Touches {
-        self.0.touches(arguments, scope)
-    }
-
-    fn named_files(&self, arguments: &Value, scope: &Scope) -> Result<NamedFiles, ToolError> {
-        self.0.named_files(arguments, scope)
-    }
+    touches_its_path!();
 
     fn run(&self, arguments: ReadArguments, call: &Call) -> Outcome<ReadData> {
         let by_bytes = arguments.offset.is_some() || arguments.limit_bytes.is_some();

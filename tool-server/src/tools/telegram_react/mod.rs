@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::policy::Touches;
-use toolkit::{Call, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Outcome, Scope, Slot, Success, Tool, names_no_files};
 
 use crate::outgoing::{TELEGRAM, chat_of, id_of};
 use crate::supervisor_link::unexpected;
@@ -72,9 +72,7 @@ impl Tool for TelegramReact {
         self.0.touches_outgoing(arguments, scope)
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
         self.0.preview_outgoing(arguments, call)

@@ -6,7 +6,7 @@ use protocol::hash::sha256;
 use protocol::{ErrorCode, SessionId, ToolError};
 use serde_json::Value;
 use toolkit::Call;
-use toolkit::contacts::{self, Contacts};
+use toolkit::contacts;
 
 use super::list::{Kind, List};
 use crate::state_files;
@@ -42,12 +42,6 @@ impl Files<'_> {
         let list = |kind, text: &Option<String>| List::parse(kind, text.as_deref().unwrap_or_default());
         let (open, done) = (list(Kind::Open, &before[0]), list(Kind::Done, &before[1]));
         Ok(Lists { open, done, before })
-    }
-
-    /// The contacts that can be written to; none without a file.
-    pub(super) fn contacts(&self) -> Result<Contacts, ToolError> {
-        Ok(state_files::text(self.roots, contacts::ACTIVE)?
-            .map_or_else(Contacts::default, |text| Contacts::parse(&text)))
     }
 
     /// Writes what differs; false if the files are not what they were any more.

@@ -9,7 +9,7 @@ mod list;
 mod people;
 mod reference;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use files::{Files, Lists, chat_of};
 use jiff::Timestamp;
@@ -18,8 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolkit::arguments::invalid;
+use toolkit::contacts::ACTIVE;
 use toolkit::policy::Touches;
-use toolkit::{Call, Failure, NamedFiles, Outcome, Scope, Slot, Success, Tool};
+use toolkit::{Call, Failure, Outcome, Scope, Slot, Success, Tool, locked, names_no_files};
 
 use crate::state_files;
 use crate::tool_context::ToolContext;
@@ -153,9 +154,7 @@ impl Tool for TodoUpdate {
         Touches { paths: paths.collect(), ..Touches::nothing() }
     }
 
-    fn named_files(&self, _: &Value, _: &Scope) -> Result<NamedFiles, ToolError> {
-        Ok(NamedFiles::new())
-    }
+    names_no_files!();
 
     fn misfit(&self, arguments: &Value) -> Option<String> {
         misfit(arguments)
@@ -177,7 +176,7 @@ impl Tool for TodoUpdate {
         if content.is_empty() {
             return Err(invalid("content is required: what to do, or what is done.").into());
         }
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = locked(&self.changing);
         let data = match (arguments.action, arguments.people) {
             (Action::Add, None) => {
                 return Err(invalid("people is required for add action")
@@ -265,7 +264,7 @@ fn with_references(
     if people.is_empty() && given.is_empty() {
         return Ok((content.to_owned(), Vec::new()));
     }
-    let contacts = files.contacts()?;
+    let contacts = state_files::contacts(files.roots, ACTIVE)?;
     for reference in given {
         if reference.trim().is_empty() {
             return Err(invalid("missing_reference_id: a name has empty parentheses.")

@@ -13,7 +13,7 @@ use protocol::{Annotations, ErrorCode, Risk, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolkit::arguments::invalid;
+use toolkit::arguments::{invalid, typed};
 use toolkit::policy::{Circumstance, Touches};
 use toolkit::{Call, NamedFiles, Outcome, PartialReason, PathText, Scope, Slot, Success, Tool};
 
@@ -227,8 +227,7 @@ impl Tool for UrlFetch {
 
     /// The whole request.
     fn preview(&self, arguments: &Value, call: &Call) -> Result<String, ToolError> {
-        let arguments: UrlFetchArguments = serde_json::from_value(arguments.clone())
-            .map_err(|error| invalid(format!("The arguments do not match the schema: {error}.")))?;
+        let arguments: UrlFetchArguments = typed(arguments.clone())?;
         let web = self.0.web.as_ref().ok_or_else(|| no_host(&arguments.url))?;
         web.standing(&arguments.url)?;
         let Fetch { method, url, headers, body, profile, .. } = self.request(web, &arguments, call)?;

@@ -24,7 +24,7 @@ use settings::table::{TOOL_MAX_COMMANDS, UNDO_MAX_MB};
 use tempfile::TempDir;
 use tool_server::http::{AppState, Catalogues, LiveCalls, api_document, routes};
 use tool_server::journal::Journal;
-use tool_server::metrics::{Figures, Meters};
+use tool_server::metrics::Meters;
 use tool_server::search::SearchLimits;
 use tool_server::service_report::ServiceReport;
 use tool_server::tool_context::ToolContext;
@@ -63,12 +63,8 @@ impl Default for Settings {
     }
 }
 
-/// A tool context with one root, the default denied paths and the default control files.
-pub(crate) fn tool_context(root: &Path, pending: &Path) -> ToolContext {
-    context_in(&[root.to_owned()], pending)
-}
-
-fn context_in(roots: &[PathBuf], pending: &Path) -> ToolContext {
+/// A tool context with these roots, the default denied paths and the default control files.
+pub(crate) fn tool_context(roots: &[PathBuf], pending: &Path) -> ToolContext {
     let denied = DeniedPaths::new(DEFAULT_DENIED.split(',')).unwrap();
     let protected = ControlFiles::new(DEFAULT_PROTECTED.split(','));
     let roots = Roots::open(roots, denied, protected, |_| None).unwrap();
@@ -102,7 +98,7 @@ impl TestServer {
         std::fs::create_dir(&fresh).unwrap();
         let roots = if settings.roots.is_empty() { vec![fresh] } else { settings.roots.clone() };
         let root = roots[0].clone();
-        let mut context = context_in(&roots, &directory.path().join("pending"));
+        let mut context = tool_context(&roots, &directory.path().join("pending"));
         context.search = settings.search;
         let registry = more(tool_server::tools::registry(&context).unwrap());
         let journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
@@ -114,8 +110,6 @@ impl TestServer {
         let redactor = Arc::new(Redactor::new([]));
         let live = Arc::new(LiveCalls::new(Arc::clone(&redactor)));
         let runner = Arc::new(Runner::new(registry, settings, Arc::clone(&journal) as _, redactor).unwrap());
-        let meters = Arc::new(Meters::new().unwrap());
-        let figures = Figures::new(meters, (&runner, None), &context, &journal, &vitals);
         let app = AppState {
             supervisor: None,
             output: outputs(directory.path()),
@@ -128,7 +122,7 @@ impl TestServer {
             tokens: None,
             approvals: None,
             journal,
-            figures,
+            meters: Arc::new(Meters::new().unwrap()),
             has_public_metrics: false,
             report: ServiceReport {
                 checks: Vec::new(),

@@ -3,7 +3,7 @@
 use protocol::{Data, Envelope, ErrorCode, ToolError};
 use serde_json::{Map, Value};
 
-use super::{Approval, Change, DecideError, NewDecision};
+use super::{Approval, Change, DecideError, Decided, NewDecision};
 use crate::arguments::{elide, invalid};
 use crate::runner::refusal;
 
@@ -56,22 +56,18 @@ pub fn unknown(id: &str) -> ToolError {
 }
 
 fn decided_before(approval: &Approval) -> Envelope {
+    let by = |by: &Option<String>| by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
     let what = match &approval.decision {
-        Some(decision) => {
-            let by = decision.by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
-            if let Some(answer) = &decision.answer {
-                let words = format!("It was answered before{by}: {}.", elide(answer, 60));
-                return decided_as(approval, words);
-            }
-            let decision = serde_json::to_value(decision.decision).unwrap_or_default();
-            format!("It was decided before{by}: {}.", decision.as_str().unwrap_or_default())
+        Some(Decided { by: who, answer: Some(answer), .. }) => {
+            format!("It was answered before{}: {}.", by(who), elide(answer, 60))
+        }
+        Some(decided) => {
+            let decision = serde_json::to_value(decided.decision).unwrap_or_default();
+            let decision = decision.as_str().unwrap_or_default();
+            format!("It was decided before{}: {decision}.", by(&decided.by))
         }
         None => "It has expired.".to_owned(),
     };
-    decided_as(approval, what)
-}
-
-fn decided_as(approval: &Approval, what: String) -> Envelope {
     let mut envelope = refusal("", ToolError::new(ErrorCode::ApprovalDecided, what));
     envelope.meta.data = Data::of(approval);
     envelope

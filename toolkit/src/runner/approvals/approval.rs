@@ -99,7 +99,7 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
     /// Whether a schedule began the call's task, so that no person asks for it now.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_scheduled: bool,
     /// What the call asks, if the answer is its result; a yes then has an `answer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,8 +197,7 @@ impl Approval {
             return Ok(self.clone());
         }
         let message = "What is hidden of this call is not known any more: it is kept while the request \
-             waits, and \
-                       only in memory.";
+                       waits, and only in memory.";
         Err(ToolError { http_status: Some(409), ..ToolError::new(ErrorCode::Conflict, message) }
             .with_hint("After a restart, it is known again once the same call was sent again."))
     }
@@ -407,11 +406,6 @@ impl Store {
         // An ID could be any text; a name of a file must not lead elsewhere.
         self.0.join(format!("{}.json", protocol::hash::sha256(id.as_str().as_bytes())))
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 fn size_of_value(value: &Value) -> usize {

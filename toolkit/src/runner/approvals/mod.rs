@@ -71,8 +71,8 @@ pub(crate) enum Answer {
 pub(crate) enum Permit {
     /// For this call alone.
     Single(EventId),
-    /// For a task or chat: one for each rule that asks.
-    Lasting(Vec<EventId>),
+    /// For a task or chat.
+    Lasting,
 }
 
 /// Why a decision was not taken.
@@ -88,13 +88,15 @@ pub enum DecideError {
     Io(io::Error),
 }
 
+type All = BTreeMap<EventId, Arc<Approval>>;
+
 /// All approvals of a server.
 pub struct Approvals {
     store: Store,
     recorder: Arc<dyn Recorder>,
     timeout: Duration,
     question_timeout: Duration,
-    all: Mutex<BTreeMap<EventId, Arc<Approval>>>,
+    all: Mutex<All>,
     /// Those whose last record a kill may have prevented, each with the ID of that record.
     owed: Mutex<Vec<(Arc<Approval>, EventId)>>,
     changed: watch::Sender<()>,
@@ -182,7 +184,7 @@ impl Approvals {
         if all.values().any(is_open) {
             return None;
         }
-        lasting(&all, wanted, now).map(Permit::Lasting)
+        lasting(&all, wanted, now).map(|_| Permit::Lasting)
     }
 
     /// The decision about a call; asks for one if there is no request for it yet. `new` gets the time of the
@@ -219,21 +221,13 @@ impl Approvals {
         {
             return Err(too_many(of_session));
         }
-        self.advance(&asked, None).map_err(|error| not_stored(&error))?;
-        let asked = Arc::new(asked);
-        all.insert(asked.id.clone(), Arc::clone(&asked));
-        self.tell("requested", &asked);
+        let asked = self.advance(&mut all, "requested", asked).map_err(|error| not_stored(&error))?;
         Ok(Answer::Pending(asked))
     }
 
     /// Gives the question of a call that was cut off, and its answer, to the same question of its task: the
     /// person is not asked twice.
-    fn take_over(
-        &self,
-        all: &mut BTreeMap<EventId, Arc<Approval>>,
-        asked: &Approval,
-        now: i64,
-    ) -> io::Result<()> {
+    fn take_over(&self, all: &mut All, asked: &Approval, now: i64) -> io::Result<()> {
         let mut newest = all.values().rev();
         if let Some(left) = newest.find(|known| known.is_left_for(asked, now)) {
             let taken = Arc::new(Approval { digest: asked.digest.clone(), ..Approval::clone(left) });
@@ -253,11 +247,7 @@ impl Approvals {
             return Err(DecideError::Decided(Arc::clone(known)));
         }
         let decided = known.decided(new, now, millis(self.timeout)).map_err(DecideError::Invalid)?;
-        self.advance(&decided, Some(known)).map_err(DecideError::Io)?;
-        let decided = Arc::new(decided);
-        all.insert(id.clone(), Arc::clone(&decided));
-        self.tell("decided", &decided);
-        Ok(decided)
+        self.advance(&mut all, "decided", decided).map_err(DecideError::Io)
     }
 
     /// Uses a yes for one call, which is about to run and still is what the digest says. It is gone
@@ -318,10 +308,7 @@ impl Approvals {
                 unhidden: Unhidden::default(),
                 ..Approval::clone(&one)
             };
-            self.advance(&expired, Some(&one))?;
-            let expired = Arc::new(expired);
-            all.insert(expired.id.clone(), Arc::clone(&expired));
-            self.tell("expired", &expired);
+            self.advance(&mut all, "expired", expired)?;
         }
         let old: Vec<EventId> =
             all.values().filter(|one| one.is_old(now)).map(|one| one.id.clone()).collect();
@@ -332,21 +319,24 @@ impl Approvals {
         Ok(())
     }
 
-    /// Stores an approval's new state and records it, or does neither. The file names the record that it
-    /// owes, so that the next start makes up for one that a kill prevented.
-    fn advance(&self, new: &Approval, before: Option<&Approval>) -> io::Result<()> {
+    /// Stores, records and announces an approval's new state, or does none of it. The file names the record
+    /// that it owes, so that the next start makes up for one that a kill prevented.
+    fn advance(&self, all: &mut All, kind: &'static str, new: Approval) -> io::Result<Arc<Approval>> {
         let record = if new.state == ApprovalState::Pending { new.id.clone() } else { EventId::new() };
-        self.store.write(new, Some(&record))?;
-        if let Err(error) = self.record(new, record) {
-            let _ = match before {
+        self.store.write(&new, Some(&record))?;
+        if let Err(error) = self.record(&new, record) {
+            let _ = match all.get(&new.id) {
                 Some(before) => self.store.write(before, None),
                 None => self.store.remove(&new.id),
             };
             return Err(error);
         }
         // Where this fails, the next start records it once more under the same ID, which counts once.
-        let _ = self.store.write(new, None);
-        Ok(())
+        let _ = self.store.write(&new, None);
+        let new = Arc::new(new);
+        all.insert(new.id.clone(), Arc::clone(&new));
+        self.tell(kind, &new);
+        Ok(new)
     }
 
     /// Records an approval's state under the parent of the call that was asked for.
@@ -370,12 +360,7 @@ impl Approvals {
 
 /// What was decided about a call. The newest counts, of those about the call itself and of those for its task
 /// or chat.
-fn known(
-    all: &BTreeMap<EventId, Arc<Approval>>,
-    asked: &Approval,
-    wanted: &Wanted,
-    now: i64,
-) -> Option<Answer> {
+fn known(all: &All, asked: &Approval, wanted: &Wanted, now: i64) -> Option<Answer> {
     let itself = all.values().rev().filter(|known| known.is_same(asked)).find_map(|known| {
         let answer = match known.state {
             ApprovalState::Granted if known.holds_at(now) => {
@@ -395,13 +380,13 @@ fn known(
     let lasting = lasting(all, wanted, now);
     match (itself, lasting) {
         (Some((id, answer)), Some(lasting)) if lasting.iter().all(|other| other < id) => Some(answer),
-        (_, Some(lasting)) => Some(Answer::Granted(Permit::Lasting(lasting))),
+        (_, Some(_)) => Some(Answer::Granted(Permit::Lasting)),
         (itself, None) => itself.map(|(_, answer)| answer),
     }
 }
 
 /// The approvals for a task or chat that cover a call: for each rule that asks one that answers it.
-fn lasting(all: &BTreeMap<EventId, Arc<Approval>>, wanted: &Wanted, now: i64) -> Option<Vec<EventId>> {
+fn lasting(all: &All, wanted: &Wanted, now: i64) -> Option<Vec<EventId>> {
     if wanted.rules.is_empty() {
         return None;
     }

@@ -9,10 +9,6 @@ use crate::runner::call::PendingCall;
 pub(super) struct OfChannel;
 
 impl Guard for OfChannel {
-    fn name(&self) -> &'static str {
-        "channel"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let Ok(tool) = &call.tool else { return Ok(()).into() };
         let channels = tool.channels();

@@ -34,10 +34,6 @@ struct Circuit {
 }
 
 impl Guard for Circuits {
-    fn name(&self) -> &'static str {
-        "circuit"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         self.admit(&Circuit::of(&call.info), call.info.since).into()
     }

@@ -45,10 +45,9 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if self.acts {
-            return;
+        if !self.acts {
+            locked(&self.keys.running).remove(&self.name);
         }
-        locked(&self.keys.running).remove(&self.name);
     }
 }
 

@@ -11,10 +11,6 @@ use crate::runner::call::PendingCall;
 pub(super) struct Enabled(pub(super) BTreeSet<String>);
 
 impl Guard for Enabled {
-    fn name(&self) -> &'static str {
-        "enabled"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let name = &call.info.tool;
         if !self.0.contains(name) {

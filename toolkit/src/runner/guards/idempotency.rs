@@ -29,10 +29,6 @@ impl Idempotency {
 }
 
 impl Guard for Idempotency {
-    fn name(&self) -> &'static str {
-        "idempotency"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let acts = call.tool.as_ref().is_ok_and(|tool| !tool.spec().annotations.read_only);
         if !acts || call.asks_question() {

@@ -6,10 +6,6 @@ use crate::runner::call::PendingCall;
 pub(super) struct KnownTool;
 
 impl Guard for KnownTool {
-    fn name(&self) -> &'static str {
-        "known tool"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         call.tool.as_ref().map(drop).map_err(Clone::clone).into()
     }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use super::RunnerSettings;
 use super::asking::Asking;
-use super::guard::{Check, Guard};
+use super::guard::{Check, Guard, Guards};
 use super::quick::SharedQuickCalls;
 use crate::locks::Locks;
 use redaction::Redactor;
@@ -37,20 +37,23 @@ pub(super) fn guards(
     redactor: &Arc<Redactor>,
     quick: &SharedQuickCalls,
     slots: &Arc<Slots>,
-) -> io::Result<Vec<Box<dyn Guard>>> {
+) -> io::Result<Guards> {
     let asking = Asking::new(settings, locks, redactor);
     let state = |name| settings.state_dir.as_ref().map(|directory| directory.join(name));
     Ok(vec![
-        Box::new(known_tool::KnownTool),
-        Box::new(enabled::Enabled(settings.disabled.clone())),
-        Box::new(token::OfToken),
-        Box::new(channel::OfChannel),
-        Box::new(tool_allowlist::ToolAllowlist::open(state("bindings").as_deref())?),
-        Box::new(circuit::Circuits::default()),
-        Box::new(valid_arguments::ValidArguments),
-        Box::new(idempotency::Idempotency::open(state("idempotency").as_deref())?),
-        Box::new(policy::Rules { policy: settings.policy.clone(), asking, quick: Arc::clone(quick) }),
-        Box::new(Arc::clone(slots)),
+        ("known tool", Box::new(known_tool::KnownTool)),
+        ("enabled", Box::new(enabled::Enabled(settings.disabled.clone()))),
+        ("token", Box::new(token::OfToken)),
+        ("channel", Box::new(channel::OfChannel)),
+        ("tool allow-list", Box::new(tool_allowlist::ToolAllowlist::open(state("bindings").as_deref())?)),
+        ("circuit", Box::new(circuit::Circuits::default())),
+        ("valid arguments", Box::new(valid_arguments::ValidArguments)),
+        ("idempotency", Box::new(idempotency::Idempotency::open(state("idempotency").as_deref())?)),
+        (
+            "policy",
+            Box::new(policy::Rules { policy: settings.policy.clone(), asking, quick: Arc::clone(quick) }),
+        ),
+        ("slot and deadline", Box::new(Arc::clone(slots))),
     ])
 }
 
@@ -60,9 +63,9 @@ mod tests {
 
     #[test]
     fn the_guards_are_in_the_documented_order() {
-        let directory = std::env::temp_dir().join(format!("guards-{}", protocol::TaskId::new()));
+        let directory = tempfile::tempdir().unwrap();
         let guards = guards(
-            &RunnerSettings::of_test(directory.clone()),
+            &RunnerSettings::of_test(directory.path()),
             &Arc::default(),
             &Arc::new(Redactor::new([])),
             &Arc::default(),
@@ -74,7 +77,6 @@ mod tests {
             .filter_map(|line| line.strip_prefix("//! ")?.split_once(". **")?.1.split_once("**"))
             .map(|(name, _)| name)
             .collect();
-        assert_eq!(guards.iter().map(|guard| guard.name()).collect::<Vec<_>>(), documented);
-        std::fs::remove_dir_all(directory).unwrap();
+        assert_eq!(guards.iter().map(|(name, _)| *name).collect::<Vec<_>>(), documented);
     }
 }

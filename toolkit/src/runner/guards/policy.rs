@@ -19,10 +19,6 @@ pub(super) struct Rules {
 }
 
 impl Guard for Rules {
-    fn name(&self) -> &'static str {
-        "policy"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let (tool, arguments) = match call.parts() {
             Ok(parts) => parts,

@@ -38,10 +38,6 @@ pub(in crate::runner) struct Slots {
 }
 
 impl Guard for Arc<Slots> {
-    fn name(&self) -> &'static str {
-        "slot and deadline"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let (slots, own_timeout) = match call.parts() {
             Ok((tool, arguments)) => (self.slots_of(tool.slot()), tool.timeout(arguments)),

@@ -6,10 +6,6 @@ use crate::runner::call::PendingCall;
 pub(super) struct OfToken;
 
 impl Guard for OfToken {
-    fn name(&self) -> &'static str {
-        "token"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let (Some(grant), Ok(tool)) = (call.info.scope.grant(), &call.tool) else { return Ok(()).into() };
         let spec = tool.spec();

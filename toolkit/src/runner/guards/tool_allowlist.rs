@@ -32,10 +32,6 @@ struct Stored {
 }
 
 impl Guard for ToolAllowlist {
-    fn name(&self) -> &'static str {
-        "tool allow-list"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         if call.tool.as_ref().is_ok_and(|tool| !tool.is_bound_by_skill()) {
             return Check::Done(Ok(()));
@@ -119,13 +115,13 @@ mod tests {
 
     #[test]
     fn a_list_gets_shorter_is_kept_and_never_grows() {
-        let directory = std::env::temp_dir().join(format!("allowlist-{}", TaskId::new()));
+        let directory = tempfile::tempdir().unwrap();
         let (task, other) = (TaskId::new(), TaskId::new());
         let tools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let allowlist = ToolAllowlist::open(Some(&directory)).unwrap();
+        let allowlist = ToolAllowlist::open(Some(directory.path())).unwrap();
         assert!(allowlist.admit(Some(&task), "bash").is_ok());
         allowlist.narrow(&task, &tools(&["read", "skill"])).unwrap();
-        let allowlist = ToolAllowlist::open(Some(&directory)).unwrap();
+        let allowlist = ToolAllowlist::open(Some(directory.path())).unwrap();
         let error = allowlist.admit(Some(&task), "bash").unwrap_err();
         assert_eq!((error.code, error.hint.as_str()), (ErrorCode::ToolNotAllowed, "It allows: read, skill."));
         allowlist.narrow(&task, &tools(&["read", "bash"])).unwrap();
@@ -134,6 +130,5 @@ mod tests {
         assert!(allowlist.admit(Some(&other), "bash").is_ok() && allowlist.admit(None, "bash").is_ok());
         allowlist.sweep(SystemTime::now() + KEEP + Duration::from_secs(60)).unwrap();
         assert!(allowlist.admit(Some(&task), "bash").is_ok());
-        fs::remove_dir_all(directory).unwrap();
     }
 }

@@ -6,10 +6,6 @@ use crate::runner::call::PendingCall;
 pub(super) struct ValidArguments;
 
 impl Guard for ValidArguments {
-    fn name(&self) -> &'static str {
-        "valid arguments"
-    }
-
     fn check<'a>(&'a self, call: &'a mut PendingCall) -> Check<'a> {
         let is_valid = call.parts().and_then(|(tool, arguments)| tool.validate(arguments));
         if let (Ok(()), Ok(tool), Ok(arguments)) = (&is_valid, &call.tool, &mut call.arguments) {
