@@ -26,7 +26,7 @@ use crate::conversation::Conversation;
 use crate::event_sink::EventSink;
 use crate::model::{Message, ModelErrorClass, Reply, Request, ToolCall};
 use crate::model_request;
-use crate::parked_turn::{CallEnd, CallTurn, known_result};
+use crate::parked_turn::{CallTurn, known_result};
 use crate::partial_answer;
 use crate::past;
 use crate::picture;
@@ -36,7 +36,7 @@ use crate::repetition::{LoopStatus, RepetitionDetector, WARNING, fingerprint};
 use crate::stop_reason::{LastEvent, StopReason, TaskEnd};
 use crate::task_progress::TaskProgress;
 use crate::tool_calls;
-use crate::tool_client::CallContext;
+use crate::tool_client::{CallContext, CallEnd};
 use crate::transcript::Transcript;
 use crate::wall_clock::WallClock;
 
@@ -50,14 +50,13 @@ const TRUNCATED_ANSWER: &str = "\n\n(The model's answer was cut at its length li
 #[derive(Debug)]
 enum TurnOutcome {
     Answered(String),
-    Continue {
-        /// Equal for turns with equal calls and results.
-        fingerprint: u64,
-    },
+    /// With a fingerprint, which is equal for turns with equal calls and results.
+    Continue(u64),
 }
 
 impl Agents {
-    /// Works on a task with the agent of its model, as [`Agent::run`].
+    /// Works on a task with the agent of its model until it is answered, reaches a limit, fails, or is
+    /// cancelled.
     pub(crate) async fn run(
         &self,
         task: &Task,
@@ -65,8 +64,24 @@ impl Agents {
         clock: &WallClock,
         cancel: &CancellationToken,
     ) -> Outcome {
-        let agent = self.of(task).for_its_size().await;
-        agent.run(self, task, (events, additions), clock, cancel).await
+        let agent = &*self.of(task).for_its_size().await;
+        let started = Instant::now();
+        let agent_started = AgentStarted {
+            attempt: task.attempt,
+            session_id: task.session_id.clone(),
+            model_name: agent.model.name().to_owned(),
+        };
+        let agent_id = events.record(agent_started, &task.parent_event_id).await;
+        let plan = TaskPlan::new(&agent.plan_functions, task);
+        let run = TaskRun { agent, agents: self, task, events, additions, plan, agent_id, started, clock };
+        let mut progress = TaskProgress::new(task);
+        let end = tokio::select! {
+            biased;
+            end = agent.work(&run, &mut progress) => end,
+            () = cancel.cancelled() => Err(StopReason::Cancelled),
+            () = clock.reaches(agent.limits.wall_time) => Err(StopReason::Limit(Limit::WallTime)),
+        };
+        agent.finalise(&run, end, &progress).await
     }
 
     /// The agent with the model that the task's chat has chosen. A model that is not there any more leaves
@@ -83,34 +98,6 @@ impl Agent {
         let Some(IfSmall { agent, size }) = &self.if_small else { return self };
         let form = default_form(self.limits.context_tokens, size.billions().await);
         if form == PromptForm::Small { Arc::clone(agent) } else { self }
-    }
-
-    /// Works on a task until it is answered, reaches a limit, fails, or is cancelled.
-    async fn run(
-        &self,
-        agents: &Agents,
-        task: &Task,
-        (events, additions): (&EventSink, &Additions),
-        clock: &WallClock,
-        cancel: &CancellationToken,
-    ) -> Outcome {
-        let started = Instant::now();
-        let agent_started = AgentStarted {
-            attempt: task.attempt,
-            session_id: task.session_id.clone(),
-            model_name: self.model.name().to_owned(),
-        };
-        let agent_id = events.record(agent_started, &task.parent_event_id).await;
-        let plan = TaskPlan::new(&self.plan_functions, task);
-        let run = TaskRun { agent: self, agents, task, events, additions, plan, agent_id, started, clock };
-        let mut progress = TaskProgress::new(task);
-        let end = tokio::select! {
-            biased;
-            end = self.work(&run, &mut progress) => end,
-            () = cancel.cancelled() => Err(StopReason::Cancelled),
-            () = clock.reaches(self.limits.wall_time) => Err(StopReason::Limit(Limit::WallTime)),
-        };
-        self.finalise(&run, end, &progress).await
     }
 
     async fn work(&self, run: &TaskRun<'_>, progress: &mut TaskProgress) -> Result<String, StopReason> {
@@ -134,7 +121,7 @@ impl Agent {
             compact(run, &mut conversation, progress).await?;
             let fingerprint = match take_turn(run, &mut conversation, progress).await? {
                 TurnOutcome::Answered(answer) => return Ok(answer),
-                TurnOutcome::Continue { fingerprint } => fingerprint,
+                TurnOutcome::Continue(fingerprint) => fingerprint,
             };
             match repetition.observe(fingerprint) {
                 LoopStatus::Progressing => {}
@@ -287,8 +274,8 @@ async fn send_within_window(
     progress: &mut TaskProgress,
 ) -> Result<Reply, StopReason> {
     loop {
-        let request = Request { words: Some(run.events.words()), ..conversation.request() };
-        match model_request::send(run, turn_id, request).await {
+        let request = Request { words: Some(&run.events.words), ..conversation.request() };
+        match model_request::send(run.agent, run, turn_id, request).await {
             Err(StopReason::Model(error))
                 if error.class == ModelErrorClass::ContextTooLong && conversation.shrink() =>
             {
@@ -312,14 +299,14 @@ async fn act_on(
     let Reply { text, calls, reasoning, cut, .. } = reply;
     if cut && (text.is_empty() || !calls.is_empty()) {
         conversation.messages.push(Message::User(TRUNCATED_REPLY.to_owned()));
-        return Ok(TurnOutcome::Continue { fingerprint: fingerprint(TRUNCATED_REPLY) });
+        return Ok(TurnOutcome::Continue(fingerprint(TRUNCATED_REPLY)));
     }
     let Some(doubt) = conversation.doubt(progress) else {
         return Ok(TurnOutcome::Answered(if cut { text + TRUNCATED_ANSWER } else { text }));
     };
     conversation.messages.push(Message::Assistant { text, calls, reasoning });
     conversation.messages.push(Message::User(doubt.to_owned()));
-    Ok(TurnOutcome::Continue { fingerprint: fingerprint(doubt) })
+    Ok(TurnOutcome::Continue(fingerprint(doubt)))
 }
 
 async fn run_calls(
@@ -362,7 +349,7 @@ async fn run_calls(
     }
     // No message may stand between the results of a turn.
     images.into_iter().for_each(|image| conversation.push_image(image));
-    Ok(TurnOutcome::Continue { fingerprint })
+    Ok(TurnOutcome::Continue(fingerprint))
 }
 
 fn fingerprint_of(calls: &[ToolCall], ends: &[CallEnd]) -> u64 {

@@ -10,7 +10,7 @@ use crate::conversation::Conversation;
 use crate::model::{Message, ToolCall};
 use crate::picture;
 use crate::stop_reason::StopReason;
-use crate::tool_client::{CallContext, Waited};
+use crate::tool_client::{CallContext, CallEnd};
 
 /// The most that are shown at the beginning; a model can read the others itself.
 const MAX_SHOWN: usize = 10;
@@ -23,23 +23,22 @@ pub(crate) async fn show(run: &TaskRun<'_>, conversation: &mut Conversation) -> 
     for path in run.task.images.iter().take(MAX_SHOWN) {
         let call = ToolCall::new("", "read", json!({"path": path}).to_string());
         let answer = run.agent.tools.call(&call, caller, run.clock, None).await.map_err(StopReason::Tools)?;
-        let Waited::Answered(envelope) = answer else {
-            conversation.messages.push(not_shown(path, "a person has to allow reading it; call `read`"));
-            continue;
-        };
-        let failure = envelope.meta.error.as_ref().map(|error| error.message.clone());
-        match picture::find(envelope, run.agent.sees).await {
-            Some(Ok(image)) => conversation.push_image(image),
-            Some(Err(why)) => conversation.messages.push(not_shown(path, &why)),
-            None => {
-                let why = failure.unwrap_or_else(|| "it is no image".to_owned());
-                conversation.messages.push(not_shown(path, &why));
+        let why = match answer {
+            CallEnd::Open(_) => "a person has to allow reading it; call `read`".to_owned(),
+            CallEnd::Answered(envelope) => {
+                let failure = envelope.meta.error.as_ref().map(|error| error.message.clone());
+                match picture::find(envelope, run.agent.sees).await {
+                    Some(Ok(image)) => {
+                        conversation.push_image(image);
+                        continue;
+                    }
+                    Some(Err(why)) => why,
+                    None => failure.unwrap_or_else(|| "it is no image".to_owned()),
+                }
             }
-        }
+        };
+        let why = why.trim_end_matches('.');
+        conversation.messages.push(Message::User(format!("[The image {path:?} is not shown: {why}]")));
     }
     Ok(())
-}
-
-fn not_shown(path: &str, why: &str) -> Message {
-    Message::User(format!("[The image {path:?} is not shown: {}]", why.trim_end_matches('.')))
 }

@@ -18,7 +18,11 @@ pub(crate) const FAILURES_TO_OPEN: u32 = 5;
 pub(crate) const OPEN_FOR: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
-struct Circuits([Breaker; ModelErrorClass::ALL.len()]);
+struct Circuits {
+    breakers: [Breaker; ModelErrorClass::ALL.len()],
+    /// The server, if the last request could not reach it.
+    unreachable: Option<Unreachable>,
+}
 
 pub(crate) type Change = (ModelErrorClass, Transition);
 
@@ -40,14 +44,15 @@ impl Paused {
 
 impl Default for Circuits {
     fn default() -> Self {
-        Self([Breaker::new(FAILURES_TO_OPEN, OPEN_FOR); ModelErrorClass::ALL.len()])
+        let breakers = [Breaker::new(FAILURES_TO_OPEN, OPEN_FOR); ModelErrorClass::ALL.len()];
+        Self { breakers, unreachable: None }
     }
 }
 
 impl Circuits {
     /// The longest pause, if there is any.
     fn paused(&self, now: Instant) -> Option<Paused> {
-        let circuits = ModelErrorClass::ALL.into_iter().zip(&self.0);
+        let circuits = ModelErrorClass::ALL.into_iter().zip(&self.breakers);
         let paused = circuits.filter_map(|(class, circuit)| Some(Paused { class, wait: circuit.wait(now)? }));
         paused.max_by_key(|paused| paused.wait)
     }
@@ -83,30 +88,23 @@ impl Circuits {
         &mut self,
         mut change: impl FnMut(ModelErrorClass, &mut Breaker) -> Option<Transition>,
     ) -> Vec<Change> {
-        let circuits = ModelErrorClass::ALL.into_iter().zip(&mut self.0);
+        let circuits = ModelErrorClass::ALL.into_iter().zip(&mut self.breakers);
         circuits.filter_map(|(class, circuit)| Some((class, change(class, circuit)?))).collect()
     }
 }
 
 /// The breaker of a provider, which all tasks share.
 #[derive(Debug, Default)]
-pub(crate) struct ModelBreaker(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    circuits: Circuits,
-    /// The server, if the last request could not reach it.
-    unreachable: Option<Unreachable>,
-}
+pub(crate) struct ModelBreaker(Mutex<Circuits>);
 
 impl ModelBreaker {
     pub(crate) fn admit(&self) -> Result<(Admission<'_>, Vec<Change>), Paused> {
-        let changes = self.lock().circuits.admit(Instant::now())?;
+        let changes = self.lock().admit(Instant::now())?;
         Ok((Admission { breaker: self, is_settled: false }, changes))
     }
 
     pub(crate) fn paused(&self) -> Option<Paused> {
-        self.lock().circuits.paused(Instant::now())
+        self.lock().paused(Instant::now())
     }
 
     /// The server, if the last request could not reach it.
@@ -114,7 +112,7 @@ impl ModelBreaker {
         self.lock().unreachable.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Circuits> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -129,16 +127,16 @@ pub(crate) struct Admission<'a> {
 impl Admission<'_> {
     pub(crate) fn settle(mut self, end: Result<(), &ModelError>) -> Vec<Change> {
         self.is_settled = true;
-        let mut state = self.breaker.lock();
-        state.unreachable = end.err().and_then(|error| error.unreachable.clone());
-        state.circuits.settle(end.map_err(|error| error.class), Instant::now())
+        let mut circuits = self.breaker.lock();
+        circuits.unreachable = end.err().and_then(|error| error.unreachable.clone());
+        circuits.settle(end.map_err(|error| error.class), Instant::now())
     }
 }
 
 impl Drop for Admission<'_> {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.breaker.lock().circuits.abandon(Instant::now());
+            self.breaker.lock().abandon(Instant::now());
         }
     }
 }

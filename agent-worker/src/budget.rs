@@ -39,6 +39,12 @@ impl TaskUsage {
     pub(crate) fn of(reply: &Reply) -> Self {
         Self { turns: 0, tokens: reply.usage, cost_micros: reply.cost_micros.unwrap_or(0) }
     }
+
+    /// Cached input costs next to nothing.
+    fn counted_tokens(&self) -> u64 {
+        let Usage { input_tokens, cached_input_tokens, output_tokens } = self.tokens;
+        input_tokens.saturating_sub(cached_input_tokens).saturating_add(output_tokens)
+    }
 }
 
 impl std::ops::AddAssign for TaskUsage {
@@ -46,14 +52,6 @@ impl std::ops::AddAssign for TaskUsage {
         self.turns = self.turns.saturating_add(other.turns);
         self.tokens += other.tokens;
         self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
-    }
-}
-
-impl TaskUsage {
-    /// Cached input costs next to nothing.
-    fn counted_tokens(&self) -> u64 {
-        let Usage { input_tokens, cached_input_tokens, output_tokens } = self.tokens;
-        input_tokens.saturating_sub(cached_input_tokens).saturating_add(output_tokens)
     }
 }
 
@@ -156,14 +154,8 @@ impl Limit {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
-        max_turns: 3,
-        wall_time: Duration::from_secs(10),
-        max_tokens: 100,
-        context_tokens: 1,
-        max_output_tokens: None,
-        quota: Quota { turns: None, tokens: None, cost_micros: None },
-    };
+    const LIMITS: Limits =
+        Limits { max_turns: 3, wall_time: Duration::from_secs(10), max_tokens: 100, ..Limits::UNBOUNDED };
 
     #[test]
     fn the_limits_of_the_day_go_before_those_of_the_task() {

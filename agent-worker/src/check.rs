@@ -33,12 +33,6 @@ pub struct Probe {
     pub(crate) request: Option<(Client, Request)>,
 }
 
-impl Probe {
-    pub(crate) fn offline(provider: &str) -> Self {
-        Self { who: provider.to_owned(), model: None, request: None }
-    }
-}
-
 /// The result of the check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
@@ -77,26 +71,20 @@ pub async fn ask(model: &dyn Model) -> Finding {
         return Finding { verdict: "ok", what: format!("{who}: needs no network"), remedy: None };
     }
     let messages = [Message::User("Answer with the word yes.".to_owned())];
-    let request = ModelRequest { system: "", messages: &messages, tools: &[], schema: None, words: None };
-    match timeout(ANSWER_TIMEOUT, model.reply(request)).await {
-        Err(_) => Finding {
-            verdict: "fail",
-            what: format!("{who}: no answer within {} seconds", ANSWER_TIMEOUT.as_secs()),
-            remedy: Some("Try again when its server has loaded the model."),
-        },
-        Ok(Err(error)) => Finding {
-            verdict: "fail",
-            what: format!("{who}: {}", error.told(Language::English)),
-            remedy: Some(remedy(error.class)),
-        },
+    let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
+    let (verdict, what, remedy) = match timeout(ANSWER_TIMEOUT, model.reply(request)).await {
+        Err(_) => {
+            let what = format!("no answer within {} seconds", ANSWER_TIMEOUT.as_secs());
+            ("fail", what, Some("Try again when its server has loaded the model."))
+        }
+        Ok(Err(error)) => ("fail", error.told(Language::English), Some(remedy(error.class))),
         Ok(Ok(reply)) => {
             let Usage { input_tokens, output_tokens, .. } = reply.usage;
-            let what = format!(
-                "{who}: answers ({input_tokens} tokens for the question, {output_tokens} for the answer)"
-            );
-            Finding { verdict: "ok", what, remedy: None }
+            let tokens = format!("{input_tokens} tokens for the question, {output_tokens} for the answer");
+            ("ok", format!("answers ({tokens})"), None)
         }
-    }
+    };
+    Finding { verdict, what: format!("{who}: {what}"), remedy }
 }
 
 const fn remedy(class: ModelErrorClass) -> &'static str {

@@ -100,8 +100,7 @@ fn too_large(
     let detail = format!(
         "the message takes about {tokens} tokens; after the prompt and the tools (about {}) and room for a \
          reply, AUTONOUS_MODEL_CONTEXT_TOKENS leaves {} for it",
-        conversation.fixed_tokens(),
-        bounds.limit
+        conversation.fixed_tokens, bounds.limit
     );
     StopReason::Model(ModelError::new(ModelErrorClass::ContextTooLong, detail))
 }
@@ -120,9 +119,9 @@ async fn summary(
         PromptForm::Full | PromptForm::Compact => SYSTEM.to_owned(),
         PromptForm::Small => format!("{SYSTEM}{FENCES}"),
     };
-    let request = Request { system: &system, messages: &messages, tools: &[], schema: None, words: None };
+    let request = Request { system: &system, messages: &messages, ..Request::default() };
     let asked = Instant::now();
-    let reply = model_request::send(run, &run.agent_id, request).await.ok()?;
+    let reply = model_request::send(run.agent, run, &run.agent_id, request).await.ok()?;
     progress.usage += TaskUsage::of(&reply);
     run.events.record(model_request::completed(run.agent, "summary", &reply, asked), &run.agent_id).await;
     let summary = reply.text.trim();

@@ -35,7 +35,7 @@ pub(crate) struct Conversation {
     tools: Vec<ToolSpec>,
     form: PromptForm,
     /// The size of the prompt and the tools, in tokens.
-    fixed_tokens: usize,
+    pub(crate) fixed_tokens: usize,
     /// The messages of the task's own request, which are never dropped.
     pub(crate) pinned: Range<usize>,
     note: Option<CompactionNote>,
@@ -66,8 +66,6 @@ impl Conversation {
         let pinned = start..messages.len();
         let (system, tools) = (prompt::system(task, form), prompt::shown(tools, form));
         let fixed_tokens = window::fixed_tokens(&system, &tools);
-        let (window, max_output) = (limits.context_tokens, limits.max_output_tokens);
-        let (note, additions, has_shrunk) = (None, Vec::new(), false);
         Self {
             system,
             messages,
@@ -75,11 +73,11 @@ impl Conversation {
             form,
             fixed_tokens,
             pinned,
-            note,
-            additions,
-            window,
-            max_output,
-            has_shrunk,
+            note: None,
+            additions: Vec::new(),
+            window: limits.context_tokens,
+            max_output: limits.max_output_tokens,
+            has_shrunk: false,
         }
     }
 
@@ -130,13 +128,8 @@ impl Conversation {
     }
 
     pub(crate) fn request(&self) -> Request<'_> {
-        Request {
-            system: &self.system,
-            messages: &self.messages,
-            tools: &self.tools,
-            schema: None,
-            words: None,
-        }
+        let Self { system, messages, tools, .. } = self;
+        Request { system, messages, tools, ..Request::default() }
     }
 
     pub(crate) fn user_request(&self) -> &str {
@@ -181,10 +174,7 @@ impl Conversation {
         if self.form != PromptForm::Small {
             return;
         }
-        let calls = self.messages[self.pinned.end..].iter().flat_map(|message| match message {
-            Message::Assistant { calls, .. } => calls.as_slice(),
-            Message::User(_) | Message::ToolResult { .. } | Message::Image(_) => &[],
-        });
+        let calls = self.messages[self.pinned.end..].iter().flat_map(Message::calls);
         // A search shows no file as a whole.
         let calls = calls.filter(|call| call.name != "grep");
         let calls: Vec<&str> = calls.map(|call| call.arguments.as_str()).collect();
@@ -211,10 +201,7 @@ impl Conversation {
     /// Adds an image. Requests have bounds in bytes, too, so beyond a number the oldest one leaves.
     pub(crate) fn push_image(&mut self, image: Image) {
         self.messages.push(Message::Image(image));
-        let mut shown = self.messages.iter_mut().rev().filter_map(|message| match message {
-            Message::Image(image) => image.picture.is_some().then_some(image),
-            Message::User(_) | Message::Assistant { .. } | Message::ToolResult { .. } => None,
-        });
+        let mut shown = self.messages.iter_mut().rev().filter_map(Message::shown_image);
         if let Some(oldest) = shown.nth(MAX_IMAGES) {
             oldest.picture = None;
         }
@@ -239,10 +226,6 @@ impl Conversation {
         // Servers count the longest reply towards the window, whether it is written or not.
         let reply = self.max_output.unwrap_or(usual).min(self.window / 2);
         WindowBounds { limit: self.window.saturating_sub(reply + self.fixed_tokens) }
-    }
-
-    pub(crate) fn fixed_tokens(&self) -> usize {
-        self.fixed_tokens
     }
 
     /// Shrinks the window after a provider refused what should have fitted; false if it was shrunk before.

@@ -12,7 +12,8 @@ use crate::words::Words;
 pub(crate) struct EventSink {
     outgoing: mpsc::Sender<FromWorker>,
     task_id: TaskId,
-    words: Words,
+    /// Where a reply is said while it is written.
+    pub(crate) words: Words,
 }
 
 impl EventSink {
@@ -21,27 +22,17 @@ impl EventSink {
         Self { outgoing, task_id, words }
     }
 
-    /// Where a reply is said while it is written.
-    pub(crate) fn words(&self) -> &Words {
-        &self.words
-    }
-
     /// Records that something happened under `parent`, and returns the event's id.
     pub(crate) async fn record(&self, body: impl Into<EventBody>, parent: &EventId) -> EventId {
         let event = Event::now(body, Some(parent), Some(&self.task_id));
         let id = event.id.clone();
-        self.send(event).await;
+        // Without a reader, the process is about to end, and the error has no use.
+        let _ = self.outgoing.send(FromWorker::Event { event }).await;
         id
     }
 
     /// Says that an addition is in the conversation.
     pub(crate) async fn added(&self, message: TaskId) {
         let _ = self.outgoing.send(FromWorker::Added { task_id: self.task_id.clone(), message }).await;
-    }
-
-    /// Records an event that was made elsewhere.
-    pub(crate) async fn send(&self, event: Event) {
-        // Without a reader, the process is about to end, and the error has no use.
-        let _ = self.outgoing.send(FromWorker::Event { event }).await;
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::time::{Duration, SystemTime};
 
 use models::PROXY;
+use process::error_chain;
 use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, ClientBuilder, NoProxy, Request, StatusCode, Url, redirect};
 use settings::{SettingError, Source};
@@ -16,6 +17,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(3500);
 
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
+    // Its own message stops at the first cause.
     #[error("{}", error_chain(.0))]
     Transport(#[from] reqwest::Error),
     #[error("the response is longer than {0} bytes")]
@@ -128,11 +130,6 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
         _ => return causes.last().map_or_else(String::new, ToString::to_string),
     };
     words.to_owned()
-}
-
-/// An error with its causes in one line; reqwest's own message stops at the first.
-fn error_chain(error: &reqwest::Error) -> String {
-    anyhow::Chain::new(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

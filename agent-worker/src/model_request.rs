@@ -16,17 +16,8 @@ use crate::model::{ModelError, Reply, Request};
 use crate::retry;
 use crate::stop_reason::StopReason;
 
-/// The model's reply, or why there is none after all retries. Events get the parent `parent`.
+/// The reply of an agent's model, or why there is none after all retries. Events get the parent `parent`.
 pub(crate) async fn send(
-    run: &TaskRun<'_>,
-    parent: &EventId,
-    request: Request<'_>,
-) -> Result<Reply, StopReason> {
-    send_to(run.agent, run, parent, request).await
-}
-
-/// The same from the model of another agent.
-pub(crate) async fn send_to(
     agent: &Agent,
     run: &TaskRun<'_>,
     parent: &EventId,

@@ -74,7 +74,6 @@ pub(crate) struct SizeProbe {
 }
 
 impl SizeProbe {
-    /// A question for the list of models of a server that calls the model by this name.
     pub(crate) fn new(probe: Probe, model: String) -> Self {
         Self { probe, model, billions: OnceCell::new() }
     }

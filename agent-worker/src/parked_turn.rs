@@ -1,12 +1,13 @@
 //! A turn with calls: one of a reply that has just come, or one in which an earlier attempt waited for a
 //! person and that continues now. Data only.
 
-use protocol::{CallState, Envelope, Parked, ParkedCall, Spent, millis};
+use protocol::{CallState, Parked, ParkedCall, Spent, millis};
+use serde::Deserialize as _;
 
 use crate::budget::TaskUsage;
 use crate::conversation::Conversation;
 use crate::model::{Reasoning, Reply, ToolCall};
-use crate::tool_client;
+use crate::tool_client::{self, CallEnd};
 use crate::untrusted;
 use crate::wall_clock::WallClock;
 
@@ -21,28 +22,6 @@ pub(crate) struct CallTurn {
     pub(crate) reasoning: Option<Reasoning>,
 }
 
-/// What became of a call in this attempt.
-#[expect(clippy::large_enum_variant, reason = "most are answered")]
-pub(crate) enum CallEnd {
-    Answered(Envelope),
-    /// It was not answered now: its state.
-    Open(CallState),
-}
-
-impl CallEnd {
-    /// Whether a person has to decide first.
-    pub(crate) fn waits(&self) -> bool {
-        matches!(self, Self::Open(CallState::Waits { .. }))
-    }
-
-    pub(crate) fn has_succeeded(&self) -> bool {
-        match self {
-            Self::Answered(envelope) => envelope.ok,
-            Self::Open(state) => matches!(state, CallState::Answered { .. }),
-        }
-    }
-}
-
 impl CallTurn {
     pub(crate) fn new(reply: Reply) -> Self {
         let Reply { text, calls, reasoning, .. } = reply;
@@ -55,7 +34,7 @@ impl CallTurn {
             let ParkedCall { id, tool_name, arguments, state } = call.clone();
             (ToolCall { id, name: tool_name, arguments }, state)
         });
-        let reasoning = parked.reasoning.as_ref().and_then(Reasoning::from_stored);
+        let reasoning = parked.reasoning.as_ref().and_then(|stored| Reasoning::deserialize(stored).ok());
         Self { text: parked.text.clone(), calls: calls.collect(), reasoning }
     }
 
@@ -90,7 +69,7 @@ impl CallTurn {
             output_tokens: usage.tokens.output_tokens,
             cost_micros: usage.cost_micros,
         };
-        let reasoning = self.reasoning.as_ref().map(Reasoning::to_stored);
+        let reasoning = self.reasoning.and_then(|reasoning| serde_json::to_value(reasoning).ok());
         let conversation = conversation.transcript().to_stored();
         Parked { conversation, text: self.text, reasoning, calls: calls.collect(), spent }
     }

@@ -97,22 +97,14 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const LIMITS: Limits = Limits {
-        max_turns: 2,
-        wall_time: Duration::from_secs(9),
-        max_tokens: 7,
-        context_tokens: 1,
-        max_output_tokens: None,
-        quota: protocol::Quota { turns: None, tokens: None, cost_micros: None },
-    };
-
     fn call(arguments: &str, outcome: Option<&str>) -> CallRecord {
         CallRecord { outcome: outcome.map(str::to_owned), ..CallRecord::running("ls", arguments) }
     }
 
     #[test]
     fn a_silent_tool_server_is_named() {
-        let text = at_limit(&LIMITS, Limit::WallTime, &TaskProgress::default());
+        let limits = Limits { wall_time: Duration::from_secs(9), ..Limits::UNBOUNDED };
+        let text = at_limit(&limits, Limit::WallTime, &TaskProgress::default());
         assert!(text.contains("9 seconds") && text.contains("The tool server did not answer"), "{text}");
         assert!(text.contains("no tool was called"), "{text}");
     }

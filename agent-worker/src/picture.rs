@@ -109,11 +109,7 @@ fn decode(bytes: &[u8], format: ImageFormat) -> Result<(DynamicImage, Orientatio
 fn failed(error: ImageError) -> PictureError {
     match error {
         ImageError::Limits(_) => PictureError::TooMuchMemory,
-        ImageError::Decoding(_)
-        | ImageError::Encoding(_)
-        | ImageError::Parameter(_)
-        | ImageError::Unsupported(_)
-        | ImageError::IoError(_) => PictureError::Damaged(error.to_string()),
+        other => PictureError::Damaged(other.to_string()),
     }
 }
 

@@ -15,7 +15,8 @@ use crate::agent::{Agent, TaskRun};
 use crate::budget::TaskUsage;
 use crate::model::{Message, ModelErrorClass, Reply, ReplySchema, Request, ToolCall};
 use crate::model_request::{self, completed};
-use crate::plans::{Asking, PlanCall};
+use crate::plans::PlanCall;
+use crate::plans::create::{self, CreateArguments};
 use crate::stop_reason::StopReason;
 
 /// Answers a call of the turn `turn_id`.
@@ -27,8 +28,9 @@ async fn outcome(run: &TaskRun<'_>, call: &ToolCall, turn_id: &EventId) -> Outco
     let (plan, notices) = match run.plan.read(call)? {
         PlanCall::Create(plan, notices) => (plan, notices),
         PlanCall::Ask(asking) => {
-            let agent = run.agents.named(&asking.model).ok_or_else(|| no_such_model(run, &asking.model))?;
-            Question { run, agent, turn_id, asking: &asking }.ask().await?
+            let name = asking.model.as_deref().unwrap_or_default();
+            let agent = run.agents.named(name).ok_or_else(|| no_such_model(run, name))?;
+            Question { run, agent, turn_id, asking: &asking, schema: create::schema() }.ask().await?
         }
         PlanCall::Update(arguments) => {
             let (success, updated) = run.plan.update(arguments)?;
@@ -53,24 +55,25 @@ struct Question<'a> {
     run: &'a TaskRun<'a>,
     agent: &'a Agent,
     turn_id: &'a EventId,
-    asking: &'a Asking,
+    asking: &'a CreateArguments,
+    schema: ReplySchema,
 }
 
 impl Question<'_> {
     /// Asks at most twice: the second time with the fault of the first answer.
     async fn ask(&self) -> Result<(Plan, Vec<String>), ToolError> {
-        let Asking { purpose, system, text, schema, .. } = self.asking;
         // A provider may take no schema, so the model reads it as well.
-        let system = format!("{}\n{}\n", system.trim_end(), schema.schema);
-        let mut messages = vec![Message::User(text.clone())];
+        let system = format!("{}\n{}\n", create::SYSTEM.trim_end(), self.schema.schema);
+        let mut messages = vec![Message::User(self.asking.text())];
         let mut mistake = String::new();
         for _ in 0..2 {
             let asked = Instant::now();
             let reply = self.reply(&system, &messages).await.map_err(|stop| unanswered(&stop))?;
             self.run.plan.spend(TaskUsage::of(&reply));
-            let event = completed(self.agent, purpose, &reply, asked);
+            let event = completed(self.agent, create::NAME, &reply, asked);
             self.run.events.record(event, self.turn_id).await;
-            mistake = match parsed(&reply.text).and_then(|written| self.asking.accept(written)) {
+            let accepted = |written| create::accepted(written, self.asking.most());
+            mistake = match parsed(&reply.text).and_then(accepted) {
                 Ok(accepted) => return Ok(accepted),
                 Err(mistake) => mistake,
             };
@@ -81,29 +84,23 @@ impl Question<'_> {
                 "[That cannot be used: {mistake}. Reply with the corrected JSON object and nothing else.]"
             )));
         }
-        let message = format!("invalid {} response: {mistake}", schema.name);
+        let message = format!("invalid {} response: {mistake}", self.schema.name);
         Err(ToolError::new(ErrorCode::IoError, message).with_hint("Call again with `steps` of your own."))
     }
 
     /// The model's reply. One that takes no schema is asked without.
     async fn reply(&self, system: &str, messages: &[Message]) -> Result<Reply, StopReason> {
-        match self.send(system, messages, Some(&self.asking.schema)).await {
+        let send = |schema| {
+            let request = Request { system, messages, schema, ..Request::default() };
+            model_request::send(self.agent, self.run, self.turn_id, request)
+        };
+        match send(Some(&self.schema)).await {
             Err(StopReason::Model(error)) if error.class == ModelErrorClass::BadRequest => {
                 tracing::info!(detail = error.detail, "asking the model without a schema");
-                self.send(system, messages, None).await
+                send(None).await
             }
             end => end,
         }
-    }
-
-    async fn send(
-        &self,
-        system: &str,
-        messages: &[Message],
-        schema: Option<&ReplySchema>,
-    ) -> Result<Reply, StopReason> {
-        let request = Request { system, messages, tools: &[], schema, words: None };
-        model_request::send_to(self.agent, self.run, self.turn_id, request).await
     }
 }
 

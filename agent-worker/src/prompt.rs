@@ -135,11 +135,9 @@ fn shown_tool(tool: &ToolSpec, form: PromptForm) -> ToolSpec {
     let properties = shown.input_schema.get_mut("properties").and_then(Value::as_object_mut);
     match form {
         PromptForm::Full => {
-            let mut properties = properties;
-            if let Some(properties) = &mut properties {
-                properties.retain(|name, _| !SELDOM.contains(&name.as_str()));
-            }
-            for (name, argument) in properties.into_iter().flatten() {
+            let Some(properties) = properties else { return shown };
+            properties.retain(|name, _| !SELDOM.contains(&name.as_str()));
+            for (name, argument) in properties {
                 for_each_part(argument, without_descriptions);
                 if SELF_EXPLANATORY.contains(&name.as_str()) || !is_essential(name) {
                     remove(argument, "description");

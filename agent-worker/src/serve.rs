@@ -35,20 +35,6 @@ const WAITING_LINES: usize = 64;
 /// Why the worker stops before stdin ends.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// A line cannot be read.
-    #[error(transparent)]
-    Line(#[from] LineError),
-    /// A task arrived while another was running.
-    #[error("task {0} arrived while task {1} was running")]
-    SecondTask(TaskId, TaskId),
-    /// Stdout has no reader.
-    #[error("stdout is closed")]
-    StdoutClosed,
-}
-
-/// Why stdin cannot be read on.
-#[derive(Debug, thiserror::Error)]
-pub enum LineError {
     /// A line is no message.
     #[error("a line on stdin is not a valid message to a worker: {0}")]
     Malformed(#[source] serde_json::Error),
@@ -58,6 +44,12 @@ pub enum LineError {
     /// Reading fails.
     #[error("cannot read stdin: {0}")]
     Unreadable(#[source] std::io::Error),
+    /// A task arrived while another was running.
+    #[error("task {0} arrived while task {1} was running")]
+    SecondTask(TaskId, TaskId),
+    /// Stdout has no reader.
+    #[error("stdout is closed")]
+    StdoutClosed,
 }
 
 struct Running {
@@ -165,7 +157,7 @@ async fn send(outgoing: &mpsc::Sender<FromWorker>, message: FromWorker) -> Resul
 }
 
 /// The messages that arrive. The channel ends with the input or after the first error.
-fn incoming(input: impl AsyncRead + Unpin + Send + 'static) -> mpsc::Receiver<Result<ToWorker, LineError>> {
+fn incoming(input: impl AsyncRead + Unpin + Send + 'static) -> mpsc::Receiver<Result<ToWorker, ServeError>> {
     let (sender, receiver) = mpsc::channel(WAITING_LINES);
     tokio::spawn(async move {
         let mut input = BufReader::new(input);
@@ -195,14 +187,14 @@ fn outgoing(mut output: impl AsyncWrite + Unpin + Send + 'static) -> mpsc::Sende
 
 /// The next message; none at the end of the input. A last line without a newline was cut off when the
 /// supervisor died, and counts as the end.
-async fn next(input: &mut (impl AsyncBufReadExt + Unpin)) -> Result<Option<ToWorker>, LineError> {
+async fn next(input: &mut (impl AsyncBufReadExt + Unpin)) -> Result<Option<ToWorker>, ServeError> {
     let limit = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
     let mut line = Vec::new();
-    input.take(limit).read_until(b'\n', &mut line).await.map_err(LineError::Unreadable)?;
+    input.take(limit).read_until(b'\n', &mut line).await.map_err(ServeError::Unreadable)?;
     if line.last() != Some(&b'\n') {
-        return if line.len() < MAX_LINE_BYTES { Ok(None) } else { Err(LineError::TooLong) };
+        return if line.len() < MAX_LINE_BYTES { Ok(None) } else { Err(ServeError::TooLong) };
     }
-    serde_json::from_slice(&line).map(Some).map_err(LineError::Malformed)
+    serde_json::from_slice(&line).map(Some).map_err(ServeError::Malformed)
 }
 
 async fn write(output: &mut (impl AsyncWrite + Unpin), message: &FromWorker) -> std::io::Result<()> {
@@ -219,7 +211,7 @@ mod tests {
     #[tokio::test]
     async fn an_endless_line_is_refused_and_one_that_was_cut_off_is_the_end() {
         let mut messages = incoming(tokio::io::repeat(b' '));
-        assert!(matches!(messages.recv().await, Some(Err(LineError::TooLong))));
+        assert!(matches!(messages.recv().await, Some(Err(ServeError::TooLong))));
         let mut messages = incoming(&b"{\"type\":\"cancel\",\"task_id\":\"a\"}\n{\"type\":\"canc"[..]);
         assert!(matches!(messages.recv().await, Some(Ok(ToWorker::Cancel { .. }))));
         assert!(messages.recv().await.is_none());

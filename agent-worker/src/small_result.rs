@@ -144,20 +144,15 @@ fn what_is_missing(envelope: &Envelope) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use harness::fake_tool_server::success;
     use serde_json::{Value, json};
 
     use super::*;
 
     fn envelope(stdout: &str, exit_code: i32, data: Value) -> Envelope {
-        let meta = json!({
-            "tool": "read", "call_id": "c", "status": "success", "risk": "low", "notices": [], "data": data,
-            "stats": protocol::Stats::default(), "context": protocol::Context::default(), "redacted": false,
-        });
-        serde_json::from_value(json!({
-            "ok": exit_code == 0, "exit_code": exit_code, "stdout": stdout, "stderr": "",
-            "truncated_lines": false, "truncated_bytes": false, "meta": meta,
-        }))
-        .unwrap()
+        let mut envelope = Envelope { ok: exit_code == 0, exit_code, ..success(stdout) };
+        (envelope.meta.tool, envelope.meta.data) = ("read".to_owned(), data.into());
+        envelope
     }
 
     #[test]

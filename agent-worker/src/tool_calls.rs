@@ -11,13 +11,12 @@ use serde_json::{Value, json};
 use crate::agent::TaskRun;
 use crate::conversation::Conversation;
 use crate::model::ToolCall;
-use crate::parked_turn::CallEnd;
 use crate::plan_calls;
 use crate::plans::PlanFunctions;
 use crate::prompt::PromptForm;
 use crate::stop_reason::StopReason;
 use crate::task_progress::{CallRecord, TaskProgress};
-use crate::tool_client::{CallContext, ToolServerError, Waited};
+use crate::tool_client::{CallContext, CallEnd, ToolServerError};
 use crate::untrusted;
 
 const MAX_CONCURRENT: usize = 8;
@@ -32,7 +31,8 @@ pub(crate) async fn run_all(
     progress: &mut TaskProgress,
 ) -> Result<Vec<CallEnd>, StopReason> {
     let mut ends: Vec<CallEnd> = Vec::with_capacity(calls.len());
-    for batch in batches(calls, |(call, _)| conversation.is_read_only(&call.name)) {
+    let is_read_only = |(call, _): &(ToolCall, CallState)| conversation.is_read_only(&call.name);
+    for batch in calls.chunk_by(|one, next| is_read_only(one) && is_read_only(next)) {
         if ends.iter().any(CallEnd::waits) {
             ends.extend(batch.iter().map(|(_, state)| CallEnd::Open(state.clone())));
         } else {
@@ -58,35 +58,27 @@ impl TaskRun<'_> {
         if PlanFunctions::has(&call.name) {
             return Ok(CallEnd::Answered(plan_calls::answer(self, call, caller.turn_id).await));
         }
-        let mut waited = self.agent.tools.call(call, caller, self.clock, key).await?;
+        let end = self.agent.tools.call(call, caller, self.clock, key).await?;
         if self.agent.prompt_form == PromptForm::Small
-            && let Some(read) = reading_first(call, &waited)
+            && let Some(read) = reading_first(call, &end)
         {
             self.agent.tools.call(&read, caller, self.clock, None).await?;
-            waited = self.agent.tools.call(call, caller, self.clock, None).await?;
+            return self.agent.tools.call(call, caller, self.clock, None).await;
         }
-        Ok(match waited {
-            Waited::Answered(envelope) => CallEnd::Answered(envelope),
-            Waited::Undecided(state) => CallEnd::Open(state),
-        })
+        Ok(end)
     }
 }
 
 /// The call that an edit of an unread file needs first. A small model makes it when it is asked to, and then
 /// forgets the edit. An edit names the exact text that it replaces, so it changes nothing unseen.
-fn reading_first(call: &ToolCall, waited: &Waited) -> Option<ToolCall> {
-    let Waited::Answered(envelope) = waited else { return None };
+fn reading_first(call: &ToolCall, end: &CallEnd) -> Option<ToolCall> {
+    let CallEnd::Answered(envelope) = end else { return None };
     let error = envelope.meta.error.as_ref()?;
     if call.name != "edit" || error.code != ErrorCode::NotRead {
         return None;
     }
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
     Some(ToolCall::new(&call.id, "read", json!({"path": arguments["path"]}).to_string()))
-}
-
-/// Batches of consecutive read-only calls, and between them every other call alone.
-fn batches<Call>(calls: &[Call], is_read_only: impl Fn(&Call) -> bool) -> impl Iterator<Item = &[Call]> {
-    calls.chunk_by(move |one, next| is_read_only(one) && is_read_only(next))
 }
 
 async fn run_batch(

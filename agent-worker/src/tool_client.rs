@@ -13,7 +13,7 @@ use std::time::Duration;
 use process::Secret;
 use protocol::task::{SCHEDULED_TASK, UNATTENDED_TASK};
 use protocol::{CallState, Envelope, ErrorCode, EventId, SessionId, Task, ToolError, ToolSpec, now_ms};
-use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH};
+use reqwest::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
 
@@ -41,7 +41,7 @@ pub(crate) struct ToolClient {
     client: Client,
     url: Url,
     token: Option<Secret>,
-    catalogue: CatalogueCache,
+    catalogue: Mutex<CatalogueCache>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -71,12 +71,12 @@ impl ToolClient {
     /// A client for the server at this address. Nothing is sent yet.
     pub(crate) fn new(url: Url, token: Option<Secret>) -> Result<Self, HttpError> {
         let client = http::client(CALL_TIMEOUT)?;
-        Ok(Self { client, url, token, catalogue: CatalogueCache::default() })
+        Ok(Self { client, url, token, catalogue: Mutex::default() })
     }
 
     /// The tools of a session, sorted by name; the cached ones if the server says that they are the same.
     pub(crate) async fn catalogue(&self, session: &SessionId) -> Result<Arc<Vec<ToolSpec>>, ToolServerError> {
-        let known = self.catalogue.known();
+        let known = self.cache().known.clone();
         let mut request = self.request(Method::GET, None).timeout(CATALOGUE_TIMEOUT);
         request = request.header("X-Session-Id", session.as_str());
         if let Some((tag, _)) = &known {
@@ -90,25 +90,43 @@ impl ToolClient {
             let envelope: Envelope = self.read(&answer)?;
             Err(envelope.meta.error.map_or(not_a_tool_server, ToolServerError::Refused))
         })?;
-        Ok(self.catalogue.store(tools, &answer.headers))
+        Ok(self.cache().store(tools, tag_of(&answer, ETAG.as_str())))
     }
 
     /// Whether the last answer came from a server with other tools than the cached ones.
     pub(crate) fn has_new_tools(&self) -> bool {
-        self.catalogue.is_outdated()
+        let CatalogueCache { known, latest_tag } = &*self.cache();
+        latest_tag.is_some() && latest_tag.as_ref() != known.as_ref().map(|(tag, _)| tag)
     }
 
     /// Makes a call and returns the answer, whether the tool succeeded or failed. A `key` is that of an
-    /// earlier attempt to make the same call.
+    /// earlier attempt to make the same call. A call that a person must approve is sent once more and waits
+    /// for the decision, and so long the clock stands still.
     pub(crate) async fn call(
         &self,
         call: &ToolCall,
         caller: CallContext<'_>,
         clock: &WallClock,
         key: Option<&str>,
-    ) -> Result<Waited, ToolServerError> {
+    ) -> Result<CallEnd, ToolServerError> {
         let key = key.map_or_else(new_key, str::to_owned);
-        until_decided(clock, &key, |wait| self.call_once(call, caller, &key, wait)).await
+        let send = |wait| self.call_once(call, caller, &key, wait);
+        let patience = clock.patience;
+        let mut envelope = send(None).await?;
+        if undecided(&envelope, &key).is_none() {
+            return Ok(CallEnd::Answered(envelope));
+        }
+        let pause = clock.pause();
+        loop {
+            envelope = send(Some(patience.unwrap_or(DECISION_WAIT))).await?;
+            match undecided(&envelope, &key) {
+                None => break,
+                Some(state) if patience.is_some() => return Ok(CallEnd::Open(state)),
+                Some(_) => {}
+            }
+        }
+        pause.end(Duration::from_millis(envelope.meta.stats.time_ms));
+        Ok(CallEnd::Answered(envelope))
     }
 
     /// Sends a call until it is answered. A key takes effect at most once, however often it is sent.
@@ -133,7 +151,9 @@ impl ToolClient {
         let is_unattended = origin.is_some_and(|origin| origin.is_unattended);
         let request = if is_unattended { request.header(UNATTENDED_TASK, "true") } else { request };
         let answer = self.send_until_answered(waiting(request, wait)).await?;
-        self.catalogue.note(&answer.headers);
+        if let Some(tag) = tag_of(&answer, TAG_HEADER) {
+            self.cache().latest_tag = Some(tag);
+        }
         self.read(&answer)
     }
 
@@ -174,6 +194,15 @@ impl ToolClient {
         serde_json::from_slice(&answer.body)
             .map_err(|_| ToolServerError::NotAToolServer(self.url.clone(), answer.status))
     }
+
+    fn cache(&self) -> MutexGuard<'_, CatalogueCache> {
+        self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The tag of the catalogue in an answer.
+fn tag_of(answer: &HttpResponse, header: &str) -> Option<String> {
+    answer.headers.get(header)?.to_str().ok().map(str::to_owned)
 }
 
 /// The request, which may wait so long for a person.
@@ -203,36 +232,26 @@ pub(crate) fn new_key() -> String {
     uuid::Uuid::now_v7().to_string()
 }
 
-/// An answer, or the state of a call that has no decision yet.
+/// What became of a call in this attempt.
 #[expect(clippy::large_enum_variant, reason = "most are answered")]
-pub(crate) enum Waited {
+pub(crate) enum CallEnd {
     Answered(Envelope),
-    Undecided(CallState),
+    /// It was not answered now: its state.
+    Open(CallState),
 }
 
-/// Makes a call with this key. One that a person must approve is sent once more and waits for the decision,
-/// and so long the clock stands still. `send` gets how long to wait.
-pub(crate) async fn until_decided<E, Answer: Future<Output = Result<Envelope, E>>>(
-    clock: &WallClock,
-    key: &str,
-    send: impl Fn(Option<Duration>) -> Answer,
-) -> Result<Waited, E> {
-    let patience = clock.patience();
-    let mut envelope = send(None).await?;
-    if undecided(&envelope, key).is_none() {
-        return Ok(Waited::Answered(envelope));
+impl CallEnd {
+    /// Whether a person has to decide first.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self, Self::Open(CallState::Waits { .. }))
     }
-    let pause = clock.pause();
-    loop {
-        envelope = send(Some(patience.unwrap_or(DECISION_WAIT))).await?;
-        match undecided(&envelope, key) {
-            None => break,
-            Some(state) if patience.is_some() => return Ok(Waited::Undecided(state)),
-            Some(_) => {}
+
+    pub(crate) fn has_succeeded(&self) -> bool {
+        match self {
+            Self::Answered(envelope) => envelope.ok,
+            Self::Open(state) => matches!(state, CallState::Answered { .. }),
         }
     }
-    pause.end(Duration::from_millis(envelope.meta.stats.time_ms));
-    Ok(Waited::Answered(envelope))
 }
 
 /// Which approval the call waits for, if a person can still decide.
@@ -251,44 +270,18 @@ fn undecided(envelope: &Envelope, key: &str) -> Option<CallState> {
 /// every answer to a call, and sends it only to a caller with another tag. So the model sees the same bytes
 /// for as long as the tools stay the same, and new tools are noticed with the next call.
 #[derive(Debug, Default)]
-struct CatalogueCache(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
+struct CatalogueCache {
     known: Option<(String, Arc<Vec<ToolSpec>>)>,
     latest_tag: Option<String>,
 }
 
 impl CatalogueCache {
-    fn known(&self) -> Option<(String, Arc<Vec<ToolSpec>>)> {
-        self.state().known.clone()
-    }
-
-    /// Stores tools that came with these headers, sorted by name.
-    fn store(&self, mut tools: Vec<ToolSpec>, headers: &HeaderMap) -> Arc<Vec<ToolSpec>> {
+    /// Stores tools that came with this tag, sorted by name.
+    fn store(&mut self, mut tools: Vec<ToolSpec>, tag: Option<String>) -> Arc<Vec<ToolSpec>> {
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         let tools = Arc::new(tools);
-        let tag = headers.get(ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
-        let mut state = self.state();
-        state.latest_tag.clone_from(&tag);
-        state.known = tag.map(|tag| (tag, Arc::clone(&tools)));
+        self.latest_tag.clone_from(&tag);
+        self.known = tag.map(|tag| (tag, Arc::clone(&tools)));
         tools
-    }
-
-    fn note(&self, headers: &HeaderMap) {
-        if let Some(tag) = headers.get(TAG_HEADER).and_then(|tag| tag.to_str().ok()) {
-            self.state().latest_tag = Some(tag.to_owned());
-        }
-    }
-
-    /// Whether the last answer came from a server with other tools than the known ones.
-    fn is_outdated(&self) -> bool {
-        let state = self.state();
-        let known = state.known.as_ref().map(|(tag, _)| tag);
-        state.latest_tag.is_some() && state.latest_tag.as_ref() != known
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

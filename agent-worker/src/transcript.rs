@@ -35,14 +35,7 @@ impl Transcript {
             if stored.to_string().len() <= MAX_BYTES {
                 return Some(stored);
             }
-            let mut pictures = kept.messages.iter_mut().filter_map(|message| match message {
-                Message::Image(image) if image.picture.is_some() => Some(image),
-                Message::Image(_)
-                | Message::User(_)
-                | Message::Assistant { .. }
-                | Message::ToolResult { .. } => None,
-            });
-            pictures.next()?.picture = None;
+            kept.messages.iter_mut().find_map(Message::shown_image)?.picture = None;
         }
     }
 

@@ -123,10 +123,9 @@ pub(crate) fn fence(content: &str) -> String {
 }
 
 fn marked(parts: &TextParts, word: &str) -> String {
-    if parts.content.is_empty() {
-        return joined([&parts.status, "", &parts.remarks]);
-    }
-    joined([&parts.status, &mark_with(&parts.content, word), &parts.remarks])
+    let is_marked = !parts.content.is_empty();
+    let content = if is_marked { mark_with(&parts.content, word) } else { String::new() };
+    joined([&parts.status, &content, &parts.remarks])
 }
 
 fn mark_with(content: &str, word: &str) -> String {

@@ -11,7 +11,8 @@ pub(crate) struct WallClock {
     started: Instant,
     /// How long the earlier attempts ran that the task continues.
     before: Duration,
-    patience: Option<Duration>,
+    /// How long a person may hold the worker.
+    pub(crate) patience: Option<Duration>,
     pauses: watch::Sender<Pauses>,
 }
 
@@ -37,11 +38,6 @@ impl WallClock {
     /// long as `patience`; without it, for as long as it takes.
     pub(crate) fn go_on(before: Duration, patience: Option<Duration>) -> Self {
         Self { started: Instant::now(), before, patience, pauses: watch::Sender::default() }
-    }
-
-    /// How long a person may hold the worker.
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        self.patience
     }
 
     /// Lets the clock stand still.
@@ -82,11 +78,6 @@ impl WallClock {
             let _ = timeout(left, pauses.changed()).await;
         }
     }
-
-    /// Time that a pause should not have held the clock for.
-    fn count(&self, time: Duration) {
-        self.pauses.send_modify(|pauses| pauses.total = pauses.total.saturating_sub(time));
-    }
 }
 
 impl Pause<'_> {
@@ -94,7 +85,7 @@ impl Pause<'_> {
     pub(crate) fn end(self, ran: Duration) {
         let clock = self.0;
         drop(self);
-        clock.count(ran);
+        clock.pauses.send_modify(|pauses| pauses.total = pauses.total.saturating_sub(ran));
     }
 }
 

@@ -141,40 +141,18 @@ impl Content {
 
     /// The message it refers to.
     pub const fn target(&self) -> Option<&MessageId> {
-        match self {
-            Self::Edit { message_id, .. } | Self::Reaction { message_id, .. } => Some(message_id),
-            Self::Text(_)
-            | Self::Formatted(_)
-            | Self::Question { .. }
-            | Self::Document(_)
-            | Self::Album(_)
-            | Self::Voice(_) => None,
-        }
+        let (Self::Edit { message_id, .. } | Self::Reaction { message_id, .. }) = self else { return None };
+        Some(message_id)
     }
 
     pub const fn file(&self) -> Option<&File> {
-        match self {
-            Self::Document(file) | Self::Voice(file) => Some(file),
-            Self::Text(_)
-            | Self::Formatted(_)
-            | Self::Question { .. }
-            | Self::Edit { .. }
-            | Self::Album(_)
-            | Self::Reaction { .. } => None,
-        }
+        let (Self::Document(file) | Self::Voice(file)) = self else { return None };
+        Some(file)
     }
 
     pub fn buttons(&self) -> Option<&[Vec<Button>]> {
-        match self {
-            Self::Question { buttons, .. } => Some(buttons),
-            Self::Text(_)
-            | Self::Formatted(_)
-            | Self::Edit { .. }
-            | Self::Document(_)
-            | Self::Album(_)
-            | Self::Voice(_)
-            | Self::Reaction { .. } => None,
-        }
+        let Self::Question { buttons, .. } = self else { return None };
+        Some(buttons)
     }
 
     /// Whether its text or its caption is formatted.
@@ -190,14 +168,7 @@ impl Content {
 
     /// How its text is formatted, if it is.
     pub fn entities(&self) -> Option<&[Entity]> {
-        match self {
-            Self::Formatted(formatted) | Self::Question { text: formatted, .. } => Some(&formatted.entities),
-            Self::Text(_)
-            | Self::Edit { .. }
-            | Self::Document(_)
-            | Self::Album(_)
-            | Self::Voice(_)
-            | Self::Reaction { .. } => None,
-        }
+        let (Self::Formatted(text) | Self::Question { text, .. }) = self else { return None };
+        Some(&text.entities)
     }
 }

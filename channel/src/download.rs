@@ -1,6 +1,5 @@
 //! The bytes of a file that somebody sent, on their way from the channel's service.
 
-use std::fmt;
 use std::io;
 use std::pin::Pin;
 
@@ -22,10 +21,4 @@ pub enum NoDownload {
     Later(String),
     /// It will never be given out.
     Never(String),
-}
-
-impl fmt::Debug for Download {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Download").field("most_bytes", &self.most_bytes).finish_non_exhaustive()
-    }
 }

@@ -34,7 +34,7 @@ pub enum Kind {
 }
 
 /// A message that somebody wrote in their own name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incoming {
     /// Who wrote it, and where; none where the channel has no senders.
     pub origin: Option<Origin>,
@@ -118,19 +118,12 @@ impl Incoming {
     /// A text of now, which a channel without senders got.
     pub fn text(text: &str, sent_at: i64) -> Self {
         Self {
-            origin: None,
             sent_at,
             is_to_bot: true,
             text: text.to_owned(),
             said: text.to_owned(),
-            answers: None,
             command: text.trim_start().starts_with('/').then(|| text.to_owned()),
-            files: Vec::new(),
-            album: None,
-            more_follows: false,
-            is_edit: false,
-            unreadable: None,
-            client_language: None,
+            ..Self::default()
         }
     }
 

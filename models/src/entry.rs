@@ -41,7 +41,6 @@ pub struct ModelEntry {
     #[serde(deserialize_with = "provider")]
     pub provider: Provider,
     /// How its server calls it; its name if absent.
-    #[serde(default)]
     pub model: Option<String>,
     /// Where its server is; the provider's own address if absent.
     #[serde(default, deserialize_with = "base_url")]
@@ -50,7 +49,6 @@ pub struct ModelEntry {
     #[serde(default, deserialize_with = "key_variable")]
     pub api_key_env: Option<String>,
     /// The file with its key, absolute or relative to that of `models.toml`.
-    #[serde(default)]
     pub api_key_file: Option<PathBuf>,
     /// Its window for prompt, tools, conversation and reply.
     #[serde(default = "default_context_tokens", deserialize_with = "context_tokens")]
@@ -59,10 +57,8 @@ pub struct ModelEntry {
     #[serde(default, deserialize_with = "output_tokens")]
     pub max_output_tokens: Option<u64>,
     /// Whether it sees images; if absent, it does when the provider's own server has it.
-    #[serde(default)]
     pub vision: Option<bool>,
     /// How much it thinks; its own default if absent.
-    #[serde(default)]
     pub reasoning_effort: Option<Effort>,
     /// How much chance there is in its replies; its own default if absent.
     #[serde(default, deserialize_with = "temperature")]
@@ -74,13 +70,11 @@ pub struct ModelEntry {
     #[serde(default)]
     pub extra_headers: ExtraHeaders,
     /// What its tokens cost.
-    #[serde(default)]
     pub prices: Option<Prices>,
     /// The chats in which it always answers, as `telegram:4711` or, for a topic, `telegram:-100:7`.
     #[serde(default)]
     pub chats: Vec<String>,
     /// The form of its prompt; by its size and its window if absent.
-    #[serde(default)]
     pub prompt: Option<PromptForm>,
 }
 
@@ -153,11 +147,6 @@ impl TryFrom<Map<String, Value>> for ExtraBody {
 }
 
 impl ExtraBody {
-    /// Whether there is nothing to merge.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Merges these fields into a body.
     pub fn merge_into(&self, body: &mut Value) {
         if let Some(body) = body.as_object_mut() {

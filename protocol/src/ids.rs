@@ -16,6 +16,30 @@ pub const MAX_ID_CHARS: usize = 128;
 #[error("an ID has 1 to {MAX_ID_CHARS} visible ASCII characters without spaces")]
 pub struct InvalidId;
 
+/// What every ID has: its text.
+macro_rules! text_of {
+    ($name:ident) => {
+        impl $name {
+            /// The ID as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -29,12 +53,9 @@ macro_rules! id {
             pub fn new() -> Self {
                 Self(uuid::Uuid::now_v7().to_string())
             }
-
-            /// The ID as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
+
+        text_of!($name);
 
         impl std::str::FromStr for $name {
             type Err = InvalidId;
@@ -54,18 +75,6 @@ macro_rules! id {
 
             fn try_from(text: String) -> Result<Self, InvalidId> {
                 text.parse()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.0
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
             }
         }
     };
@@ -101,37 +110,20 @@ enum NumberOrText {
     Text(String),
 }
 
-macro_rules! string_of_a_channel {
-    ($name:ident) => {
-        impl $name {
-            /// The ID as text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
+text_of!(MessageId);
+text_of!(PersonId);
 
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self(text)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> String {
-                id.0
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
+impl From<String> for MessageId {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
 }
 
-string_of_a_channel!(MessageId);
-string_of_a_channel!(PersonId);
+impl From<String> for PersonId {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
 
 impl From<i64> for MessageId {
     fn from(number: i64) -> Self {

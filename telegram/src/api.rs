@@ -14,8 +14,8 @@ use reqwest::multipart::Form;
 use reqwest::{RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use teloxide::requests::Payload;
 use teloxide::types::{Update, UpdateKind};
 
@@ -49,33 +49,6 @@ pub(super) const BATCH: u8 = 100;
 /// The kinds of updates that we want.
 pub(super) const ALLOWED_UPDATES: [&str; 3] = ["message", "edited_message", "callback_query"];
 
-/// `getUpdates` (<https://core.telegram.org/bots/api#getupdates>), with updates unread and numbers of any
-/// size, unlike the client's.
-#[derive(Serialize)]
-struct GetUpdates {
-    offset: i64,
-    limit: u8,
-    /// How long Telegram may hold the request open, in seconds.
-    timeout: u64,
-    allowed_updates: [&'static str; 3],
-}
-
-impl Payload for GetUpdates {
-    type Output = Vec<Box<RawValue>>;
-
-    const NAME: &'static str = "GetUpdates";
-}
-
-/// `deleteWebhook` (<https://core.telegram.org/bots/api#deletewebhook>); what waits stays.
-#[derive(Serialize)]
-pub(super) struct DeleteWebhook {}
-
-impl Payload for DeleteWebhook {
-    type Output = bool;
-
-    const NAME: &'static str = "DeleteWebhook";
-}
-
 /// An update, or the readable part of one that cannot be parsed.
 #[derive(Debug)]
 pub(super) struct Received {
@@ -89,14 +62,16 @@ struct Numbered {
 }
 
 /// Why a call failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CallError {
     /// There was no answer, or none that Telegram makes.
+    #[error("{words}")]
     NoAnswer {
         words: String,
         /// Whether Telegram may have carried the call out.
         may_be_done: bool,
     },
+    #[error("{} ({})", .0.description, .0.code)]
     Refused(Refusal),
 }
 
@@ -169,10 +144,14 @@ impl Api {
     }
 
     /// The updates from this offset on. Telegram may hold the request open for so long.
+    ///
+    /// `getUpdates` (<https://core.telegram.org/bots/api#getupdates>), with updates unread and numbers of any
+    /// size, unlike the client's.
     pub(super) async fn updates(&self, offset: i64, hold: Duration) -> Result<Vec<Received>, CallError> {
-        let allowed_updates = ALLOWED_UPDATES;
-        let request = GetUpdates { offset, limit: BATCH, timeout: hold.as_secs(), allowed_updates };
-        let updates: Vec<Box<RawValue>> = self.call_for(&request, hold + PATIENCE).await?;
+        let request = json!({
+            "offset": offset, "limit": BATCH, "timeout": hold.as_secs(), "allowed_updates": ALLOWED_UPDATES,
+        });
+        let updates: Vec<Box<RawValue>> = self.ask("GetUpdates", &request, hold + PATIENCE).await?;
         Ok(read(&updates))
     }
 
@@ -182,7 +161,17 @@ impl Api {
         payload: &P,
         patience: Duration,
     ) -> Result<T, CallError> {
-        self.send(self.request(P::NAME, patience).json(payload)).await
+        self.ask(P::NAME, payload, patience).await
+    }
+
+    /// The same for a method by its name, with these fields.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        fields: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T, CallError> {
+        self.send(self.request(method, patience).json(fields)).await
     }
 
     /// Makes a call that sends a file.
@@ -268,17 +257,6 @@ impl Api {
 
     fn without_token(&self, words: &str) -> String {
         words.replace(self.token.expose(), "***")
-    }
-}
-
-impl std::fmt::Display for CallError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoAnswer { words, .. } => formatter.write_str(words),
-            Self::Refused(Refusal { code, description, .. }) => {
-                write!(formatter, "{description} ({code})")
-            }
-        }
     }
 }
 
@@ -383,20 +361,20 @@ mod tests {
     fn a_file_of_no_type_or_of_none_that_is_one_is_read() {
         for field in ["video", "animation", "audio", "voice", "document"] {
             for media_type in [None, Some(""), Some("video"), Some("a/b/c"), Some("vidéo/mp4")] {
-                let mut file = serde_json::json!({
+                let mut file = json!({
                     "file_id": "f", "file_unique_id": "u", "duration": 1, "width": 1, "height": 1,
                 });
                 if let Some(media_type) = media_type {
                     file["mime_type"] = media_type.into();
                 }
-                let chat = serde_json::json!({"id": 7, "type": "private", "first_name": "A"});
-                let mut message =
-                    serde_json::json!({"message_id": 1, "date": 1, "chat": chat, "text": "what is it?"});
-                message["reply_to_message"] =
-                    serde_json::json!({"message_id": 1, "date": 1, "chat": chat, field: file});
-                let replied = message["reply_to_message"].clone();
+                let chat = json!({"id": 7, "type": "private", "first_name": "A"});
+                let replied = json!({"message_id": 1, "date": 1, "chat": chat, field: file});
+                let message = json!({
+                    "message_id": 1, "date": 1, "chat": chat, "text": "what is it?",
+                    "reply_to_message": replied,
+                });
                 for message in [replied, message] {
-                    let raw = serde_json::json!({"update_id": 1, "message": message}).to_string();
+                    let raw = json!({"update_id": 1, "message": message}).to_string();
                     let update = update(&raw).unwrap();
                     let UpdateKind::Message(read) = &update.kind else { panic!("{update:?}") };
                     let read = read.reply_to_message().unwrap_or(read);

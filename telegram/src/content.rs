@@ -92,40 +92,31 @@ fn in_words(message: &Message) -> Option<String> {
 
 fn files_of(message: &Message) -> Vec<Attachment> {
     let file =
-        |kind: &'static str, file: &FileMeta, media_type: Option<String>, name: Option<&String>| Attachment {
+        |kind: &'static str, file: &FileMeta, media_type: Option<String>, name: &Option<String>| Attachment {
             source: file.id.0.clone(),
             kind: kind.into(),
             media_type,
-            file_name: name.cloned(),
+            file_name: name.clone(),
             // The client's word for a size that Telegram did not tell.
             size_bytes: (file.size < u32::MAX).then_some(u64::from(file.size)),
         };
-    let mut files = Vec::new();
-    if let Some(photo) = message.photo().and_then(largest) {
-        files.push(file("photo", &photo.file, Some("image/jpeg".to_owned()), None));
-    }
-    if let Some(voice) = message.voice() {
-        files.push(file("voice message", &voice.file, typed(&voice.mime_type, "audio/ogg"), None));
-    }
-    if let Some(audio) = message.audio() {
-        let media_type = typed(&audio.mime_type, "audio/mpeg");
-        files.push(file("audio", &audio.file, media_type, audio.file_name.as_ref()));
-    }
-    if let Some(note) = message.video_note() {
-        files.push(file("video note", &note.file, Some("video/mp4".to_owned()), None));
-    }
-    if let Some(video) = message.video() {
-        let media_type = typed(&video.mime_type, "video/mp4");
-        files.push(file("video", &video.file, media_type, video.file_name.as_ref()));
-    }
-    if let Some(animation) = message.animation() {
-        let media_type = typed(&animation.mime_type, "video/mp4");
-        files.push(file("animation", &animation.file, media_type, animation.file_name.as_ref()));
-    } else if let Some(document) = message.document() {
-        let media_type = document.mime_type.as_ref().map(ToString::to_string);
-        files.push(file("document", &document.file, media_type, document.file_name.as_ref()));
-    }
-    files
+    // An animation comes as a document, too.
+    let document = message.document().filter(|_| message.animation().is_none());
+    let photo = message.photo().and_then(largest);
+    let all = [
+        photo.map(|it| file("photo", &it.file, Some("image/jpeg".to_owned()), &None)),
+        message.voice().map(|it| file("voice message", &it.file, typed(&it.mime_type, "audio/ogg"), &None)),
+        message.audio().map(|it| file("audio", &it.file, typed(&it.mime_type, "audio/mpeg"), &it.file_name)),
+        message.video_note().map(|it| file("video note", &it.file, Some("video/mp4".to_owned()), &None)),
+        message.video().map(|it| file("video", &it.file, typed(&it.mime_type, "video/mp4"), &it.file_name)),
+        message
+            .animation()
+            .map(|it| file("animation", &it.file, typed(&it.mime_type, "video/mp4"), &it.file_name)),
+        document.map(|it| {
+            file("document", &it.file, it.mime_type.as_ref().map(ToString::to_string), &it.file_name)
+        }),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 fn typed(media_type: &Option<impl ToString>, default: &str) -> Option<String> {
@@ -207,6 +198,23 @@ const fn is_of_a_name(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
+/// A message of a person in private with these fields, for tests.
+#[cfg(test)]
+pub(super) fn test_message(fields: &serde_json::Value) -> Message {
+    let mut message = serde_json::json!({
+        "message_id": 1, "date": 1000,
+        "chat": {"id": 7, "type": "private", "first_name": "A"},
+        "from": {"id": 7, "is_bot": false, "first_name": "Ada"},
+    });
+    message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    serde_json::from_str(&message.to_string()).unwrap()
+}
+
+#[cfg(test)]
+pub(super) fn test_bot() -> Identity {
+    Identity { id: 5, username: "our_bot".to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -214,14 +222,7 @@ mod tests {
     use super::*;
 
     fn incoming(fields: Value) -> MessageContent {
-        let mut message = json!({
-            "message_id": 1, "date": 1000,
-            "chat": {"id": 7, "type": "private", "first_name": "A"},
-            "from": {"id": 7, "is_bot": false, "first_name": "Ada"},
-        });
-        message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        let bot = Identity { id: 5, username: "played_bot".to_owned() };
-        MessageContent::of(&serde_json::from_str(&message.to_string()).unwrap(), &bot)
+        MessageContent::of(&test_message(&fields), &test_bot())
     }
 
     fn file(name: &str, size: u64) -> Value {
@@ -288,10 +289,6 @@ mod tests {
         assert!(incoming(json!({"new_chat_title": "x"})).is_empty());
     }
 
-    fn us() -> Identity {
-        Identity { id: 5, username: "our_bot".to_owned() }
-    }
-
     #[test]
     fn a_text_is_read_without_our_name_and_not_at_all_if_it_commands_another_bot() {
         for (text, expected) in [
@@ -308,7 +305,7 @@ mod tests {
             ("/etc/passwd@home is a path", Some("/etc/passwd@home is a path")),
             ("", Some("")),
         ] {
-            assert_eq!(us().addressed(text).as_deref(), expected, "{text:?}");
+            assert_eq!(test_bot().addressed(text).as_deref(), expected, "{text:?}");
         }
     }
 
@@ -325,7 +322,7 @@ mod tests {
             ("a@b @our_bot", true),
             ("@@our_bot", true),
         ] {
-            assert_eq!(us().is_mentioned_in(text), expected, "{text:?}");
+            assert_eq!(test_bot().is_mentioned_in(text), expected, "{text:?}");
         }
     }
 

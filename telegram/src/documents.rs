@@ -183,22 +183,20 @@ impl Author {
 
     fn quote(&mut self, depth: usize) -> Part {
         let is_alert = self.random.below(4) == 0;
-        let (mut lines, mut read) = (Vec::new(), String::new());
+        let (mut lines, mut read, mut parts) = (Vec::new(), String::new(), Vec::new());
         if is_alert && depth > 1 {
             lines.push("> [!WARNING]".to_owned());
             read.push_str("Warning");
-            let first = self.paragraph();
-            lines.extend(first.lines.iter().map(|line| format!("> {line}")));
-            lines.push(">".to_owned());
-            read.push_str(&first.read);
+            parts.push(self.paragraph());
         }
         for _ in 0..=self.random.below(3) {
             // Two lists in a row would be one.
-            for inner in [self.block(depth.saturating_sub(1)), self.paragraph()] {
-                lines.extend(inner.lines.iter().map(|line| format!("> {line}")));
-                lines.push(">".to_owned());
-                read.push_str(&inner.read);
-            }
+            parts.extend([self.block(depth.saturating_sub(1)), self.paragraph()]);
+        }
+        for part in parts {
+            lines.extend(part.lines.iter().map(|line| format!("> {line}")));
+            lines.push(">".to_owned());
+            read.push_str(&part.read);
         }
         Part { lines, read }
     }

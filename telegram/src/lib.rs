@@ -103,6 +103,11 @@ impl Telegram {
         let bot = settings.map(connect).transpose()?;
         Ok(Self { bot, access: Access::new(access_rules(settings)), files, menu })
     }
+
+    /// The bot and the place of a chat; none if there is no bot, or no such place.
+    fn at(&self, chat_id: &str) -> Option<(&Bot, Place)> {
+        Some((self.bot.as_ref()?, chat_id.parse().ok()?))
+    }
 }
 
 /// Access by the settings; none without them. Groups have negative numbers.
@@ -228,10 +233,8 @@ impl Channel for Telegram {
 
     fn show<'a>(&'a self, chat_id: &'a str, sign: &'a Sign) -> BoxFuture<'a, Shown> {
         Box::pin(async move {
-            match (&self.bot, chat_id.parse()) {
-                (Some(Bot { api, .. }), Ok(place)) => signs::show(api, place, sign).await,
-                _ => Shown::Never,
-            }
+            let Some((bot, place)) = self.at(chat_id) else { return Shown::Never };
+            signs::show(&bot.api, place, sign).await
         })
     }
 
@@ -246,10 +249,8 @@ impl Channel for Telegram {
         stage: Stage,
     ) -> BoxFuture<'a, Shown> {
         Box::pin(async move {
-            match (&self.bot, chat_id.parse()) {
-                (Some(Bot { api, .. }), Ok(place)) => signs::react(api, place, message, stage).await,
-                _ => Shown::Never,
-            }
+            let Some((bot, place)) = self.at(chat_id) else { return Shown::Never };
+            signs::react(&bot.api, place, message, stage).await
         })
     }
 
@@ -273,20 +274,15 @@ impl Channel for Telegram {
 
     fn administrators<'a>(&'a self, group: &'a str) -> BoxFuture<'a, Option<HashSet<PersonId>>> {
         Box::pin(async move {
-            let (Some(Bot { api, administrators, .. }), Ok(Place { chat, .. })) = (&self.bot, group.parse())
-            else {
-                return None;
-            };
-            administrators.of(api, chat).await
+            let (bot, place) = self.at(group)?;
+            bot.administrators.of(&bot.api, place.chat).await
         })
     }
 
     fn is_member<'a>(&'a self, group: &'a str, person: &'a PersonId) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            match (&self.bot, group.parse()) {
-                (Some(Bot { api, .. }), Ok(Place { chat, .. })) => send::is_member(api, chat, person).await,
-                _ => false,
-            }
+            let Some((bot, place)) = self.at(group) else { return false };
+            send::is_member(&bot.api, place.chat, person).await
         })
     }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use channel::access::Access;
 use channel::update_sink::{NotStored, ServiceState, UpdateSink};
+use serde_json::json;
 use teloxide::payloads::GetMe;
 use tokio_util::sync::CancellationToken;
 
-use super::api::{Api, BATCH, CallError, DeleteWebhook, PATIENCE, Received};
+use super::api::{Api, BATCH, CallError, PATIENCE, Received};
 use super::bot::{LONG_POLL, RetryPolicy, pause, retry_policy};
 use super::content::Identity;
 use super::menu::Menu;
@@ -133,10 +134,10 @@ impl Receiver {
     }
 
     /// Telegram delivers to an address that an earlier start or another program has set, and answers no
-    /// requests meanwhile.
+    /// requests meanwhile. What waits stays (<https://core.telegram.org/bots/api#deletewebhook>).
     async fn remove_webhook(&mut self) -> Duration {
         tracing::warn!("Telegram delivered to a webhook, which is removed: this program asks for updates");
-        match self.api.call_for::<_, bool>(&DeleteWebhook {}, PATIENCE).await {
+        match self.api.ask::<bool>("DeleteWebhook", &json!({}), PATIENCE).await {
             Ok(_) => Duration::ZERO,
             Err(error) => self.after_telegram_error(&error),
         }
@@ -197,14 +198,11 @@ fn broken() -> CallError {
 /// What an error means for Telegram. A single one passes; several in a row mean that replies do not arrive.
 fn state(policy: RetryPolicy, detail: String, failures: u32) -> ServiceState {
     const REMEDY: &str = "Check the network and AUTONOUS_TELEGRAM_API_URL.";
-    match policy {
-        RetryPolicy::NeedsOperator { what, .. } => {
-            ServiceState::Failed { detail: what.to_owned(), remedy: "Correct it; it is tried again." }
-        }
-        _ if failures < UNREACHABLE_AFTER => ServiceState::Degraded { detail, remedy: REMEDY },
-        RetryPolicy::Retry { .. }
-        | RetryPolicy::RetryLimited
-        | RetryPolicy::Moved { .. }
-        | RetryPolicy::Never => ServiceState::Failed { detail, remedy: REMEDY },
+    if let RetryPolicy::NeedsOperator { what, .. } = policy {
+        return ServiceState::Failed { detail: what.to_owned(), remedy: "Correct it; it is tried again." };
+    }
+    match failures < UNREACHABLE_AFTER {
+        true => ServiceState::Degraded { detail, remedy: REMEDY },
+        false => ServiceState::Failed { detail, remedy: REMEDY },
     }
 }

@@ -13,7 +13,6 @@ use teloxide::ApiError;
 use teloxide::payloads::{
     EditMessageText, EditMessageTextSetters, GetChatMember, SetMessageReaction, SetMessageReactionSetters,
 };
-use teloxide::requests::Payload;
 use teloxide::types::{
     self, ChatId, InlineKeyboardButton, InlineKeyboardMarkup, LinkPreviewOptions, ReactionType,
     ReplyParameters, UserId,
@@ -62,15 +61,12 @@ pub(super) async fn send(
         tracing::error!(%error, "{what}");
     }
     let is_unanswered = matches!(error, CallError::NoAnswer { .. });
-    match after_failure(policy, error.to_string(), attempt) {
-        SendOutcome::Retry { error, pause, .. } => SendOutcome::Retry { error, pause, is_unanswered },
-        outcome => outcome,
-    }
+    after_failure(policy, error.to_string(), is_unanswered, attempt)
 }
 
 /// What follows from a failed attempt, counted from 1. Nothing is retried forever: it would block its chat.
 /// A pause that Telegram names is a minimum, so that many short ones do not use up the attempts in a minute.
-fn after_failure(policy: RetryPolicy, error: String, attempt: u32) -> SendOutcome {
+fn after_failure(policy: RetryPolicy, error: String, is_unanswered: bool, attempt: u32) -> SendOutcome {
     let growing = pause(FIRST_PAUSE, attempt - 1, LONGEST_PAUSE);
     let (attempts, at_least) = match policy {
         RetryPolicy::Moved { to } => return SendOutcome::Moved { chat_id: to.to_string() },
@@ -80,7 +76,7 @@ fn after_failure(policy: RetryPolicy, error: String, attempt: u32) -> SendOutcom
         RetryPolicy::Never => (0, Duration::ZERO),
     };
     if attempt < attempts {
-        SendOutcome::Retry { error, pause: growing.max(at_least), is_unanswered: false }
+        SendOutcome::Retry { error, pause: growing.max(at_least), is_unanswered }
     } else {
         SendOutcome::GiveUp { error }
     }
@@ -147,27 +143,26 @@ async fn send_as_it_is(
     content: &Content,
 ) -> Result<Option<i64>, CallError> {
     match content {
-        Content::Text(text) => send_message(api, to, text, &[], None).await.map(Some),
+        Content::Text(text) => send_message(api, to, text, &[], None).await,
         Content::Formatted(FormattedText { text, entities }) => {
-            send_message(api, to, text, entities, None).await.map(Some)
+            send_message(api, to, text, entities, None).await
         }
         Content::Question { text: FormattedText { text, entities }, buttons } => {
             let markup = Some(keyboard(buttons));
-            send_message(api, to, text, entities, markup).await.map(Some)
+            send_message(api, to, text, entities, markup).await
         }
         Content::Edit { message_id, text } => edit(api, to.place.chat, message_id, text).await,
-        Content::Document(file) => {
+        Content::Document(file) | Content::Voice(file) => {
             let (method, field) = match file.media {
+                _ if matches!(content, Content::Voice(_)) => ("SendVoice", "voice"),
                 None => ("SendDocument", "document"),
                 Some(Media::Photo) => ("SendPhoto", "photo"),
                 Some(Media::Video) => ("SendVideo", "video"),
                 Some(Media::Audio) => ("SendAudio", "audio"),
             };
-            upload::one(api, method, upload::form(files, to.place, field, file)).await.map(Some)
-        }
-        Content::Voice(file) => {
-            let form = upload::form(files, to.place, "voice", file);
-            upload::one(api, "SendVoice", form).await.map(Some)
+            let form = upload::form(files, to.place, field, file);
+            let sent: SentMessage = api.upload(method, form, upload::PATIENCE).await?;
+            Ok(Some(sent.message_id))
         }
         // It has a call of its own, which falls back to its single files.
         Content::Album(_) => Ok(None),
@@ -197,12 +192,6 @@ struct SendMessage<'a> {
     reply_markup: Option<InlineKeyboardMarkup>,
 }
 
-impl Payload for SendMessage<'_> {
-    type Output = Value;
-
-    const NAME: &'static str = "SendMessage";
-}
-
 pub(super) fn keyboard(buttons: &[Vec<Button>]) -> InlineKeyboardMarkup {
     let button = |button: &Button| InlineKeyboardButton::callback(&button.label, &button.data);
     let rows = buttons.iter().filter(|row| !row.is_empty());
@@ -217,7 +206,7 @@ async fn send_message(
     text: &str,
     entities: &[Entity],
     reply_markup: Option<InlineKeyboardMarkup>,
-) -> Result<i64, CallError> {
+) -> Result<Option<i64>, CallError> {
     let request = SendMessage {
         chat_id: place.chat,
         message_thread_id: place.topic,
@@ -228,8 +217,8 @@ async fn send_message(
         reply_parameters: answers.map(|message| ReplyParameters::new(message).allow_sending_without_reply()),
         reply_markup,
     };
-    let sent: SentMessage = api.call_for(&request, PATIENCE).await?;
-    Ok(sent.message_id)
+    let sent: SentMessage = api.ask("SendMessage", &request, PATIENCE).await?;
+    Ok(Some(sent.message_id))
 }
 
 pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
@@ -245,12 +234,10 @@ async fn edit(api: &Api, chat: ChatId, message_id: &MessageId, text: &str) -> Re
     let message_id = target(message_id);
     let request = EditMessageText::new(chat, message_id, text).link_preview_options(NO_PREVIEW);
     match api.call_for::<_, SentMessage>(&request, PATIENCE).await {
-        Ok(_) => Ok(Some(message_id.0.into())),
-        Err(CallError::Refused(refusal)) if changes_nothing(&refusal.description) => {
-            Ok(Some(message_id.0.into()))
-        }
-        Err(error) => Err(error),
+        Err(CallError::Refused(refusal)) if changes_nothing(&refusal.description) => {}
+        edited => edited.map(|_| ())?,
     }
+    Ok(Some(message_id.0.into()))
 }
 
 /// Telegram has no code for it; the client's list of descriptions does.
@@ -311,7 +298,7 @@ mod tests {
                 }
                 None => SendOutcome::GiveUp { error },
             };
-            let outcome = after_failure(policy, "no luck".to_owned(), attempt);
+            let outcome = after_failure(policy, "no luck".to_owned(), false, attempt);
             assert_eq!(outcome, expected, "{policy:?}, attempt {attempt}");
         }
     }

@@ -47,26 +47,6 @@ struct ProgressMessage<'a> {
     disable_notification: Option<bool>,
 }
 
-#[derive(Serialize)]
-#[serde(transparent)]
-struct SendProgress<'a>(ProgressMessage<'a>);
-
-#[derive(Serialize)]
-#[serde(transparent)]
-struct EditProgress<'a>(ProgressMessage<'a>);
-
-impl Payload for SendProgress<'_> {
-    type Output = Value;
-
-    const NAME: &'static str = "SendMessage";
-}
-
-impl Payload for EditProgress<'_> {
-    type Output = Value;
-
-    const NAME: &'static str = "EditMessageText";
-}
-
 /// `sendMessageDraft` (<https://core.telegram.org/bots/api#sendmessagedraft>).
 #[derive(Serialize)]
 struct SendMessageDraft<'a> {
@@ -77,24 +57,6 @@ struct SendMessageDraft<'a> {
     text: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     entities: &'a [Entity],
-}
-
-impl Payload for SendMessageDraft<'_> {
-    type Output = Value;
-
-    const NAME: &'static str = "SendMessageDraft";
-}
-
-impl<'a> SendMessageDraft<'a> {
-    fn new(place: Place, draft: &'a Draft) -> Self {
-        Self {
-            chat_id: place.chat,
-            message_thread_id: place.topic,
-            draft_id: draft_id(draft),
-            text: &draft.text.text,
-            entities: &draft.text.entities,
-        }
-    }
 }
 
 /// The same number for each draft of a task, also after a restart; never zero (FNV-1a).
@@ -129,15 +91,25 @@ pub(super) async fn show(api: &Api, place: Place, sign: &Sign) -> Shown {
             }
         }
         Sign::Progress(progress) => {
-            let request = SendProgress(ProgressMessage::new(place, None, progress));
-            let sent = api.call_for::<_, SentMessage>(&request, PATIENCE).await;
+            let request = ProgressMessage::new(place, None, progress);
+            let sent = api.ask::<SentMessage>("SendMessage", &request, PATIENCE).await;
             sent.map(|sent| Some(sent.message_id.into()))
         }
         Sign::Update { message_id, progress } => {
-            call(api, &EditProgress(ProgressMessage::new(place, Some(message_id), progress))).await
+            let request = ProgressMessage::new(place, Some(message_id), progress);
+            api.ask::<Value>("EditMessageText", &request, PATIENCE).await.map(|_| None)
         }
         Sign::Remove { message_id } => call(api, &DeleteMessage::new(place.chat, target(message_id))).await,
-        Sign::Draft(draft) => call(api, &SendMessageDraft::new(place, draft)).await,
+        Sign::Draft(draft) => {
+            let request = SendMessageDraft {
+                chat_id: place.chat,
+                message_thread_id: place.topic,
+                draft_id: draft_id(draft),
+                text: &draft.text.text,
+                entities: &draft.text.entities,
+            };
+            api.ask::<Value>("SendMessageDraft", &request, PATIENCE).await.map(|_| None)
+        }
         Sign::Find(lost) => find(api, place.chat, lost).await,
     };
     match done {

@@ -12,7 +12,6 @@ use reqwest::multipart::{Form, Part};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::api::{Api, CallError};
 use super::translate::Place;
 
 /// Files may take longer: 50 MB at 170 kB a second.
@@ -22,12 +21,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 #[derive(Deserialize)]
 pub(super) struct SentMessage {
     pub(super) message_id: i64,
-}
-
-/// Sends one message with a file, and returns its number.
-pub(super) async fn one(api: &Api, method: &'static str, form: Form) -> Result<i64, CallError> {
-    let sent: SentMessage = api.upload(method, form, PATIENCE).await?;
-    Ok(sent.message_id)
 }
 
 /// A file and its caption.

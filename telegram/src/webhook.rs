@@ -17,9 +17,9 @@ use channel::update_sink::ServiceState;
 use http_port::{Bounds, Routes, TimeLimits};
 use process::Secret;
 use protocol::now_ms;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use teloxide::requests::Payload;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -71,31 +71,7 @@ pub struct Webhook {
     pub secret: Secret,
 }
 
-/// `setWebhook` (<https://core.telegram.org/bots/api#setwebhook>).
-#[derive(Serialize)]
-struct SetWebhook<'a> {
-    url: &'a str,
-    secret_token: &'a str,
-    max_connections: u8,
-    allowed_updates: [&'static str; 3],
-}
-
-impl Payload for SetWebhook<'_> {
-    type Output = bool;
-
-    const NAME: &'static str = "SetWebhook";
-}
-
-/// `getWebhookInfo` (<https://core.telegram.org/bots/api#getwebhookinfo>).
-#[derive(Serialize)]
-struct GetWebhookInfo {}
-
-impl Payload for GetWebhookInfo {
-    type Output = WebhookInfo;
-
-    const NAME: &'static str = "GetWebhookInfo";
-}
-
+/// What `getWebhookInfo` answers (<https://core.telegram.org/bots/api#getwebhookinfo>).
 #[derive(Debug, Deserialize)]
 struct WebhookInfo {
     url: String,
@@ -179,18 +155,17 @@ impl Receiver {
         is_told: &mut bool,
     ) -> Result<Identity, CallError> {
         let bot = self.identify().await?;
-        let info: WebhookInfo = self.api.call_for(&GetWebhookInfo {}, PATIENCE).await?;
+        let info: WebhookInfo = self.api.ask("GetWebhookInfo", &json!({}), PATIENCE).await?;
         if !*is_told || info.url != url.as_str() {
             if *is_told {
                 tracing::warn!(other = info.url, "another program has moved the webhook; it is set again");
             }
-            let set = SetWebhook {
-                url: url.as_str(),
-                secret_token: secret.expose(),
-                max_connections: CONNECTIONS,
-                allowed_updates: ALLOWED_UPDATES,
-            };
-            let _: bool = self.api.call_for(&set, PATIENCE).await?;
+            // <https://core.telegram.org/bots/api#setwebhook>
+            let fields = json!({
+                "url": url.as_str(), "secret_token": secret.expose(), "max_connections": CONNECTIONS,
+                "allowed_updates": ALLOWED_UPDATES,
+            });
+            let _: bool = self.api.ask("SetWebhook", &fields, PATIENCE).await?;
             *is_told = true;
         }
         self.set_menu().await;

@@ -3,7 +3,7 @@
 //! Without Fluent's isolation marks (U+2068, U+2069): all five languages run from left to right, and people
 //! copy commands and IDs out of messages.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use fluent_bundle::FluentResource;
 use fluent_bundle::concurrent::FluentBundle;
@@ -13,11 +13,8 @@ use crate::{Language, Text};
 
 type Bundle = FluentBundle<FluentResource>;
 
-static ENGLISH: LazyLock<Bundle> = LazyLock::new(|| bundle(Language::English));
-static GERMAN: LazyLock<Bundle> = LazyLock::new(|| bundle(Language::German));
-static SPANISH: LazyLock<Bundle> = LazyLock::new(|| bundle(Language::Spanish));
-static RUSSIAN: LazyLock<Bundle> = LazyLock::new(|| bundle(Language::Russian));
-static CHINESE: LazyLock<Bundle> = LazyLock::new(|| bundle(Language::Chinese));
+/// In the order of the languages.
+static BUNDLES: [OnceLock<Bundle>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
 
 impl Text<'_> {
     /// The words in a language.
@@ -33,13 +30,7 @@ impl Text<'_> {
 }
 
 fn read(language: Language) -> &'static Bundle {
-    match language {
-        Language::English => &ENGLISH,
-        Language::German => &GERMAN,
-        Language::Spanish => &SPANISH,
-        Language::Russian => &RUSSIAN,
-        Language::Chinese => &CHINESE,
-    }
+    BUNDLES[language as usize].get_or_init(|| bundle(language))
 }
 
 fn bundle(language: Language) -> Bundle {

@@ -19,16 +19,12 @@ macro_rules! texts {
         impl Text<'_> {
             /// Its key in the catalogue, and the variables that it fills.
             pub(crate) fn parts(&self) -> (&'static str, FluentArgs<'_>) {
-                let filled: Vec<(&'static str, FluentValue<'_>)> = match *self {
-                    $(Self::$name $({ $($field),* })? => vec![$($((stringify!($field), $field.into())),*)?],)*
+                let (key, filled): (_, Vec<(&'static str, FluentValue<'_>)>) = match *self {
+                    $(Self::$name $({ $($field),* })? => {
+                        (stringify!($name), vec![$($((stringify!($field), $field.into())),*)?])
+                    })*
                 };
-                (self.key(), filled.into_iter().collect())
-            }
-
-            fn key(&self) -> &'static str {
-                match self {
-                    $(Self::$name $({ $($field: _),* })? => stringify!($name),)*
-                }
+                (key, filled.into_iter().collect())
             }
         }
 

@@ -86,16 +86,15 @@ impl Config {
                 form == PromptForm::Full && model.is_language_model() && !model.name().trim().is_empty();
             let plan_functions = PlanFunctions::new(disabled_tools.clone(), plans);
             let plan_functions = plan_functions.context("cannot offer the functions for plans")?;
-            let (breaker, prompt_form, if_small) = (ModelBreaker::default(), form, None);
             Ok(Agent {
                 model,
                 sees,
-                breaker,
+                breaker: ModelBreaker::default(),
                 tools,
                 plan_functions,
                 limits,
-                prompt_form,
-                if_small,
+                prompt_form: form,
+                if_small: None,
                 max_retries,
             })
         };

@@ -1,6 +1,5 @@
 //! The models' settings: the provider, how it calls tools, and the models behind the first one.
 
-use anyhow::Context;
 use settings::choices::{ModelProvider, ToolProtocol, Words};
 use settings::table::{
     MODEL_CONTEXT_TOKENS, MODEL_FALLBACK, MODEL_PROVIDER, MODEL_SCRIPT, MODEL_TOOL_PROTOCOL,
@@ -99,8 +98,9 @@ impl ModelConfig {
     /// Requests that show whether the models can be reached: for the list of models at each address.
     pub fn probes(&self) -> anyhow::Result<Vec<Probe>> {
         match &self.provider {
-            Provider::Direct => Ok(vec![Probe::offline("direct")]),
-            Provider::Scripted(_) => Ok(vec![Probe::offline("scripted")]),
+            Provider::Direct | Provider::Scripted(_) => {
+                Ok(vec![Probe { who: self.provider.name().to_owned(), model: None, request: None }])
+            }
             Provider::Remote(models) => models.iter().map(Remote::probe).collect(),
         }
     }
@@ -141,7 +141,7 @@ impl ModelConfig {
         let candidates = models.into_iter().enumerate().map(|(index, remote)| {
             // A model behind the first one reads its conversation, and is otherwise asked as ever.
             let remote = if index == 0 { remote.in_form(form) } else { remote };
-            let (context_tokens, client) = (remote.room().context_tokens, remote.into_client()?);
+            let (context_tokens, client) = (remote.room().context_tokens, remote.client()?);
             Ok(Candidate { model: with_protocol(client), context_tokens })
         });
         let mut candidates = candidates.collect::<anyhow::Result<Vec<_>>>()?;
@@ -176,13 +176,6 @@ impl Provider {
             },
         };
         Ok((provider, Vec::new()))
-    }
-}
-
-impl Remote {
-    fn into_client(self) -> anyhow::Result<Box<dyn Model>> {
-        let provider = self.provider;
-        self.client().with_context(|| format!("cannot create the client for {}", provider.name()))
     }
 }
 

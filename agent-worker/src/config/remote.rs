@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
 use models::{ExtraBody, ExtraHeaders, ModelEntry, ModelsFile};
 use process::Secret;
 use settings::choices::ModelProvider;
@@ -13,7 +14,7 @@ use settings::table::{
 use settings::{Provider, Row, SettingError, Source, base_url};
 
 use crate::check::Probe;
-use crate::http::{self, HttpError, Proxy};
+use crate::http::{self, Proxy};
 use crate::model::endpoint::{Options, Settings, Timeouts};
 use crate::model::{Model, providers};
 use crate::model_size::{self, SizeProbe};
@@ -236,8 +237,10 @@ impl Remote {
         self
     }
 
-    pub(super) fn client(self) -> Result<Box<dyn Model>, HttpError> {
-        Ok(Box::new(providers::server(self.provider, self.settings)?))
+    pub(super) fn client(self) -> anyhow::Result<Box<dyn Model>> {
+        let server = providers::server(self.provider, self.settings);
+        let failed = || format!("cannot create the client for {}", self.provider.name());
+        Ok(Box::new(server.with_context(failed)?))
     }
 
     /// A request that shows whether the model can be reached: for the list of models at its address.

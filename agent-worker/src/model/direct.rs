@@ -254,6 +254,11 @@ mod tests {
         assert_eq!((call.name.as_str(), found), (name, arguments), "{message}");
     }
 
+    fn answer(message: &str) -> Reply {
+        let messages = [Message::User(message.into())];
+        reply(Request { messages: &messages, tools: &tools(), ..Request::default() })
+    }
+
     #[test]
     fn a_call_of_an_earlier_attempt_is_told_unless_it_only_reads() {
         let mut writes = test_tool("write", "Writes.", json!({}));
@@ -322,14 +327,7 @@ mod tests {
             ("ls path=a path=b", "The argument \"path\" is given twice."),
             ("ls path=\"a", "The quote \" is not closed."),
         ] {
-            let messages = [Message::User(message.into())];
-            let answer = reply(Request {
-                system: "",
-                messages: &messages,
-                tools: &tools(),
-                schema: None,
-                words: None,
-            });
+            let answer = answer(message);
             assert!(answer.text.starts_with(problem), "{message:?}: {}", answer.text);
             assert!(answer.text.ends_with("- ls: Does ls.\nExample: ls path=."), "{}", answer.text);
             assert!(answer.calls.is_empty());
@@ -339,11 +337,7 @@ mod tests {
     #[test]
     fn a_message_to_a_model_that_is_not_there_is_answered_with_how_to_get_one() {
         for message in ["hello there", "hi", "exit", "what is 2 = 2?", "/start me up"] {
-            let messages = [Message::User(message.into())];
-            let tools = tools();
-            let request =
-                Request { system: "", messages: &messages, tools: &tools, schema: None, words: None };
-            let answer = reply(request);
+            let answer = answer(message);
             for part in ["No model is configured", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "docs/models.md"] {
                 assert!(answer.text.contains(part), "{message:?}: {}", answer.text);
             }

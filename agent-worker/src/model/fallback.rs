@@ -67,15 +67,7 @@ impl Model for Fallback {
 }
 
 fn can_help(class: ModelErrorClass) -> bool {
-    match class {
-        ModelErrorClass::RateLimit
-        | ModelErrorClass::Overloaded
-        | ModelErrorClass::ContextTooLong
-        | ModelErrorClass::Network
-        | ModelErrorClass::Stalled
-        | ModelErrorClass::InvalidReply => true,
-        ModelErrorClass::Auth | ModelErrorClass::NoCredit | ModelErrorClass::BadRequest => false,
-    }
+    class.is_transient() || class == ModelErrorClass::ContextTooLong
 }
 
 /// The first model's error, unless only the second's can pass on a retry.
@@ -94,11 +86,23 @@ mod tests {
     use super::*;
     use crate::model::scripted::Scripted;
 
-    async fn ask(first: &str, second: &str) -> Result<Reply, ModelError> {
+    /// Asks scripted models, of which the others have these windows.
+    async fn ask_with(
+        first: &str,
+        others: Vec<(&str, usize)>,
+        size: fn(&Request<'_>) -> usize,
+    ) -> Result<Reply, ModelError> {
         let model = |script| Box::new(Scripted::new(script).unwrap());
-        let others = second.split('|').map(|script| Candidate { model: model(script), context_tokens: 100 });
-        let fallback = Fallback { first: model(first), others: others.collect(), size: |_| 0 };
-        fallback.ask(Request { system: "", messages: &[], tools: &[], schema: None, words: None }).await
+        let others = others
+            .into_iter()
+            .map(|(script, context_tokens)| Candidate { model: model(script), context_tokens });
+        let fallback = Fallback { first: model(first), others: others.collect(), size };
+        fallback.ask(Request::default()).await
+    }
+
+    async fn ask(first: &str, second: &str) -> Result<Reply, ModelError> {
+        let others = second.split('|').map(|script| (script, 100));
+        ask_with(first, others.collect(), |_| 0).await
     }
 
     #[tokio::test]
@@ -131,15 +135,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_model_whose_window_is_too_small_is_passed_over() {
-        let model = |script| Box::new(Scripted::new(script).unwrap());
-        let candidate = |script, context_tokens| Candidate { model: model(script), context_tokens };
-        let others = vec![candidate("msg:small", 90), candidate("msg:large", 200)];
-        let fallback = Fallback { first: model("err:overloaded"), others, size: |_| 100 };
-        let reply = fallback
-            .ask(Request { system: "", messages: &[], tools: &[], schema: None, words: None })
-            .await
-            .unwrap();
-        assert_eq!(reply.text, "large");
+        let others = vec![("msg:small", 90), ("msg:large", 200)];
+        assert_eq!(ask_with("err:overloaded", others, |_| 100).await.unwrap().text, "large");
     }
 
     #[tokio::test]

@@ -62,7 +62,7 @@ pub trait Model: Send + Sync {
 pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
 
 /// What a model is sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
     /// The system prompt.
     pub system: &'a str,
@@ -115,6 +115,17 @@ impl Message {
     /// A message of the model without reasoning.
     pub fn assistant(text: impl Into<String>, calls: Vec<ToolCall>) -> Self {
         Self::Assistant { text: text.into(), calls, reasoning: None }
+    }
+
+    /// The calls of a message of the model; none of any other.
+    pub(crate) fn calls(&self) -> &[ToolCall] {
+        if let Self::Assistant { calls, .. } = self { calls } else { &[] }
+    }
+
+    /// The image that it is, unless its picture had to leave.
+    pub(crate) fn shown_image(&mut self) -> Option<&mut Image> {
+        let Self::Image(image) = self else { return None };
+        image.picture.is_some().then_some(image)
     }
 }
 

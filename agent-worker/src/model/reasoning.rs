@@ -6,29 +6,29 @@
 //! it.
 
 use std::fmt;
-use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Reply;
 
 /// Where a reply came from: provider, address and model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin(Arc<str>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin(String);
 
 impl Origin {
     pub(crate) fn new(url: &str, model: &str) -> Self {
-        Self(format!("{model} at {url}").into())
+        Self(format!("{model} at {url}"))
     }
 }
 
 /// The reasoning behind a reply, in the form of its provider.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reasoning {
     origin: Origin,
     content: Value,
-    bytes: usize,
+    /// What it takes in a request beyond the text and the calls of its message.
+    pub(crate) bytes: usize,
 }
 
 impl Reasoning {
@@ -49,36 +49,6 @@ impl Reasoning {
     pub(crate) fn content_for(&self, origin: &Origin) -> Option<&Value> {
         (self.origin == *origin).then_some(&self.content)
     }
-
-    /// All of it, to be kept while no worker has the task.
-    pub(crate) fn to_stored(&self) -> Value {
-        json!({"origin": &*self.origin.0, "content": self.content, "bytes": self.bytes})
-    }
-
-    /// What was kept; none if it cannot be read.
-    pub(crate) fn from_stored(stored: &Value) -> Option<Self> {
-        let bytes = usize::try_from(stored["bytes"].as_u64()?).ok()?;
-        let origin = Origin(stored["origin"].as_str()?.into());
-        Some(Self { origin, content: stored.get("content")?.clone(), bytes })
-    }
-
-    /// What it takes in a request beyond the text and the calls of its message.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
-impl Serialize for Reasoning {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_stored().serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Reasoning {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Value::deserialize(deserializer)?;
-        Self::from_stored(&stored).ok_or_else(|| de::Error::custom("no reasoning as it is kept"))
-    }
 }
 
 /// Its size alone, so that it reaches no log.
@@ -90,6 +60,8 @@ impl fmt::Debug for Reasoning {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::model::ToolCall;
 
@@ -98,7 +70,7 @@ mod tests {
         let origin = Origin::new("u", "m");
         let reply = Reply { calls: vec![ToolCall::new("i", "ls", "{}")], ..Reply::answer("hello") };
         let content = json!(["hello", "{}", "secret"]);
-        let beside = Reasoning::beside(&origin, content.clone()).bytes();
-        assert_eq!(Reasoning::around(&reply, &origin, content).bytes(), beside - 7);
+        let beside = Reasoning::beside(&origin, content.clone()).bytes;
+        assert_eq!(Reasoning::around(&reply, &origin, content).bytes, beside - 7);
     }
 }

@@ -238,7 +238,7 @@ mod tests {
 
     fn with_messages(text: &str, messages: &[Message]) -> Meaning {
         let tools = [test_tool("ls", "Lists.", json!({"type": "object"}))];
-        meaning(text, Request { system: "", messages, tools: &tools, schema: None, words: None })
+        meaning(text, Request { messages, tools: &tools, ..Request::default() })
     }
 
     #[test]

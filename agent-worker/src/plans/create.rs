@@ -9,7 +9,7 @@ use toolkit::function::About;
 
 use crate::model::ReplySchema;
 
-pub(super) const NAME: &str = "plan_create";
+pub(crate) const NAME: &str = "plan_create";
 
 pub(super) const ABOUT: About = About {
     name: NAME,
@@ -20,7 +20,7 @@ pub(super) const ABOUT: About = About {
 };
 
 /// The prompt of another model.
-pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.md");
+pub(crate) const SYSTEM: &str = include_str!("../../prompts/plan.md");
 
 /// What one text of a plan may have, so that the plan stays in the conversation at little cost.
 const MAX_CHARS: usize = 300;
@@ -59,11 +59,11 @@ pub(crate) struct CreateArguments {
     style: Option<String>,
     /// Another configured model, to plan instead of you.
     #[serde(default)]
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
 }
 
 /// A plan as a model writes it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Written {
     summary: String,
     steps: Vec<WrittenStep>,
@@ -92,9 +92,8 @@ impl CreateArguments {
         match (&self.steps, &self.model) {
             (Some(steps), _) => {
                 let steps = steps.iter().map(|step| WrittenStep { step: step.clone(), status: None });
-                let (risks, questions, completion) = Default::default();
                 let (summary, steps) = (self.task.clone(), steps.collect());
-                let written = Written { summary, steps, risks, questions, completion };
+                let written = Written { summary, steps, ..Written::default() };
                 let plan = accepted(written, self.max_steps.unwrap_or(MOST_STEPS));
                 plan.map(Some).map_err(|mistake| invalid(format!("The plan cannot be used: {mistake}.")))
             }
@@ -107,12 +106,12 @@ impl CreateArguments {
     }
 
     /// The most steps that another model may plan.
-    pub(super) fn most(&self) -> usize {
+    pub(crate) fn most(&self) -> usize {
         self.max_steps.unwrap_or(DEFAULT_STEPS)
     }
 
     /// What another model is asked.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = format!("At most {} steps.\n", self.most());
         if let Some(style) = self.style.as_ref().filter(|style| !style.trim().is_empty()) {
             text.push_str(&format!("Style of the plan: {style}\n"));
@@ -122,7 +121,7 @@ impl CreateArguments {
 }
 
 /// In the few words that all providers know: bounds stand in the request and are checked here.
-pub(super) fn schema() -> ReplySchema {
+pub(crate) fn schema() -> ReplySchema {
     let texts = json!({"type": "array", "items": {"type": "string"}});
     let step = json!({
         "type": "object",
@@ -149,7 +148,7 @@ pub(super) fn schema() -> ReplySchema {
 }
 
 /// The plan, and the steps that were changed or left out; or its fault.
-pub(super) fn accepted(written: Written, most: usize) -> Result<(Plan, Vec<String>), String> {
+pub(crate) fn accepted(written: Written, most: usize) -> Result<(Plan, Vec<String>), String> {
     let mut notices = Vec::new();
     let mut steps: Vec<PlanStep> = Vec::new();
     for WrittenStep { step, status } in written.steps {

@@ -4,7 +4,7 @@
 //! tools: their arguments are checked against their schemas, each change is an event below its turn, and
 //! nothing else guards them.
 
-mod create;
+pub(crate) mod create;
 mod update;
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use toolkit::function::{Function, FunctionError};
 use toolkit::{Success, runner};
 
 use crate::budget::TaskUsage;
-use crate::model::{ReplySchema, ToolCall};
+use crate::model::ToolCall;
 use create::CreateArguments;
 use update::UpdateArguments;
 
@@ -28,12 +28,6 @@ pub(crate) struct PlanFunctions {
     /// `AUTONOUS_TOOL_DISABLED`.
     disabled: BTreeSet<String>,
     is_offered: bool,
-}
-
-impl std::fmt::Debug for PlanFunctions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PlanFunctions").field("is_offered", &self.is_offered).finish_non_exhaustive()
-    }
 }
 
 /// The plan of one task.
@@ -112,7 +106,7 @@ impl<'a> TaskPlan<'a> {
         let arguments = functions.create.parse(arguments)?;
         Ok(match arguments.plan()? {
             Some((plan, notices)) => PlanCall::Create(plan, notices),
-            None => PlanCall::Ask(Box::new(Asking::of(&arguments))),
+            None => PlanCall::Ask(arguments),
         })
     }
 
@@ -145,39 +139,9 @@ pub(crate) enum PlanCall {
     /// A plan, and what of it was not taken as it was written.
     Create(Plan, Vec<String>),
     /// A plan that another model writes.
-    Ask(Box<Asking>),
+    Ask(CreateArguments),
     /// Another status of a step.
     Update(UpdateArguments),
-}
-
-/// The question to a model for a plan.
-pub(crate) struct Asking {
-    /// The name of the model.
-    pub(crate) model: String,
-    /// The function that asks.
-    pub(crate) purpose: &'static str,
-    pub(crate) system: &'static str,
-    pub(crate) text: String,
-    pub(crate) schema: ReplySchema,
-    most: usize,
-}
-
-impl Asking {
-    fn of(arguments: &CreateArguments) -> Self {
-        Self {
-            model: arguments.model.clone().unwrap_or_default(),
-            purpose: create::NAME,
-            system: create::SYSTEM,
-            text: arguments.text(),
-            schema: create::schema(),
-            most: arguments.most(),
-        }
-    }
-
-    /// The plan that the model wrote, and the steps that were changed or left out; or its fault.
-    pub(crate) fn accept(&self, written: create::Written) -> Result<(Plan, Vec<String>), String> {
-        create::accepted(written, self.most)
-    }
 }
 
 /// A panic leaves a whole value behind these mutexes: each change is one assignment.

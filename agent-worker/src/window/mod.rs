@@ -96,7 +96,7 @@ pub(crate) fn tokens_of(message: &Message) -> usize {
             OVERHEAD_TOKENS + tokens_of_text(call_id) + tokens_of_text(text)
         }
         Message::Assistant { text, calls, reasoning } => {
-            let reasoning = reasoning.as_ref().map_or(0, |reasoning| tokens_of_bytes(reasoning.bytes()));
+            let reasoning = reasoning.as_ref().map_or(0, |reasoning| tokens_of_bytes(reasoning.bytes));
             let calls = calls.iter().map(|call| {
                 OVERHEAD_TOKENS
                     + tokens_of_text(&call.id)

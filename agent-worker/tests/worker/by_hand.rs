@@ -4,12 +4,10 @@ use harness::FakeToolServer;
 use harness::worker::command;
 use serde_json::{Value, json};
 
-use crate::with;
+use crate::{output_of, with};
 
 fn once(text: &str, tools: &FakeToolServer, more: &[(&str, &str)]) -> (Option<i32>, String, String) {
-    let output = command(with(tools, more)).args(["once", text]).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    output_of(command(with(tools, more)).args(["once", text]))
 }
 
 #[test]

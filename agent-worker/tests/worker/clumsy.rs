@@ -4,7 +4,7 @@ use harness::{FakeToolServer, ModelReply};
 use protocol::event::ProgressStalled;
 use serde_json::{Value, json};
 
-use crate::{calls, run, says};
+use crate::{calls, run, run_alone, says};
 
 const CALL: &str = r#"{"name":"ls","arguments":{"path":"src"}}"#;
 
@@ -50,9 +50,8 @@ fn an_example_is_an_answer_and_runs_nothing() {
 
 #[test]
 fn thoughts_never_reach_a_person() {
-    let tools = FakeToolServer::start([]);
     for text in ["<think>SECRET</think>\na.txt", "SECRET\n</think>\n\na.txt", "a.txt\n<think>SECRET"] {
-        let (ended, _) = run(vec![says(text)], &tools, &[]);
+        let (ended, _) = run_alone(vec![says(text)], &[]);
         assert_eq!(ended.reply(), "a.txt", "{text}");
     }
 }
@@ -63,24 +62,21 @@ fn thoughts_are_not_in_a_partial_answer() {
         ModelReply::TextAndCalls(text.to_owned(), vec![("ls".to_owned(), arguments.to_owned())])
     };
     for text in ["<think>SECRET</think>I look.", "SECRET</think>I look.", "I look.\n<think>SECRET"] {
-        let tools = FakeToolServer::start([]);
-        let (ended, _) = run(vec![thinks(text, "{}")], &tools, &[("AUTONOUS_CONTROL_MAX_TURNS", "1")]);
+        let (ended, _) = run_alone(vec![thinks(text, "{}")], &[("AUTONOUS_CONTROL_MAX_TURNS", "1")]);
         assert!(ended.reply().contains("noted: I look.\n"), "{}", ended.reply());
         assert!(!ended.reply().contains("SECRET"), "{}", ended.reply());
     }
     let cut = json!({"choices": [{"message": {"content": "<think>SECRET"}, "finish_reason": "length"}]});
     let replies = vec![ModelReply::Whole(cut), says("a.txt")];
-    assert_eq!(run(replies, &FakeToolServer::start([]), &[]).0.reply(), "a.txt");
+    assert_eq!(run_alone(replies, &[]).0.reply(), "a.txt");
 }
 
 #[test]
 fn a_reply_of_nothing_but_thoughts_is_asked_for_again() {
-    let tools = FakeToolServer::start([]);
-    let (ended, model) = run(vec![says("<think>SECRET</think>"), says("a.txt")], &tools, &[]);
+    let (ended, model) = run_alone(vec![says("<think>SECRET</think>"), says("a.txt")], &[]);
     assert_eq!(ended.reply(), "a.txt");
     assert!(model.requests()[1]["messages"].to_string().contains("nothing but thoughts"));
-    let (ended, _) =
-        run(vec![says("<think>SECRET</think>")], &tools, &[("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
+    let (ended, _) = run_alone(vec![says("<think>SECRET</think>")], &[("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
     let outcome = format!("{:?}", ended.outcome);
     assert!(outcome.contains("neither text nor tool calls") && !outcome.contains("SECRET"), "{outcome}");
 }

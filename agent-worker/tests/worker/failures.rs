@@ -9,7 +9,7 @@ use harness::{FakeToolServer, ModelReply, ToolReply, Worker};
 use protocol::event::{AgentStarted, CircuitOpened, RetryExhausted, RetryScheduled};
 use protocol::{ErrorCode, Outcome};
 
-use crate::{calls, model, refuses, run, says, started, tool_results, with, worker};
+use crate::{calls, model, refuses, run, run_alone, says, started, tool_results, with, worker};
 
 #[test]
 fn a_call_that_cannot_be_answered_now_is_repeated_with_its_key_and_the_model_never_hears_of_it() {
@@ -66,7 +66,7 @@ fn a_stranger_at_the_tool_servers_address_is_named() {
 fn a_model_that_is_busy_for_a_moment_is_asked_again() {
     let replies = vec![ModelReply::RateLimited(1), refuses(503, "busy"), says("done")];
     let start = Instant::now();
-    let (ended, model) = run(replies, &FakeToolServer::start([]), &[]);
+    let (ended, model) = run_alone(replies, &[]);
     assert_eq!(ended.reply(), "done");
     assert!(start.elapsed() >= Duration::from_secs(1), "Retry-After is respected");
     assert_eq!(model.requests().len(), 3);
@@ -75,8 +75,7 @@ fn a_model_that_is_busy_for_a_moment_is_asked_again() {
 
 #[test]
 fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() {
-    let (ended, model) =
-        run(vec![calls(&[("ls", "{}")]), refuses(429, "slow down")], &FakeToolServer::start([]), &[]);
+    let (ended, model) = run_alone(vec![calls(&[("ls", "{}")]), refuses(429, "slow down")], &[]);
     let (error, retryable) = ended.failure();
     assert!(error.contains("accepts no more requests right now") && error.contains("slow down"), "{error}");
     assert!(error.contains("Done so far:\n- ls {}: exit 0"), "{error}");
@@ -94,9 +93,8 @@ fn a_model_that_stays_busy_fails_the_task_so_that_it_can_be_tried_later() {
 
 #[test]
 fn a_model_that_refuses_the_key_or_the_request_is_not_asked_again() {
-    let tools = FakeToolServer::start([]);
     for (status, expected) in [(401, "AUTONOUS_MODEL_API_KEY"), (404, "AUTONOUS_MODEL_NAME")] {
-        let (ended, model) = run(vec![refuses(status, "no")], &tools, &[]);
+        let (ended, model) = run_alone(vec![refuses(status, "no")], &[]);
         let (error, retryable) = ended.failure();
         assert!(error.contains(expected) && !retryable, "{error}");
         assert_eq!(model.requests().len(), 1);

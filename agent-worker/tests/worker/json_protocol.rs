@@ -1,21 +1,10 @@
 //! A model without function calling: it writes its calls as JSON, cleanly or not.
 
 use agent_worker::untrusted::unmarked;
-use harness::worker::{TaskRun, task};
-use harness::{FakeModel, FakeToolServer, ModelReply, Worker};
-use serde_json::Value;
+use harness::worker::task;
+use harness::{FakeToolServer, Worker};
 
-use crate::{says, with};
-
-fn run(replies: Vec<ModelReply>, tools: &FakeToolServer) -> (TaskRun, FakeModel) {
-    let variables = [("AUTONOUS_MODEL_TOOL_PROTOCOL", "json"), ("AUTONOUS_CONTROL_MAX_RETRIES", "0")];
-    crate::run(replies, tools, &variables)
-}
-
-fn last_message(model: &FakeModel) -> Value {
-    let request = model.requests().pop().unwrap();
-    request["messages"].as_array().unwrap().last().unwrap().clone()
-}
+use crate::{last_messages, run, says, with};
 
 #[test]
 fn calls_are_made_and_their_results_come_back_as_the_users_message() {
@@ -23,10 +12,11 @@ fn calls_are_made_and_their_results_come_back_as_the_users_message() {
     let calls = r#"{"tool_calls":[{"name":"ls","arguments":{"path":"."}},
                                   {"name":"bash","arguments":{}}],"final_answer":""}"#;
     let answer = says(r#"{"tool_calls":[],"final_answer":"a.txt"}"#);
-    let (ended, model) = run(vec![says(calls).after("a thought"), answer], &tools);
+    let variables = [("AUTONOUS_MODEL_TOOL_PROTOCOL", "json"), ("AUTONOUS_CONTROL_MAX_RETRIES", "0")];
+    let (ended, model) = run(vec![says(calls).after("a thought"), answer], &tools, &variables);
     assert_eq!(ended.reply(), "a.txt");
     assert_eq!(tools.calls().iter().map(|call| &*call.body).collect::<Vec<_>>(), [r#"{"path":"."}"#, "{}"]);
-    let last = last_message(&model);
+    let last = last_messages(&model).pop().unwrap();
     assert_eq!(last["role"], "user");
     let (of_ls, of_bash) = last["content"].as_str().unwrap().split_once("\n\n").unwrap();
     for (result, first_line) in [(of_ls, "Result of ls:\n"), (of_bash, "Result of bash:\n")] {

@@ -6,7 +6,7 @@ use harness::{FakeToolServer, ModelReply, ToolReply, Worker, wait};
 use protocol::Outcome;
 use protocol::event::{ControlLimitReached, TurnCompleted};
 
-use crate::{calls, run, says, started};
+use crate::{calls, run, run_alone, says, started};
 
 fn check_limit(ended: &TaskRun, limit: &str, expected: &[&str]) {
     assert!(matches!(ended.outcome, Outcome::Done { .. }));
@@ -33,7 +33,7 @@ fn too_many_turns_end_with_what_was_done() {
 fn too_many_tokens_end_the_task_and_cached_input_does_not_count() {
     // Each turn counts 100 - 60 + 20.
     let limit = ("AUTONOUS_CONTROL_MAX_TOKENS", "120");
-    let (ended, model) = run(vec![calls(&[("ls", "{}")])], &FakeToolServer::start([]), &[limit]);
+    let (ended, model) = run_alone(vec![calls(&[("ls", "{}")])], &[limit]);
     check_limit(&ended, "tokens", &["120 tokens"]);
     assert_eq!(model.requests().len(), 2);
 }

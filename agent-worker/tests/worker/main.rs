@@ -16,11 +16,14 @@ mod start;
 mod turns;
 mod wire;
 
+use std::fs;
+use std::process::{Command, Output};
+
 use agent_worker::untrusted::unmarked;
 use harness::fake_model::Usage;
 use harness::worker::{TaskRun, task};
-use harness::{FakeModel, FakeToolServer, ModelReply, Worker};
-use serde_json::json;
+use harness::{FakeModel, FakeToolServer, ModelReply, TestDir, Worker};
+use serde_json::{Value, json};
 
 /// What each reply of a model costs here.
 const USAGE: Usage = Usage { input: 100, cached: 60, output: 20 };
@@ -70,10 +73,45 @@ fn run(replies: Vec<ModelReply>, tools: &FakeToolServer, more: &[(&str, &str)]) 
     (worker.run(&task("what is here?")), model)
 }
 
+/// The same with tools at which the test does not look.
+fn run_alone(replies: Vec<ModelReply>, more: &[(&str, &str)]) -> (TaskRun, FakeModel) {
+    run(replies, &FakeToolServer::start([]), more)
+}
+
+/// A directory with this `models.toml`, and its path.
+fn config_dir(models: &str) -> (TestDir, String) {
+    let dir = TestDir::new();
+    fs::write(dir.path().join("models.toml"), models).unwrap();
+    let path = dir.path().display().to_string();
+    (dir, path)
+}
+
+/// A model of `models.toml`.
+fn listed(name: &str, provider: &str, server: &FakeModel, more: &str) -> String {
+    let base_url = server.base_url();
+    format!("[[model]]\nname = {name:?}\nprovider = {provider:?}\nbase_url = {base_url:?}\n{more}\n")
+}
+
+/// Runs a task by a worker with this `models.toml` and these variables.
+fn run_with(models: &str, more: &[(&str, &str)]) -> TaskRun {
+    let (tools, (_dir, config)) = (FakeToolServer::start([]), config_dir(models));
+    let settings = [&[("AUTONOUS_CONFIG_DIR", config.as_str())], more].concat();
+    Worker::start(with(&tools, &settings)).run(&task("hi"))
+}
+
+/// Runs a command to its end: its exit code, and what it printed to stdout and stderr.
+fn output_of(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// The messages of the last request.
+fn last_messages(model: &FakeModel) -> Vec<Value> {
+    model.requests().pop().unwrap()["messages"].as_array().unwrap().clone()
+}
+
 /// The results of tools in the last request, in order, without the mark around what came from outside.
 fn tool_results(model: &FakeModel) -> Vec<String> {
-    let request = model.requests().pop().unwrap();
-    let messages = request["messages"].as_array().unwrap().clone();
-    let results = messages.into_iter().filter(|message| message["role"] == "tool");
+    let results = last_messages(model).into_iter().filter(|message| message["role"] == "tool");
     results.map(|result| unmarked(result["content"].as_str().unwrap())).collect()
 }

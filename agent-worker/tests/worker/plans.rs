@@ -1,10 +1,9 @@
 //! Plans: of the steps that the model lists, or made by another model in one request with a schema; kept in
 //! the conversation.
 
-use std::fs;
-
-use harness::worker::{TaskRun, task};
-use harness::{FakeModel, FakeToolServer, ModelReply, TestDir, Worker};
+use harness::fake_model::KEY;
+use harness::worker::task;
+use harness::{FakeModel, FakeToolServer, ModelReply, Worker};
 use protocol::event::{
     AgentCompleted, ContextAssembled, ModelRequestCompleted, PlanCreated, PlanUpdated, ToolCallFailed,
     ToolCallStarted, TurnStarted,
@@ -12,7 +11,10 @@ use protocol::event::{
 use protocol::{EarlierAttempts, Plan, PlanStep, StepStatus};
 use serde_json::{Value, json};
 
-use crate::{calls, model, owned, refuses, run, says, started, tool_results, with};
+use crate::{
+    calls, last_messages, listed, model, owned, refuses, run, run_alone, run_with, says, started,
+    tool_results, with,
+};
 
 /// A plan as the model writes it.
 fn written(steps: &[(&str, &str)]) -> Value {
@@ -47,7 +49,7 @@ fn names(request: &Value) -> Vec<&str> {
 fn a_plan_of_the_callers_own_steps_takes_no_request() {
     let arguments = r#"{"task":"mend it","steps":["look","mend","test","tell","tidy","rest","end"]}"#;
     let replies = vec![calls(&[("plan_create", arguments)]), says("planned")];
-    let (ended, model) = run(replies, &FakeToolServer::start([]), &[]);
+    let (ended, model) = run_alone(replies, &[]);
     assert_eq!((ended.reply(), model.requests().len()), ("planned", 2));
     assert_eq!(ended.events_of::<ModelRequestCompleted>().len(), 0);
     let shown = "mend it\n1. [in progress] look\n2. [pending] mend\n3. [pending] test";
@@ -105,8 +107,7 @@ fn a_plan_is_made_by_one_request_and_updated_step_by_step() {
 #[test]
 fn the_request_for_a_plan_counts_in_the_tasks_budget() {
     let settings = [("AUTONOUS_CONTROL_MAX_TOKENS", "100")];
-    let (ended, model) =
-        run(vec![plan_it(), two_steps(), says("more")], &FakeToolServer::start([]), &settings);
+    let (ended, model) = run_alone(vec![plan_it(), two_steps(), says("more")], &settings);
     assert!(ended.reply().contains("AUTONOUS_CONTROL_MAX_TOKENS"), "{}", ended.reply());
     assert_eq!(model.requests().len(), 2, "each took 60");
 }
@@ -117,7 +118,7 @@ fn an_unusable_plan_is_repaired_once_and_then_the_call_fails() {
         says(&written(&[("a", "pending"), ("b", "pending"), ("c", "pending"), ("d", "pending")]).to_string())
     };
     let repaired = vec![plan_it(), bad(), two_steps(), says("ok")];
-    let (ended, model) = run(repaired, &FakeToolServer::start([]), &[]);
+    let (ended, model) = run_alone(repaired, &[]);
     assert_eq!((ended.reply(), ended.events_of::<PlanCreated>().len()), ("ok", 1));
     let told = model.requests()[2]["messages"].to_string();
     assert!(told.contains("it has 4 steps, and at most 3 are allowed"), "{told}");
@@ -125,7 +126,7 @@ fn an_unusable_plan_is_repaired_once_and_then_the_call_fails() {
         [("I would rather not.", "no JSON object"), ("{\"steps\": []}", "missing field `summary`")]
     {
         let failing = vec![plan_it(), says(answer), says(answer), says("without, then")];
-        let (ended, model) = run(failing, &FakeToolServer::start([]), &[]);
+        let (ended, model) = run_alone(failing, &[]);
         assert_eq!((ended.reply(), model.requests().len()), ("without, then", 4));
         let result = tool_results(&model).remove(0);
         assert!(result.contains("invalid plan response") && result.contains(why), "{result}");
@@ -159,38 +160,26 @@ fn the_json_protocol_makes_plans_too() {
     let answer = says(r#"{"tool_calls":[],"final_answer":"ok"}"#);
     let settings = [("AUTONOUS_MODEL_TOOL_PROTOCOL", "json")];
     let replies = vec![says(&call.to_string()), two_steps(), answer];
-    let (ended, _) = run(replies, &FakeToolServer::start([]), &settings);
+    let (ended, _) = run_alone(replies, &settings);
     assert_eq!((ended.reply(), ended.events_of::<PlanCreated>().len()), ("ok", 1));
-}
-
-fn with_models(models: &str, first: &FakeModel) -> (TaskRun, Vec<String>) {
-    let (dir, tools) = (TestDir::new(), FakeToolServer::start([]));
-    fs::write(dir.path().join("models.toml"), models).unwrap();
-    let config = dir.path().display().to_string();
-    let settings = [("AUTONOUS_CONFIG_DIR", config.as_str()), ("SOME_KEY", harness::fake_model::KEY)];
-    let ended = Worker::start(with(&tools, &settings)).run(&task("plan it"));
-    (ended, tool_results(first))
 }
 
 #[test]
 fn another_model_makes_the_plan_if_the_call_names_it() {
     let first = model([calls(&[("plan_create", r#"{"task":"mend it","model":"thinker"}"#)]), says("ok")]);
     let second = model([two_steps()]);
-    let listed = |name: &str, server: &FakeModel| {
-        let base_url = server.base_url();
-        format!(
-            "[[model]]\nname = {name:?}\nmodel = \"fake-1\"\nprovider = \"openai\"\nbase_url = {base_url:?}\n\
-             api_key_env = \"SOME_KEY\"\n"
-        )
+    let run_first = |first: &FakeModel| {
+        let more = "model = \"fake-1\"\napi_key_env = \"SOME_KEY\"";
+        let models = listed("worker", "openai", first, more) + &listed("thinker", "openai", &second, more);
+        run_with(&models, &[("SOME_KEY", KEY)])
     };
-    let models = listed("worker", &first) + &listed("thinker", &second);
-    let (ended, _) = with_models(&models, &first);
+    let ended = run_first(&first);
     assert_eq!((ended.reply(), ended.events_of::<PlanCreated>().len()), ("ok", 1));
     assert_eq!((first.requests().len(), second.requests().len()), (2, 1));
 
     let first = model([calls(&[("plan_create", r#"{"task":"mend it","model":"nobody"}"#)]), says("ok")]);
-    let models = listed("worker", &first) + &listed("thinker", &second);
-    let (_, results) = with_models(&models, &first);
+    run_first(&first);
+    let results = tool_results(&first);
     assert!(results[0].contains("no such model") && results[0].contains("thinker"), "{results:?}");
     assert_eq!(second.requests().len(), 1);
 }
@@ -203,7 +192,7 @@ fn what_cannot_be_done_with_a_plan_is_told_to_the_model() {
         (r#"{"step":1,"status":"done"}"#, "`status` must be one of"),
         (r#"{"status":"completed"}"#, "`step` is required"),
     ] {
-        let (ended, model) = run(vec![update(arguments), says("ok")], &FakeToolServer::start([]), &[]);
+        let (ended, model) = run_alone(vec![update(arguments), says("ok")], &[]);
         let result = tool_results(&model).remove(0);
         assert!(result.contains(part), "{arguments}: {result}");
         assert_eq!((ended.reply(), ended.events_of::<ToolCallFailed>().len()), ("ok", 0));
@@ -218,20 +207,20 @@ fn what_cannot_be_done_with_a_plan_is_told_to_the_model() {
         (r#"{"task":"x","steps":["a","b"],"max_steps":1}"#, "it has 2 steps, and at most 1"),
     ] {
         let replies = vec![calls(&[("plan_create", arguments)]), says("ok")];
-        let (_, model) = run(replies, &FakeToolServer::start([]), &[]);
+        let (_, model) = run_alone(replies, &[]);
         let result = tool_results(&model).remove(0);
         assert!(result.contains(part), "{arguments}: {result}");
         assert_eq!(model.requests().len(), 2);
     }
     let replies = vec![plan_it(), two_steps(), update(r#"{"step":3,"status":"completed"}"#), says("ok")];
-    let (_, model) = run(replies, &FakeToolServer::start([]), &[]);
+    let (_, model) = run_alone(replies, &[]);
     assert!(tool_results(&model)[1].contains("the plan has the steps 1 to 2"));
 }
 
 #[test]
 fn a_tool_that_is_off_is_not_offered_and_says_why() {
     let settings = [("AUTONOUS_TOOL_DISABLED", "plan_create")];
-    let (_, model) = run(vec![plan_it(), says("ok")], &FakeToolServer::start([]), &settings);
+    let (_, model) = run_alone(vec![plan_it(), says("ok")], &settings);
     assert_eq!(names(&model.requests()[0]), ["bash", "ls"]);
     let result = tool_results(&model).remove(0);
     assert!(
@@ -257,8 +246,7 @@ fn a_plan_stays_in_a_conversation_that_outgrows_the_window_and_survives_an_attem
     let ended = worker.run(&task("mend it"));
     let fitted = ended.events_of::<ContextAssembled>();
     assert!(fitted.iter().any(|(_, context)| matches!(context, ContextAssembled::Fitted(_))), "{fitted:?}");
-    let last = model.requests().pop().unwrap();
-    let messages = last["messages"].as_array().unwrap();
+    let messages = last_messages(&model);
     let calls_plan = |message: &&Value| message["tool_calls"].to_string().contains("plan_create");
     assert_eq!(messages.iter().filter(calls_plan).count(), 0, "its turn was dropped");
     let shown: Vec<&str> = messages.iter().filter_map(|message| message["content"].as_str()).collect();

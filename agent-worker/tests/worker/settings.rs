@@ -6,26 +6,12 @@ use std::io::Read as _;
 use std::net::TcpListener;
 
 use harness::fake_model::{KEY, NAME};
-use harness::worker::{TaskRun, command, task};
-use harness::{FakeModel, FakeProxy, FakeToolServer, ModelReply, TestDir, Worker};
+use harness::worker::{command, task};
+use harness::{FakeProxy, FakeToolServer, ModelReply, TestDir, Worker};
 use protocol::event::TurnCompleted;
 use serde_json::json;
 
-use crate::{model, refuses, run, says, with};
-
-/// Runs a task by a worker with this `models.toml` and these variables.
-fn run_with(models: &str, more: &[(&str, &str)]) -> TaskRun {
-    let (dir, tools) = (TestDir::new(), FakeToolServer::start([]));
-    fs::write(dir.path().join("models.toml"), models).unwrap();
-    let config = dir.path().display().to_string();
-    let settings = [&[("AUTONOUS_CONFIG_DIR", config.as_str())], more].concat();
-    Worker::start(with(&tools, &settings)).run(&task("hi"))
-}
-
-fn listed(name: &str, provider: &str, server: &FakeModel, more: &str) -> String {
-    let base_url = server.base_url();
-    format!("[[model]]\nname = {name:?}\nprovider = {provider:?}\nbase_url = {base_url:?}\n{more}\n")
-}
+use crate::{config_dir, listed, model, output_of, refuses, run_alone, run_with, says, with};
 
 #[test]
 fn effort_temperature_and_length_are_in_the_request_and_the_extra_fields_come_last() {
@@ -39,7 +25,7 @@ fn effort_temperature_and_length_are_in_the_request_and_the_extra_fields_come_la
         ),
         ("AUTONOUS_MODEL_EXTRA_HEADERS", r#"{"X-Title":"Autonous"}"#),
     ];
-    let (ended, model) = run(vec![says("hello")], &FakeToolServer::start([]), &settings);
+    let (ended, model) = run_alone(vec![says("hello")], &settings);
     assert_eq!(ended.reply(), "hello");
     let request = &model.requests()[0];
     assert_eq!((&request["reasoning_effort"], &request["max_tokens"]), (&json!("high"), &json!(777)));
@@ -64,9 +50,8 @@ fn azure_is_asked_for_its_deployment_with_the_version_and_its_key() {
     let headers = &server.headers()[0];
     assert_eq!((&headers["api-key"], headers.get("authorization")), (&KEY.parse().unwrap(), None));
     assert_eq!(server.requests()[0]["max_completion_tokens"], 500);
-    let check = command(settings).arg("check").output().unwrap();
-    let said = String::from_utf8(check.stdout).unwrap();
-    assert!(check.status.success() && said.starts_with(&format!("ok: openai, {NAME} at http://")), "{said}");
+    let (code, said, _) = output_of(command(settings).arg("check"));
+    assert!(code == Some(0) && said.starts_with(&format!("ok: openai, {NAME} at http://")), "{said}");
 }
 
 #[test]
@@ -112,12 +97,11 @@ fn a_fallback_list_goes_over_providers_until_one_answers_and_its_price_counts() 
 
 #[test]
 fn a_server_that_is_silent_too_long_is_given_up() {
-    let tools = FakeToolServer::start([]);
     for (reply, variable) in [
         (ModelReply::Silent, "AUTONOUS_MODEL_FIRST_TOKEN_SECONDS"),
         (ModelReply::Stalled("a long answer that stops".into()), "AUTONOUS_MODEL_IDLE_SECONDS"),
     ] {
-        let (ended, _) = run(vec![reply], &tools, &[(variable, "1"), ("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
+        let (ended, _) = run_alone(vec![reply], &[(variable, "1"), ("AUTONOUS_CONTROL_MAX_RETRIES", "0")]);
         let (error, _) = ended.failure();
         assert!(error.contains("no data for 1 seconds"), "{variable}: {error}");
     }
@@ -163,8 +147,7 @@ fn a_proxy_that_refuses_is_told_from_a_server_that_does() {
     let ended = Worker::start(with(&tools, &settings)).run(&task("hi"));
     let (error, _) = ended.failure();
     assert!(error.contains("proxy auth") && error.contains("HTTPS_PROXY is set)"), "{error}");
-    let check = command(settings).arg("check").output().unwrap();
-    let said = String::from_utf8(check.stdout).unwrap();
+    let (_, said, _) = output_of(command(settings).arg("check"));
     assert!(said.starts_with("fail: ") && said.contains("HTTPS_PROXY"), "{said}");
     assert!(proxy.requests().len() >= 2);
 }
@@ -188,28 +171,15 @@ fn what_no_proxy_names_is_asked_directly() {
 
 #[test]
 fn check_names_every_model_that_may_be_asked() {
-    let (dir, server) = (TestDir::new(), model([]));
+    let server = model([]);
     let models = listed("big", "openai", &server, "api_key_env = \"K\"")
         + &listed("other", "anthropic", &server, "api_key_env = \"K\"");
-    fs::write(dir.path().join("models.toml"), models).unwrap();
-    let config = dir.path().display().to_string();
+    let (_dir, config) = config_dir(&models);
     let settings =
         [("AUTONOUS_CONFIG_DIR", config.as_str()), ("AUTONOUS_MODEL_FALLBACK", "other"), ("K", KEY)];
-    let check = command(settings).arg("check").output().unwrap();
-    let said = String::from_utf8(check.stdout).unwrap();
+    let (_, said, _) = output_of(command(settings).arg("check"));
     assert!(
         said.starts_with("warn: openai, big at ") && said.contains("; then anthropic, other at"),
         "{said}"
     );
-}
-
-#[test]
-fn a_mistake_in_the_file_stops_the_start_with_its_line() {
-    let dir = TestDir::new();
-    fs::write(dir.path().join("models.toml"), "[[model]]\nname = \"m\"\nprovidr = \"openai\"\n").unwrap();
-    let config = dir.path().display().to_string();
-    let output = command([("AUTONOUS_CONFIG_DIR", config.as_str())]).output().unwrap();
-    assert_eq!(output.status.code(), Some(i32::from(process::exit::BAD_SETTINGS)));
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("models.toml, line 3: unknown field `providr`"), "{stderr}");
 }

@@ -3,16 +3,19 @@
 use harness::Worker;
 use harness::worker::command;
 
+use crate::{config_dir, output_of};
+
 fn refused(variables: &[(&str, &str)]) -> String {
-    let output = command(variables.iter().copied()).output().unwrap();
-    assert_eq!(output.status.code(), Some(i32::from(process::exit::BAD_SETTINGS)));
-    assert!(output.stdout.is_empty());
-    String::from_utf8(output.stderr).unwrap()
+    let (code, stdout, stderr) = output_of(&mut command(variables.iter().copied()));
+    assert_eq!((code, stdout.as_str()), (Some(i32::from(process::exit::BAD_SETTINGS)), ""));
+    stderr
 }
 
 #[test]
 fn settings_that_do_not_fit_stop_the_start_and_are_named() {
+    let (_dir, config) = config_dir("[[model]]\nname = \"m\"\nprovidr = \"openai\"\n");
     for (variables, expected) in [
+        (vec![("AUTONOUS_CONFIG_DIR", config.as_str())], "models.toml, line 3: unknown field `providr`"),
         (vec![("AUTONOUS_MODEL_PROVIDER", "oracle")], "expected one of direct, scripted, anthropic"),
         (vec![("AUTONOUS_MODEL_FALLBACK", "small")], "only model servers have a second model"),
         (vec![("AUTONOUS_CONFIG_DIR", "/does/not/exist")], "expected a directory that exists"),

@@ -5,18 +5,12 @@ use std::collections::BTreeSet;
 use harness::fake_model::NAME;
 use harness::fake_tool_server::failure;
 use harness::worker::task;
-use harness::{FakeModel, FakeToolServer, ModelReply, ToolReply};
+use harness::{FakeToolServer, ModelReply, ToolReply};
 use protocol::event::{TurnCompleted, TurnStarted};
 use protocol::{ErrorCode, HistoryMessage, Outcome, ReplyFormat, Role};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{calls, owned, run, says, started, tool_results};
-
-/// The messages of the model's last request, without the system prompt.
-fn last_messages(model: &FakeModel) -> Vec<Value> {
-    let request = model.requests().pop().unwrap();
-    request["messages"].as_array().unwrap()[1..].to_vec()
-}
+use crate::{calls, last_messages, owned, run, says, started, tool_results};
 
 #[test]
 fn the_events_of_a_task_come_in_order_and_under_their_parents() {
@@ -86,7 +80,7 @@ fn the_model_sees_the_prompt_the_past_the_tools_and_the_text_form_of_results() {
         first["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
     assert_eq!(names, ["bash", "ls", "plan_create"]);
     let function = json!({"name": "ls", "arguments": "{}"});
-    let messages = last_messages(&model);
+    let messages = &last_messages(&model)[1..];
     assert_eq!(
         messages[..4],
         [
@@ -135,7 +129,7 @@ fn a_reply_that_was_cut_never_runs_its_calls() {
         run(vec![ModelReply::CutCalls(owned(&[("ls", "{\"pa")])), says("shorter")], &tools, &[]);
     assert_eq!(ended.reply(), "shorter");
     assert!(tools.calls().is_empty());
-    let told = last_messages(&model)[1]["content"].as_str().unwrap().to_owned();
+    let told = last_messages(&model)[2]["content"].as_str().unwrap().to_owned();
     assert!(told.contains("cut at the length limit"), "{told}");
     let half = json!({"choices": [{"message": {"content": "half"}, "finish_reason": "length"}]});
     let (ended, _) = run(vec![ModelReply::Whole(half)], &tools, &[]);

@@ -169,7 +169,7 @@ fn a_conversation_is_written_as_each_provider_takes_it() {
 
 /// A request with nothing but messages.
 fn asking(messages: &[Message]) -> Request<'_> {
-    Request { system: "", messages, tools: &[], schema: None, words: None }
+    Request { messages, ..Request::default() }
 }
 
 /// Serves one response and then closes, or hangs; returns the address and the request.
@@ -333,7 +333,7 @@ async fn a_server_that_refuses_a_field_that_may_be_missing_is_asked_without_and_
         (Provider::OpenAiResponses, "include", about("include")),
     ] {
         let fake = model([refusal, says("a"), says("b")]);
-        let server = providers::server(provider, fake_settings(&fake)).unwrap();
+        let server = asking_fake(provider, &fake);
         for expected in ["a", "b"] {
             assert_eq!(ask(&server).await.unwrap().text, expected);
         }
@@ -345,7 +345,7 @@ async fn a_server_that_refuses_a_field_that_may_be_missing_is_asked_without_and_
 #[tokio::test]
 async fn a_request_that_is_refused_either_way_keeps_its_first_refusal() {
     let fake = model([refuses(400, "first"), refuses(400, "second")]);
-    let openai = providers::server(Provider::OpenAi, fake_settings(&fake)).unwrap();
+    let openai = asking_fake(Provider::OpenAi, &fake);
     let error = ask(&openai).await.unwrap_err();
     assert_eq!((error.class, error.detail.as_str()), (ModelErrorClass::BadRequest, "HTTP 400: first"));
 }
@@ -353,7 +353,7 @@ async fn a_request_that_is_refused_either_way_keeps_its_first_refusal() {
 #[tokio::test]
 async fn calls_of_another_model_get_empty_reasoning_where_none_is_refused() {
     let fake = model([refuses(400, "first"), refuses(400, "second"), says("a")]);
-    let openai = providers::server(Provider::OpenAi, fake_settings(&fake)).unwrap();
+    let openai = asking_fake(Provider::OpenAi, &fake);
     let messages = [user("hi"), Message::assistant("", vec![call("a", "ls", "{}")]), result("a", "exit 0")];
     assert_eq!(openai.reply(asking(&messages)).await.unwrap().text, "a");
     let sent: Vec<Value> = fake
@@ -368,11 +368,12 @@ async fn calls_of_another_model_get_empty_reasoning_where_none_is_refused() {
 async fn a_model_that_takes_no_tools_here_says_which_provider_does() {
     let refused = json!({"message": "Function tools are not supported", "param": "reasoning_effort"});
     let fake = model([ModelReply::Refused(400, refused)]);
-    let openai = providers::server(Provider::OpenAi, fake_settings(&fake)).unwrap();
+    let openai = asking_fake(Provider::OpenAi, &fake);
     let error = openai.reply(Request { tools: &[tool()], ..asking(&[user("hi")]) }).await.unwrap_err();
     assert!(error.detail.contains("AUTONOUS_MODEL_PROVIDER=openai-responses"), "{error}");
 }
 
-fn fake_settings(fake: &FakeModel) -> Settings {
-    Settings::new(fake.base_url().parse().unwrap(), Some(Secret::from(fake_model::KEY)), "m")
+fn asking_fake(provider: Provider, fake: &FakeModel) -> ModelServer {
+    let (base_url, key) = (fake.base_url().parse().unwrap(), Secret::from(fake_model::KEY));
+    providers::server(provider, Settings::new(base_url, Some(key), "m")).unwrap()
 }

@@ -19,8 +19,11 @@ pub(super) fn shown_marks<'s>(
     let closing = styled.get(styled.len().checked_sub(length)?..)?;
     let opens = Mark::at(source, range.start, opening);
     let closes = Mark::at(source, range.end - length, closing);
+    // As in `2*3*4`.
+    let is_product = opening == "*"
+        && opens.before.ends_with(char::is_alphanumeric)
+        && closes.after.starts_with(char::is_alphanumeric);
     // One tilde is a mark to few people: `5~10 minutes`.
-    let is_product = opening == "*" && opens.is_behind_letter() && closes.is_before_letter();
     let is_shown = is_product
         || opening == "~"
         || opens.is_behind_scheme()
@@ -50,16 +53,6 @@ impl<'s> Mark<'s> {
         let end = source.ceil_char_boundary((after + MAX_WORD_BYTES).min(source.len()));
         let after = &source[after..end];
         Self { before, after: after.find(ends).map_or(after, |end| &after[..end]) }
-    }
-
-    /// As the first one in `2*3*4`.
-    fn is_behind_letter(&self) -> bool {
-        self.before.ends_with(char::is_alphanumeric)
-    }
-
-    /// As the last one in `2*3*4`.
-    fn is_before_letter(&self) -> bool {
-        self.after.starts_with(char::is_alphanumeric)
     }
 
     /// Whether it is in an address such as `https://…`, behind its scheme.

@@ -119,10 +119,6 @@ impl Builder {
         self.marker = Some(format!("{number}{} ", if done { '☑' } else { '☐' }));
     }
 
-    pub(super) fn end_item(&mut self) {
-        self.flush_marker();
-    }
-
     pub(super) fn begin_quote(&mut self) {
         self.begin_block(2);
         self.begin_line();
@@ -190,7 +186,8 @@ impl Builder {
         StyledText { text: self.text, spans }
     }
 
-    fn flush_marker(&mut self) {
+    /// Writes the marker of an item that has no text.
+    pub(super) fn flush_marker(&mut self) {
         if self.marker.is_some() {
             self.begin_line();
         }

@@ -188,7 +188,7 @@ impl<'a> Renderer<'a> {
             }
             TagEnd::Item => {
                 self.discard_html();
-                self.builder.end_item();
+                self.builder.flush_marker();
             }
             TagEnd::Table => std::mem::take(&mut self.table).write(&mut self.builder),
             TagEnd::TableCell => self.end_cell(),

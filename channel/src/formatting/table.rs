@@ -46,7 +46,7 @@ impl Table {
                 to.end_line();
                 to.write(&if name.is_empty() { cell.clone() } else { format!("{name}: {cell}") });
             }
-            to.end_item();
+            to.flush_marker();
         }
         to.end_list();
     }

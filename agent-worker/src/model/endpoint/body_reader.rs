@@ -1,5 +1,6 @@
 //! Reads a response body piece by piece, with a timeout for each piece and a bound on the whole.
 
+use std::mem::take;
 use std::time::Duration;
 
 use reqwest::Response;
@@ -11,6 +12,8 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 pub(super) struct BodyReader {
     response: Response,
     bytes: usize,
+    /// The first bytes that are not whitespace, once it has begun.
+    pub(super) first: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -22,7 +25,7 @@ pub(super) enum BodyError {
 
 impl BodyReader {
     pub(super) fn new(response: Response) -> Self {
-        Self { response, bytes: 0 }
+        Self { response, bytes: 0, first: Vec::new() }
     }
 
     /// The next piece; none at the end.
@@ -36,20 +39,19 @@ impl BodyReader {
         Ok(piece.map(Vec::from))
     }
 
-    /// The first bytes that are not whitespace; empty when there are none.
-    pub(super) async fn first(&mut self, timeout: Duration) -> Result<Vec<u8>, BodyError> {
-        while let Some(piece) = self.next(timeout).await? {
-            let piece = piece.trim_ascii_start();
-            if !piece.is_empty() {
-                return Ok(piece.to_vec());
-            }
+    /// Waits for the first bytes.
+    pub(super) async fn begin(&mut self, timeout: Duration) -> Result<(), BodyError> {
+        while self.first.is_empty()
+            && let Some(piece) = self.next(timeout).await?
+        {
+            self.first = piece.trim_ascii_start().to_vec();
         }
-        Ok(Vec::new())
+        Ok(())
     }
 
-    /// The whole body, of which the first bytes were read before.
-    pub(super) async fn rest(&mut self, first: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, BodyError> {
-        let mut body = first;
+    /// The whole body.
+    pub(super) async fn whole(&mut self, timeout: Duration) -> Result<Vec<u8>, BodyError> {
+        let mut body = take(&mut self.first);
         while let Some(piece) = self.next(timeout).await? {
             body.extend_from_slice(&piece);
         }

@@ -13,6 +13,7 @@ mod required_first;
 mod settings;
 mod sse;
 
+use std::mem::take;
 use std::time::Duration;
 
 use ::protocol::event::Unreachable;
@@ -26,7 +27,7 @@ use super::{Model, ModelError, ModelErrorClass, Origin, Reply, ReplyFuture, Requ
 use crate::http::{self, HttpError};
 
 use body_reader::{BodyError, BodyReader};
-pub(super) use protocol::{Protocol, put};
+pub(super) use protocol::{Protocol, kind, put};
 use provider_error::ProviderError;
 pub(super) use reply_builder::{
     DONE, Ending, Found, FoundReasoning, ReplyBuilder, ReplyError, ReplyStage, usage,
@@ -50,12 +51,6 @@ pub struct ModelServer {
     settings: Settings,
     origin: Origin,
     thoughts: Thoughts,
-}
-
-/// A successful response whose first bytes were read.
-struct Accepted {
-    body: BodyReader,
-    first: Vec<u8>,
 }
 
 /// Why a request has no response to read.
@@ -123,8 +118,8 @@ impl ModelServer {
     }
 
     async fn ask(&self, request: Request<'_>) -> Result<Reply, ModelError> {
-        let accepted = self.send_amended(self.body(request)).await?;
-        let reply = self.thoughts.removed_from(self.read(accepted, request.words).await?);
+        let body = self.send_amended(self.body(request)).await?;
+        let reply = self.thoughts.removed_from(self.read(body, request.words).await?);
         if let Some(content) = reply.reasoning.as_ref().and_then(|ours| ours.content_for(&self.origin)) {
             self.protocol.replied(content);
         }
@@ -133,7 +128,7 @@ impl ModelServer {
 
     /// Sends a body until the server takes it or nothing in it is left to change. The first refusal counts,
     /// unless the server did not respond any more.
-    async fn send_amended(&self, mut body: Value) -> Result<Accepted, ModelError> {
+    async fn send_amended(&self, mut body: Value) -> Result<BodyReader, ModelError> {
         let mut first: Option<RequestError> = None;
         let mut refusals = 0;
         loop {
@@ -160,8 +155,8 @@ impl ModelServer {
         }
     }
 
-    /// Sends a request and waits for the first bytes of the response.
-    async fn send(&self, body: &Value) -> Result<Accepted, RequestError> {
+    /// Sends a request and waits for the first bytes of a successful response.
+    async fn send(&self, body: &Value) -> Result<BodyReader, RequestError> {
         let request = self.protocol.sign(self.client.post(self.url.clone()), &self.settings);
         let body = self.settings.completed(body);
         let request = match self.settings.options.required_first {
@@ -177,8 +172,8 @@ impl ModelServer {
         let (status, retry_after) = (response.status(), http::retry_after(response.headers()));
         let mut body = BodyReader::new(response);
         if status.is_success() {
-            let first = body.first(first_byte).await.map_err(|error| self.body_error(error))?;
-            return Ok(Accepted { body, first });
+            body.begin(first_byte).await.map_err(|error| self.body_error(error))?;
+            return Ok(body);
         }
         let body = body.at_most(MAX_ERROR_BYTES, CLOSE_TIMEOUT).await;
         let status = status.as_u16();
@@ -189,15 +184,14 @@ impl ModelServer {
     }
 
     /// Reads a reply to its end, whether it comes as a stream or as one body.
-    async fn read(&self, accepted: Accepted, words: Option<&Words>) -> Result<Reply, ModelError> {
-        let Accepted { mut body, first } = accepted;
+    async fn read(&self, mut body: BodyReader, words: Option<&Words>) -> Result<Reply, ModelError> {
         let mut builder = self.protocol.reply_builder();
-        if first.first() == Some(&b'{') {
-            let body = body.rest(first, self.settings.timeouts.idle).await;
+        if body.first.first() == Some(&b'{') {
+            let body = body.whole(self.settings.timeouts.idle).await;
             let body = body.map_err(|error| self.body_error(error))?;
             reply_builder::add(&mut *builder, &body, true).map_err(|error| self.reply_error(error))?;
         } else {
-            self.stream(body, first, &mut *builder, words).await?;
+            self.stream(body, &mut *builder, words).await?;
         }
         let reply = builder.found().reply(&self.origin).map_err(|error| self.reply_error(error))?;
         let cost_micros = self.settings.options.prices.map(|prices| reply.usage.cost_micros(prices));
@@ -207,12 +201,11 @@ impl ModelServer {
     async fn stream(
         &self,
         mut body: BodyReader,
-        first: Vec<u8>,
         builder: &mut dyn ReplyBuilder,
         words: Option<&Words>,
     ) -> Result<(), ModelError> {
         let mut parser = sse::Parser::default();
-        let mut bytes = Some(first);
+        let mut bytes = Some(take(&mut body.first));
         let mut has_events = false;
         loop {
             match &bytes {

@@ -40,6 +40,11 @@ pub(in crate::model) trait Protocol: Send + Sync {
     }
 }
 
+/// The type that an event, an item or a block names.
+pub(in crate::model) fn kind(value: &Value) -> &str {
+    value["type"].as_str().unwrap_or_default()
+}
+
 /// Puts a value at a place in a body, if there is one.
 pub(in crate::model) fn put(body: &mut Value, place: &[&str], value: Option<impl Into<Value>>) {
     if let Some(value) = value {

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::model::ModelErrorClass;
+use crate::model::ModelErrorClass::{
+    self, Auth, BadRequest, ContextTooLong, NoCredit, Overloaded, RateLimit,
+};
 
 /// How providers without a field for it report a conversation that is too long: the first two are
 /// Anthropic's, the third comes from vLLM and from behind OpenRouter, the last is Google's.
@@ -39,15 +41,8 @@ impl ProviderError {
         let message = message.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
         let class = match (by_words(error), by_status(status)) {
             // More specific than the status.
-            (
-                Some(
-                    word @ (ModelErrorClass::ContextTooLong
-                    | ModelErrorClass::Auth
-                    | ModelErrorClass::NoCredit),
-                ),
-                _,
-            ) => word,
-            (_, ModelErrorClass::BadRequest) if is_too_long(&message) => ModelErrorClass::ContextTooLong,
+            (Some(word @ (ContextTooLong | Auth | NoCredit)), _) => word,
+            (_, BadRequest) if is_too_long(&message) => ContextTooLong,
             (_, class) => class,
         };
         Self { class, message, ..Self::rest(error) }
@@ -58,9 +53,9 @@ impl ProviderError {
         let message = message(error).unwrap_or_else(|| error.to_string());
         let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         // A server that accepts a request and then fails is broken, unless it says otherwise.
-        let class = by_words(error).or(status.map(by_status)).unwrap_or(ModelErrorClass::Overloaded);
-        let too_long = class == ModelErrorClass::BadRequest && is_too_long(&message);
-        let class = if too_long { ModelErrorClass::ContextTooLong } else { class };
+        let class = by_words(error).or(status.map(by_status)).unwrap_or(Overloaded);
+        let too_long = class == BadRequest && is_too_long(&message);
+        let class = if too_long { ContextTooLong } else { class };
         Self { class, message, ..Self::rest(error) }
     }
 
@@ -68,7 +63,7 @@ impl ProviderError {
         let param = error["param"].as_str().map(str::to_owned);
         let mut waits = details(error).filter_map(|detail| detail["retryDelay"].as_str()?.strip_suffix('s'));
         let wait = waits.find_map(|seconds| Duration::try_from_secs_f64(seconds.parse().ok()?).ok());
-        Self { class: ModelErrorClass::BadRequest, message: String::new(), param, wait }
+        Self { class: BadRequest, message: String::new(), param, wait }
     }
 }
 
@@ -93,32 +88,30 @@ fn by_words(error: &Value) -> Option<ModelErrorClass> {
 
 fn by_word(word: &str) -> Option<ModelErrorClass> {
     Some(match word {
-        "context_length_exceeded" | "exceed_context_size_error" | "request_too_large" => {
-            ModelErrorClass::ContextTooLong
-        }
-        "insufficient_quota" | "billing_error" | "billing_not_active" => ModelErrorClass::NoCredit,
+        "context_length_exceeded" | "exceed_context_size_error" | "request_too_large" => ContextTooLong,
+        "insufficient_quota" | "billing_error" | "billing_not_active" => NoCredit,
         "invalid_api_key"
         | "authentication_error"
         | "permission_error"
         | "API_KEY_INVALID"
         | "UNAUTHENTICATED"
-        | "PERMISSION_DENIED" => ModelErrorClass::Auth,
-        "rate_limit_exceeded" | "rate_limit_error" | "RESOURCE_EXHAUSTED" => ModelErrorClass::RateLimit,
+        | "PERMISSION_DENIED" => Auth,
+        "rate_limit_exceeded" | "rate_limit_error" | "RESOURCE_EXHAUSTED" => RateLimit,
         "overloaded_error" | "server_error" | "api_error" | "timeout_error" | "unavailable_error"
-        | "UNAVAILABLE" | "INTERNAL" | "DEADLINE_EXCEEDED" => ModelErrorClass::Overloaded,
-        "invalid_request_error" | "not_found_error" => ModelErrorClass::BadRequest,
+        | "UNAVAILABLE" | "INTERNAL" | "DEADLINE_EXCEEDED" => Overloaded,
+        "invalid_request_error" | "not_found_error" => BadRequest,
         _ => return None,
     })
 }
 
 fn by_status(status: u16) -> ModelErrorClass {
     match status {
-        401 | 403 => ModelErrorClass::Auth,
-        402 => ModelErrorClass::NoCredit,
-        413 => ModelErrorClass::ContextTooLong,
-        429 => ModelErrorClass::RateLimit,
-        408 | 500..=599 => ModelErrorClass::Overloaded,
-        _ => ModelErrorClass::BadRequest,
+        401 | 403 => Auth,
+        402 => NoCredit,
+        413 => ContextTooLong,
+        429 => RateLimit,
+        408 | 500..=599 => Overloaded,
+        _ => BadRequest,
     }
 }
 

@@ -173,5 +173,5 @@ fn usable(found: Vec<ToolCall>) -> Result<Vec<ToolCall>, ReplyError> {
 
 fn size(reply: &Reply) -> usize {
     let calls = reply.calls.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len());
-    reply.text.len() + calls.sum::<usize>() + reply.reasoning.as_ref().map_or(0, Reasoning::bytes)
+    reply.text.len() + calls.sum::<usize>() + reply.reasoning.as_ref().map_or(0, |reasoning| reasoning.bytes)
 }

@@ -100,7 +100,7 @@ impl JsonProtocol {
         messages: &[Message],
         schema: Option<&ReplySchema>,
     ) -> Result<Reply, ModelError> {
-        let reply = self.model.reply(Request { system, messages, tools: &[], schema, words: None }).await?;
+        let reply = self.model.reply(Request { system, messages, schema, ..Request::default() }).await?;
         // Providers want reasoning back only with native calls, and some refuse it without.
         Ok(Reply { reasoning: None, ..reply })
     }
@@ -154,12 +154,7 @@ fn understood(reply: Reply, request: Request<'_>) -> Understood {
 /// Whether each of these calls was made before in this conversation, so that the model knows its result.
 fn were_answered(calls: &[ToolCall], request: Request<'_>) -> bool {
     let arguments = |call: &ToolCall| serde_json::from_str::<Value>(&call.arguments).ok();
-    let before = || {
-        request.messages.iter().flat_map(|message| match message {
-            Message::Assistant { calls, .. } => calls.as_slice(),
-            Message::User(_) | Message::ToolResult { .. } | Message::Image(_) => &[],
-        })
-    };
+    let before = || request.messages.iter().flat_map(Message::calls);
     let is_same = |a: &ToolCall, b: &ToolCall| a.name == b.name && arguments(a) == arguments(b);
     calls.iter().all(|call| before().any(|other| is_same(call, other)))
 }
@@ -236,9 +231,8 @@ mod tests {
         let model = Scripted::new(&script.join(",")).unwrap();
         let model = JsonProtocol::new(Box::new(model), PromptForm::Full);
         let messages = [Message::User("go".into())];
-        model
-            .ask(Request { system: "s", messages: &messages, tools: &tools(), schema: None, words: None })
-            .await
+        let request = Request { system: "s", messages: &messages, tools: &tools(), ..Request::default() };
+        model.ask(request).await
     }
 
     #[tokio::test]
@@ -260,12 +254,7 @@ mod tests {
             ("There are three", "There are three"),
         ] {
             let reply = Reply { cut: true, ..Reply::answer(text) };
-            let Understood::Reply(reply) = understood(
-                reply,
-                Request { system: "", messages: &[], tools: &[], schema: None, words: None },
-            ) else {
-                panic!("{text}")
-            };
+            let Understood::Reply(reply) = understood(reply, Request::default()) else { panic!("{text}") };
             assert_eq!((reply.text.as_str(), reply.calls.len(), reply.cut), (left, 0, true), "{text}");
         }
     }

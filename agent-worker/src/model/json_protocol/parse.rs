@@ -103,8 +103,7 @@ fn call(index: usize, value: &Value) -> Option<ToolCall> {
 
 fn without_fence(said: &str) -> String {
     let said = said.trim();
-    let said =
-        said.strip_suffix("json").map_or(said, |before| if before.ends_with("```") { before } else { said });
+    let said = said.strip_suffix("json").filter(|before| before.ends_with("```")).unwrap_or(said);
     said.trim_end_matches('`').trim_end().to_owned()
 }
 

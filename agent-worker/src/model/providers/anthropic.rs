@@ -16,7 +16,7 @@ use toolkit::function_schemas::Format;
 
 use super::turns::Turns;
 use crate::model::endpoint::{
-    Ending, Found, FoundReasoning, Protocol, ReplyBuilder, ReplyError, ReplyStage, Settings, put, usage,
+    Ending, Found, FoundReasoning, Protocol, ReplyBuilder, ReplyError, ReplyStage, Settings, kind, put, usage,
 };
 use crate::model::{Message, Origin, Picture, Request, ToolCall};
 
@@ -183,10 +183,6 @@ fn sanitized(text: &str) -> String {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let id: String = text.chars().take(MAX_ID_CHARS).map(|c| if is_allowed(c) { c } else { '_' }).collect();
     if id.is_empty() { "_".to_owned() } else { id }
-}
-
-fn kind(value: &Value) -> &str {
-    value["type"].as_str().unwrap_or_default()
 }
 
 /// A message from the events of a stream or from one body. Unknown events and blocks are skipped, as the

@@ -17,7 +17,7 @@ use toolkit::function_schemas::Format;
 use super::openai;
 use crate::model::endpoint::{
     Ending, Found, FoundReasoning, Protocol, ReplyBuilder, ReplyError, ReplyStage, RequestError, Settings,
-    put, usage,
+    kind, put, usage,
 };
 use crate::model::{Message, Origin, Request, ToolCall};
 
@@ -131,10 +131,6 @@ fn as_they_came(items: &[Value], calls: &[ToolCall]) -> Vec<Value> {
     };
     let items: Vec<Value> = items.iter().map(item).collect();
     items.into_iter().chain(calls.map(call)).collect()
-}
-
-fn kind(item: &Value) -> &str {
-    item["type"].as_str().unwrap_or_default()
 }
 
 /// A response from the events of a stream or from one body: a list of reasoning, messages and calls. Each
