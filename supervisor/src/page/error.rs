@@ -7,11 +7,14 @@ use store::queries::QueryError;
 
 use crate::control::error::ControlError;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum PageError {
-    Control(ControlError),
-    Query(QueryError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// A refusal in words: its status, what was wrong, and what to do.
+    #[error("{1}")]
     Refused(StatusCode, String, &'static str),
 }
 
@@ -22,18 +25,6 @@ impl PageError {
 
     pub(super) fn invalid(message: impl Into<String>, hint: &'static str) -> Self {
         Self::Refused(StatusCode::BAD_REQUEST, message.into(), hint)
-    }
-}
-
-impl From<ControlError> for PageError {
-    fn from(error: ControlError) -> Self {
-        Self::Control(error)
-    }
-}
-
-impl From<QueryError> for PageError {
-    fn from(error: QueryError) -> Self {
-        Self::Query(error)
     }
 }
 
