@@ -22,7 +22,7 @@ use store::{kv, open};
 use crate::data_dir::DataDir;
 
 /// How the name of an unfinished copy ends.
-pub(crate) const UNFINISHED: &str = ".autonous-partial";
+const UNFINISHED: &str = ".autonous-partial";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Backup {
@@ -79,15 +79,20 @@ pub fn backup(
     let own = [data.output(), data.skills()];
     let roots: Vec<PathBuf> = of_last_run.chain(roots.iter().cloned()).chain(own).collect();
     refuse_within(&roots, data, file)?;
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
     remove_abandoned(file.parent().unwrap_or(Path::new("/")));
-    let partial = file.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()));
+    let partial = unfinished(file);
     let copied = copy_and_check(&source, &partial, file, progress);
     if copied.is_err() {
         // Only the copy can have this name.
         let _ = fs::remove_file(&partial);
     }
     copied
+}
+
+/// Where this process writes a copy until it gets its name.
+pub(crate) fn unfinished(copy: &Path) -> PathBuf {
+    let name = copy.file_name().unwrap_or_default().to_string_lossy();
+    copy.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()))
 }
 
 /// Removes unfinished copies, files and directories, without a writer: a writer holds the lock of its copy.

@@ -3,7 +3,6 @@
 //! The names are those of docs/metrics.md. What the models did comes with the events of the workers. No label
 //! has what a person, a model or a worker wrote.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +19,7 @@ use protocol::{EventBody, now_ms};
 use settings::Provider;
 use store::queries::figures::{Figures, Group};
 
+use crate::health::database_file::{SUFFIXES, with_suffix};
 use crate::health::{PartState, Report};
 use crate::journal::files::Files;
 
@@ -70,14 +70,8 @@ pub(crate) struct Sizes {
 impl Sizes {
     /// Those of the database with its log, and of the journal with its archives.
     pub(crate) fn of(database: &Path, journal: &Path) -> Self {
-        let with = |suffix| {
-            let mut path = database.as_os_str().to_owned();
-            path.push(suffix);
-            path
-        };
-        let size = |file: &OsString| fs::metadata(file).map_or(0, |file| file.len());
-        let files = ["", "-wal", "-shm"].map(with);
-        Self { database: files.iter().map(size).sum(), ..Self::of_journal(journal) }
+        let size = |suffix| fs::metadata(with_suffix(database, suffix)).map_or(0, |file| file.len());
+        Self { database: SUFFIXES.map(size).iter().sum(), ..Self::of_journal(journal) }
     }
 
     /// Without that of the database.

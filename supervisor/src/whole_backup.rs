@@ -16,7 +16,7 @@ use serde::Serialize;
 use store::kv;
 use store::queries::{self, QueryError};
 
-use crate::backup::{Backup, BackupError, UNFINISHED, backup, lock, remove_abandoned};
+use crate::backup::{Backup, BackupError, backup, lock, remove_abandoned, unfinished};
 use crate::config::SECRETS;
 use crate::data_dir::DataDir;
 use crate::tree_copy::{Copied, copy_directory};
@@ -69,8 +69,7 @@ pub fn back_up(
     if directory.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(directory.to_owned()));
     }
-    let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    let partial = directory.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()));
+    let partial = unfinished(directory);
     let copied = copy_all(data, wanted, (&partial, directory), progress);
     if copied.is_err() {
         // Only this backup can have this name.

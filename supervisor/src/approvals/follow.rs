@@ -62,9 +62,8 @@ impl Follower {
                 }
             }
             pause = if has_looked { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return;
             }
         }
     }
@@ -77,16 +76,14 @@ impl Follower {
         let mut cancelled = self.cancel_signal.subscribe();
         loop {
             let event = tokio::select! {
-                event = events.next() => event?,
+                event = events.next() => Some(event?),
                 // The decision may have come while the task still had a worker.
-                () = self.approvals.changed.notified() => {
-                    self.look_at_all().await?;
-                    continue;
-                }
-                _ = cancelled.changed() => {
-                    self.look_at_all().await?;
-                    continue;
-                }
+                () = self.approvals.changed.notified() => None,
+                _ = cancelled.changed() => None,
+            };
+            let Some(event) = event else {
+                self.look_at_all().await?;
+                continue;
             };
             match serde_json::from_slice(&event.data) {
                 Ok(approval) => self.handle(&approval).await?,

@@ -1,7 +1,7 @@
 //! Starts one child and restarts it whenever it exits, until the supervisor stops.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use protocol::event::{CrashLoopDetected, WorkerExited, WorkerSpawned};
 use protocol::{Event, EventBody, EventId, millis};
@@ -148,7 +148,7 @@ impl ChildSupervisor {
             let crash_loop = CrashLoopDetected { child: A::NAME.to_owned(), status: status.to_owned() };
             self.record(crash_loop, None).await;
         }
-        wait(restart.after, stop).await;
+        stop.run_until_cancelled(tokio::time::sleep(restart.after)).await;
     }
 
     async fn record(&self, body: impl Into<EventBody>, parent: Option<&EventId>) -> EventId {
@@ -158,12 +158,5 @@ impl ChildSupervisor {
             tracing::error!(%error, "could not store an event about a child");
         }
         id
-    }
-}
-
-async fn wait(pause: Duration, stop: &CancellationToken) {
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = tokio::time::sleep(pause) => {}
     }
 }

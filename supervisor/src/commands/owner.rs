@@ -94,12 +94,7 @@ fn usage(connection: &Connection, language: Language) -> Result<String, StoreErr
 fn health(context: &Context<'_>) -> String {
     let report = context.board.report();
     let line = |part: crate::health::Part| {
-        let state = match part.state {
-            PartState::Ok => "ok",
-            PartState::Degraded => "degraded",
-            PartState::Failed => "FAILED",
-            PartState::Off => "off",
-        };
+        let state = if part.state == PartState::Failed { "FAILED" } else { part.state.as_str() };
         let remedy = part.remedy.map(|remedy| format!(" {remedy}")).unwrap_or_default();
         format!("{}: {state}, {}.{remedy}", part.name, part.detail.trim_end_matches('.'))
     };

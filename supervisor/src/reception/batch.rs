@@ -14,9 +14,9 @@ use store::sql::Connection;
 use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts, received, said};
 use texts::Text;
 
-use super::admission::{Rules, Verdict};
-use super::answers;
-use super::typed::{Typed, typed};
+use super::admission::{Rules, Verdict, is_forwarded};
+use super::answers::{self, Written};
+use super::typed::typed;
 use super::{Backlog, Inbound, press};
 use crate::commands::{self, Command, Context};
 use crate::strangers;
@@ -161,7 +161,7 @@ impl Batch {
         if matches!(verdict, Verdict::Run | Verdict::Late)
             && let Some(written) = answers::written(tx, &update.chat, incoming, self.channel.access())?
         {
-            return self.store_answer(tx, update, written.into(), stored);
+            return self.store_answer(tx, update, written, stored);
         }
         let reason = match verdict {
             Verdict::Run => {
@@ -218,17 +218,17 @@ impl Batch {
         &self,
         tx: &Connection,
         update: &Update,
-        typed: Typed,
+        written: Written,
         stored: &mut Stored,
     ) -> Result<(), StoreError> {
         let Some(task) = self.skip(tx, update, None, "the answer to a question")? else { return Ok(()) };
-        let told = match typed {
-            Typed::Told(text) => Some(text),
-            Typed::Decides(decision) if approvals::keep(tx, &decision)? => {
+        let told = match written {
+            Written::Told(text) => Some(text),
+            Written::Decides(decision) if approvals::keep(tx, &decision)? => {
                 stored.decisions.push(decision);
                 None
             }
-            Typed::Decides(_) => Some(Text::DecidedBefore),
+            Written::Decides(_) => Some(Text::DecidedBefore),
         };
         if let Some(text) = told {
             self.say(tx, Some(&task), &update.chat, text)?;
@@ -249,21 +249,18 @@ impl Batch {
         let language = languages::of(tx, chat)?;
         Ok(match verdict {
             Verdict::Command(command) => {
-                let origin = incoming.origin.as_ref();
-                let (is_owner, delivery) = (self.is_owner(incoming), self.channel.delivery());
-                let access = self.channel.access();
                 let context = Context {
                     chat,
                     task,
-                    origin,
+                    origin: incoming.origin.as_ref(),
                     models,
                     limits: &current.limits(),
                     file_requests,
                     run,
-                    delivery,
-                    access,
+                    delivery: self.channel.delivery(),
+                    access: self.channel.access(),
                     board,
-                    is_owner,
+                    is_owner: self.is_owner(incoming),
                     administers: self.administers(chat, incoming),
                     overheard,
                     language,
@@ -463,10 +460,6 @@ fn row(update: &Update, incoming: Option<&Incoming>) -> IncomingMessage {
         text: incoming.map(|incoming| incoming.text.clone()).unwrap_or_default(),
         origin: incoming.and_then(|incoming| incoming.origin.clone()),
     }
-}
-
-pub(super) fn is_forwarded(incoming: &Incoming) -> bool {
-    incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some())
 }
 
 /// What people call a chat: a group's title, or the name of the person.

@@ -37,9 +37,8 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; \
-         see docs/backup.md",
-        .0
+        "the database {0} is damaged and nothing more is written to it: keep the file and restore a backup; \
+         see docs/backup.md"
     )]
     DamagedMeanwhile(String),
     #[error(transparent)]
@@ -143,9 +142,8 @@ async fn join(
             }
             joined => return Ok(Some(joined?)),
         }
-        tokio::select! {
-            () = stop.cancelled() => return Ok(None),
-            () = tokio::time::sleep(LOCKED_PAUSE) => {}
+        if stop.run_until_cancelled(tokio::time::sleep(LOCKED_PAUSE)).await.is_none() {
+            return Ok(None);
         }
     }
 }
@@ -158,8 +156,7 @@ async fn open_store(database: &Location, stop: &CancellationToken) -> Result<Opt
         let opened = tokio::task::spawn_blocking(move || Store::open(location)).await;
         match opened.unwrap_or(Err(StoreError::Closed)) {
             Err(error) if error.is_locked() => {
-                tracing::warn!(%error, %database, "the database is locked by another \
-                 program; waiting");
+                tracing::warn!(%error, %database, "the database is locked by another program; waiting");
             }
             Err(error) if error.is_away() => {
                 tracing::warn!(%error, %database, "the database's server gives no answer; waiting");
@@ -169,9 +166,8 @@ async fn open_store(database: &Location, stop: &CancellationToken) -> Result<Opt
             }
             opened => return Ok(Some(opened?)),
         }
-        tokio::select! {
-            () = stop.cancelled() => return Ok(None),
-            () = tokio::time::sleep(LOCKED_PAUSE) => {}
+        if stop.run_until_cancelled(tokio::time::sleep(LOCKED_PAUSE)).await.is_none() {
+            return Ok(None);
         }
     }
 }

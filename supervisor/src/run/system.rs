@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use channel::{Channels, Delivery};
 use http_port::Access;
-use process::Secret;
 use protocol::EventId;
 use settings::choices::Reactions;
 use store::Store;
@@ -56,6 +55,7 @@ use crate::reception::Inbound;
 use crate::reload::{Reload, SettingsOrigin};
 use crate::schedules::Schedules;
 use crate::tokens::Tokens;
+use crate::tool_client::ToolClient;
 use crate::tool_files::ToolFiles;
 use crate::traces::{Collector, Traces};
 use crate::transcribe::Transcriber;
@@ -121,10 +121,8 @@ impl Foundation {
 
 /// The clients of the tool server: for files, and for what waits for a person.
 fn clients(config: &Config, tokens: &Tokens) -> Result<(ToolFiles, Approvals), RunError> {
-    let token = Secret::from(tokens.tool_token.as_str());
-    let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
-    let approver = Secret::from(tokens.approver_token.as_str());
-    Ok((files, Approvals::new(&tokens.tool_url, approver)?))
+    let files = ToolFiles::new(&tokens.tool_url, &tokens.tool_token, &config.roots, config.division)?;
+    Ok((files, Approvals::new(&tokens.tool_url, &tokens.approver_token)?))
 }
 
 pub(super) struct System {
@@ -320,8 +318,6 @@ impl System {
             undoer: self.undoer()?,
             run: self.run.clone(),
             monitor,
-            current: self.inbound.current.clone(),
-            cancel_signal: self.inbound.cancel_signal.clone(),
             channels: self.channels.clone(),
             tool_server: self.files.clone(),
             approvals: self.approvals.clone(),
@@ -350,12 +346,8 @@ impl System {
     }
 
     fn undoer(&self) -> Result<Undoer, RunError> {
-        Ok(Undoer {
-            client: reqwest::Client::builder().no_proxy().build()?,
-            url: self.tokens.tool_url.clone(),
-            approver_token: Secret::from(self.tokens.approver_token.as_str()),
-            journal: self.journal.clone(),
-        })
+        let client = ToolClient::new(&self.tokens.tool_url, &self.tokens.approver_token)?;
+        Ok(Undoer { client, journal: self.journal.clone() })
     }
 
     fn start_downloads(&self) -> Result<(), RunError> {
