@@ -74,10 +74,9 @@ pub fn backup(
         return Err(BackupError::OnServer(database.to_string()));
     }
     let source = queries::open(database)?;
-    let of_last_run = kv::get(&source, kv::ROOTS).map_err(QueryError::from)?.unwrap_or_default();
-    let of_last_run = of_last_run.lines().map(PathBuf::from);
     let own = [data.output(), data.skills()];
-    let roots: Vec<PathBuf> = of_last_run.chain(roots.iter().cloned()).chain(own).collect();
+    let roots: Vec<PathBuf> =
+        roots_of_last_run(&source)?.into_iter().chain(roots.iter().cloned()).chain(own).collect();
     refuse_within(&roots, data, file)?;
     remove_abandoned(file.parent().unwrap_or(Path::new("/")));
     let partial = unfinished(file);
@@ -87,6 +86,12 @@ pub fn backup(
         let _ = fs::remove_file(&partial);
     }
     copied
+}
+
+/// What tools reached in the last run.
+pub(crate) fn roots_of_last_run(source: &Connection) -> Result<Vec<PathBuf>, QueryError> {
+    let roots = kv::get(source, kv::ROOTS)?.unwrap_or_default();
+    Ok(roots.lines().map(PathBuf::from).collect())
 }
 
 /// Where this process writes a copy until it gets its name.

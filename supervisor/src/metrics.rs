@@ -90,6 +90,15 @@ impl Meters {
         let tasks = Opts::new("autonous_tasks", "Tasks by state, of those that have not ended well.");
         let model_seconds = HistogramOpts::new("autonous_model_request_seconds", "How long replies took.");
         let model_seconds = HistogramVec::new(model_seconds.buckets(SECONDS.to_vec()), &["provider"])?;
+        let model_requests = counters(
+            "autonous_model_requests_total",
+            "Requests to models by their outcome: success, retried or failed.",
+            &["provider", "outcome"],
+        )?;
+        // An alert sees an increase only of a series that was there.
+        for provider in Provider::ALL {
+            model_requests.with_label_values(&[provider.name(), FAILED]);
+        }
         Ok(Self {
             tasks: all.add(IntGaugeVec::new(tasks, &["state"])?)?,
             oldest_task: gauges("autonous_task_oldest_age_seconds", "Age of the oldest task.", "state")?,
@@ -98,11 +107,7 @@ impl Meters {
                 .add(Gauge::new("autonous_reply_oldest_age_seconds", "Age of the oldest that waits.")?)?,
             dead_replies: gauge("autonous_replies_dead", "Messages that were given up.")?,
             approvals: gauge("autonous_approvals_waiting", "Calls about which people were asked.")?,
-            model_requests: counters(
-                "autonous_model_requests_total",
-                "Requests to models by their outcome: success, retried or failed.",
-                &["provider", "outcome"],
-            )?,
+            model_requests,
             model_seconds: all.add(model_seconds)?,
             model_tokens: counters("autonous_model_tokens_total", "Tokens of models by kind.", &["kind"])?,
             model_cost: all.add(IntCounter::new(
@@ -123,24 +128,13 @@ impl Meters {
         })
     }
 
-    /// The same with a series at 0 for what alerts wait for: an increase is seen only of one that was there.
-    #[must_use]
-    pub(crate) fn with_zeros(self) -> Self {
-        for provider in Provider::ALL {
-            self.model_requests.with_label_values(&[provider.name(), FAILED]);
-        }
-        self
-    }
-
     /// Counts what an event tells of a model.
     pub(crate) fn model(&self, event: &EventBody) {
         match event {
             EventBody::TurnCompleted(turn) => {
+                let tokens = (turn.input_tokens, turn.cached_input_tokens, turn.output_tokens);
                 self.replied(turn.provider.as_deref(), turn.latency_ms);
-                self.used(
-                    (turn.input_tokens, turn.cached_input_tokens, turn.output_tokens),
-                    turn.cost_micros,
-                );
+                self.used(tokens, turn.cost_micros);
             }
             EventBody::ModelRequestCompleted(request) => {
                 let tokens = (request.input_tokens, request.cached_input_tokens, request.output_tokens);

@@ -16,7 +16,7 @@ use serde::Serialize;
 use store::kv;
 use store::queries::{self, QueryError};
 
-use crate::backup::{Backup, BackupError, backup, lock, remove_abandoned, unfinished};
+use crate::backup::{Backup, BackupError, backup, lock, remove_abandoned, roots_of_last_run, unfinished};
 use crate::config::SECRETS;
 use crate::data_dir::DataDir;
 use crate::tree_copy::{Copied, copy_directory};
@@ -136,8 +136,7 @@ fn config_dir(data: &DataDir, wanted: &Wanted<'_>) -> Result<Option<PathBuf>, Qu
 
 /// What tools reach: by the last run, else by the settings of this shell.
 fn roots(data: &DataDir, wanted: &Wanted<'_>) -> Result<Vec<PathBuf>, QueryError> {
-    let of_last_run = kv::get(&queries::open(data.database())?, kv::ROOTS)?.unwrap_or_default();
-    let of_last_run: Vec<PathBuf> = of_last_run.lines().map(PathBuf::from).collect();
+    let of_last_run = roots_of_last_run(&queries::open(data.database())?)?;
     Ok(if of_last_run.is_empty() { wanted.roots.to_vec() } else { of_last_run })
 }
 

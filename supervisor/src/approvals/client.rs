@@ -79,11 +79,6 @@ impl Approvals {
         is_id.then(|| self.request(method, &format!("/{id}")))
     }
 
-    /// Those that wait, the oldest first.
-    pub(super) async fn pending(&self) -> Result<Vec<Approval>, reqwest::Error> {
-        self.list("?state=pending").await
-    }
-
     /// Those that the tool server knows, the oldest first; the query narrows them.
     pub(crate) async fn list(&self, query: &str) -> Result<Vec<Approval>, reqwest::Error> {
         let answer = self.request(Method::GET, query).timeout(PATIENCE).send();

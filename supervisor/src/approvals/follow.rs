@@ -94,7 +94,7 @@ impl Follower {
 
     async fn look_at_all(&self) -> Result<(), FollowError> {
         self.approvals.pass_on_the_rest(&self.asker.store, self.since_ms).await?;
-        let pending = self.approvals.pending().await?;
+        let pending = self.approvals.list("?state=pending").await?;
         for approval in &pending {
             self.asker.ask(approval).await?;
         }

@@ -120,7 +120,7 @@ fn head(approval: &Approval, asked_in: Option<&SessionId>, language: Language) -
     let by = Text::ApprovalBy { session: &visible(approval.session.as_str()) };
     let by = (asked_in != Some(&approval.session)).then(|| by.to(language));
     let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty());
-    let reason = reason.map(|reason| sentence(&reason_in(reason, language)));
+    let reason = reason.map(|reason| visible(&sentence(&reason_in(reason, language))));
     let reveal = how_to_reveal(approval, language);
     let lines = [Some(asks.to(language)), reason, by, reveal, Some(extent(approval, language))];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
@@ -148,12 +148,12 @@ fn reason_in(reasons: &str, language: Language) -> String {
     reasons.split("; ").map(known).collect::<Vec<_>>().join("; ")
 }
 
-/// The reason of a rule as a sentence.
-fn sentence(reason: &str) -> String {
-    let mut characters = reason.chars();
+/// The reason of a rule, or an error in the words of the log, as a sentence.
+pub(crate) fn sentence(words: &str) -> String {
+    let mut characters = words.chars();
     let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
-    let end = if reason.ends_with(['.', '!', '?', '…', '。']) { "" } else { "." };
-    visible(&format!("{first}{}{end}", characters.as_str()))
+    let end = if words.ends_with(['.', '!', '?', '…', '。']) { "" } else { "." };
+    format!("{first}{}{end}", characters.as_str())
 }
 
 /// The further calls that a yes for the task or the chat would let run; none if it can be for one call alone.

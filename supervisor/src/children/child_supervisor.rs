@@ -55,16 +55,7 @@ pub(crate) struct ChildSupervisor {
 
 /// The child that rejected its settings, if one did: set by its `ChildSupervisor`, read at the end of the
 /// run.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SettingsRejection {
-    child: Arc<OnceLock<&'static str>>,
-}
-
-impl SettingsRejection {
-    pub(crate) fn child(&self) -> Option<&'static str> {
-        self.child.get().copied()
-    }
-}
+pub(crate) type SettingsRejection = Arc<OnceLock<&'static str>>;
 
 impl ChildSupervisor {
     /// Also returns a receiver for the child's state.
@@ -92,7 +83,7 @@ impl ChildSupervisor {
             was_ever_ready |= was_ready;
             self.state.send_replace(ChildState::Restarting);
             if rejected_settings && !was_ever_ready {
-                let _ = self.rejection.child.set(A::NAME);
+                let _ = self.rejection.set(A::NAME);
                 stop.cancel();
             }
             if stop.is_cancelled() {

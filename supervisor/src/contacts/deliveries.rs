@@ -66,6 +66,6 @@ impl Contacts {
             let until = Timestamp::now().saturating_add(cooldown).unwrap_or(Timestamp::MAX);
             until.round(Unit::Second).unwrap_or(until).to_string()
         });
-        self.book.note(&message.contact_id, &message.session, until.as_deref()).await
+        self.note_in_file(&message.contact_id, &message.session, until.as_deref()).await
     }
 }

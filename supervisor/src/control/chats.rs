@@ -111,7 +111,7 @@ pub(crate) async fn post_unpair(
         if let Some(channel) = control.channels.get(&unpaired.channel) {
             channel.access().set_paired(&unpaired.id, false);
         }
-        control.inbound.cancel_signal.notify();
+        control.inbound.cancel_signal.send_replace(());
         return Ok(Json(UnpairRequest { chat }));
     }
     Err(refusal(&control.channels, &chat))

@@ -58,7 +58,7 @@ pub(crate) async fn cancel_task(
     let (id, channels) = (task.clone(), control.channels.clone());
     let cancelled = control.store.write(move |tx| cancel::task(tx, &channels, &id, by)).await?;
     state_of_cancelled(cancelled.clone())?;
-    control.inbound.cancel_signal.notify();
+    control.inbound.cancel_signal.send_replace(());
     Ok(cancelled)
 }
 

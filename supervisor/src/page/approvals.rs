@@ -36,7 +36,11 @@ pub(super) async fn get_approvals(
     State(control): State<Arc<Control>>,
     Query(told): Query<Told>,
 ) -> Result<Html<String>, PageError> {
-    let (waiting, decided) = both(&control).await?;
+    let all = list(&control, "").await?;
+    let (waiting, mut decided): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|one| one.state == ApprovalState::Pending);
+    decided.reverse();
+    decided.truncate(MOST_DECIDED);
     let view = page::approvals(&waiting, &decided, now_ms());
     let live = Some("/live/approvals");
     let frame = Frame { title: "Approvals", place: Place::Approvals, live, notice: told.notice() };
@@ -73,15 +77,6 @@ pub(super) async fn parts(control: &Control) -> Result<Vec<(&'static str, Markup
 /// The calls that wait, oldest first.
 pub(super) async fn pending(control: &Control) -> Result<Vec<Approval>, PageError> {
     list(control, "?state=pending").await
-}
-
-async fn both(control: &Control) -> Result<(Vec<Approval>, Vec<Approval>), PageError> {
-    let all = list(control, "").await?;
-    let (waiting, mut decided): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|one| one.state == ApprovalState::Pending);
-    decided.reverse();
-    decided.truncate(MOST_DECIDED);
-    Ok((waiting, decided))
 }
 
 async fn list(control: &Control, query: &str) -> Result<Vec<Approval>, PageError> {

@@ -5,6 +5,7 @@ use axum::response::{Html, IntoResponse, Response};
 use store::StoreError;
 use store::queries::QueryError;
 
+use crate::approvals::words::sentence;
 use crate::control::error::ControlError;
 
 #[derive(Debug, thiserror::Error)]
@@ -54,12 +55,4 @@ impl IntoResponse for PageError {
         let page = page::frame::refusal(title, &message, hint);
         (status, Html(page.into_string())).into_response()
     }
-}
-
-/// An error in the words of the log as a sentence.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(char::to_uppercase);
-    let text: String = first.into_iter().flatten().chain(letters).collect();
-    if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
 }

@@ -1,12 +1,11 @@
 //! Stores what a channel delivered together with the position behind it, in one transaction.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use channel::update::{Incoming, Kind, Press, Update};
 use channel::{Channel, Chat, Content};
-use protocol::{MessageId, PersonId, TaskId, now_ms};
+use protocol::{MessageId, TaskId, now_ms};
 use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
 use store::inbox::{self, IncomingMessage, enqueue, store_part, store_skipped};
@@ -17,7 +16,7 @@ use texts::Text;
 use super::admission::{Rules, Verdict, is_forwarded};
 use super::answers::{self, Written};
 use super::typed::typed;
-use super::{Backlog, Inbound, press};
+use super::{Administrators, Backlog, Inbound, Judged, press};
 use crate::commands::{self, Command, Context};
 use crate::strangers;
 
@@ -29,14 +28,14 @@ const LONGER: u32 = 3;
 
 /// The updates of one response, each message with what to do with it.
 pub(super) struct Batch {
-    pub(super) updates: Vec<(Update, Option<Verdict>)>,
+    pub(super) updates: Vec<Judged>,
     /// Where the channel continues behind them; none if there are none.
     pub(super) position: Option<Behind>,
     /// Set while the messages that waited at start are received.
     pub(super) backlog: Option<Backlog>,
     /// Whether these updates are the last of those: their chats get a message about what was skipped.
     pub(super) ends_backlog: bool,
-    pub(super) administrators: HashMap<String, Option<HashSet<PersonId>>>,
+    pub(super) administrators: Administrators,
     pub(super) channel: Arc<dyn Channel>,
     pub(super) inbound: Inbound,
 }

@@ -92,11 +92,11 @@ pub async fn run(
     let cause = system.until_stopped(&stop).await;
     system.stop.cancel();
     // Until then, calls of others may end.
-    let stop_by = system.stop_by.get().map_or_else(Instant::now, |stop_by| stop_by.max(Instant::now()));
+    let stop_by = system.stop_by.get().map_or_else(Instant::now, |stop_by| (*stop_by).max(Instant::now()));
     let in_order = timeout_at(stop_by + LAST_STEPS, system.end(stop_journal, following)).await;
     cause?;
     in_order.map_err(|_| RunError::NotInOrder)?;
-    system.rejection.child().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
+    system.rejection.get().copied().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
 }
 
 async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result<EventId, RunError> {
@@ -206,7 +206,7 @@ impl System {
     /// Claims no more tasks, and gives those that run some time to end.
     async fn finish(&self) {
         let stop_by = Instant::now() + self.config.stop_patience;
-        self.stop_by.set(stop_by);
+        let _ = self.stop_by.set(stop_by);
         if timeout_at(stop_by, self.queue.finish()).await.is_err() {
             tracing::warn!("tasks still run; they are put back into the queue");
         }

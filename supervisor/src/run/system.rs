@@ -27,7 +27,6 @@ use crate::children::launcher::Launcher;
 use crate::children::{ChildrenStates, StopBy};
 use crate::commands::models::Models;
 use crate::config::Config;
-use crate::contacts::book::Book;
 use crate::contacts::{self, Contacts};
 use crate::control::{self, Control, Others};
 use crate::current_settings::CurrentSettings;
@@ -175,7 +174,7 @@ impl System {
         let channels = channels(&config.channels, webhook, &foundation.store)?;
         let schedules = Schedules::new(&foundation.store, &channels, config.schedules);
         let (store, cooldown) = (foundation.store.clone(), config.contacts_cooldown);
-        let contacts = Contacts { store, book: Book(files.clone()), cooldown };
+        let contacts = Contacts { store, files: files.clone(), cooldown };
         let effects = Effects::new(&foundation.store, &channels, &foundation.journal, &schedules);
         let Foundation { store, run, journal, board, stop, stop_journal, tasks, far } = foundation;
         Ok(Self {
@@ -191,7 +190,7 @@ impl System {
             contacts,
             queue: Queue::default(),
             words: Words::default(),
-            meters: Meters::new()?.with_zeros(),
+            meters: Meters::new()?,
             inbound,
             approvals,
             files,

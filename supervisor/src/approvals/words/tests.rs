@@ -28,6 +28,10 @@ fn elsewhere() -> SessionId {
     SessionId::default_session()
 }
 
+fn asked_elsewhere(arguments: Value, fields: Value) -> Vec<Content> {
+    question(&approval(arguments, fields), &elsewhere(), Language::English)
+}
+
 #[test]
 fn who_asks_is_said_in_other_chats_alone_and_a_reason_is_a_sentence() {
     let asked = approval(json!({}), json!({"reason": "it sends"}));
@@ -88,8 +92,7 @@ fn names_between_backticks_are_code_and_a_single_one_stays() {
 
 #[test]
 fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
-    let asked =
-        question(&approval(json!({"cmd": "git push\u{202e}"}), json!({})), &elsewhere(), Language::English);
+    let asked = asked_elsewhere(json!({"cmd": "git push\u{202e}"}), json!({}));
     let [Content::Question { text, buttons }] = asked.as_slice() else { panic!("{asked:?}") };
     for part in [
         "May I call bash (risk high)?",
@@ -109,12 +112,12 @@ fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
     assert!(buttons.iter().flatten().all(|button| button.data.len() <= 64));
     assert_eq!(pressed("ask:x:y"), None);
 
-    let alone = question(&approval(json!({}), json!({"task_id": null})), &elsewhere(), Language::English);
+    let alone = asked_elsewhere(json!({}), json!({"task_id": null}));
     let [Content::Question { text, buttons }] = alone.as_slice() else { panic!("{alone:?}") };
     assert_eq!(buttons.concat().len(), 3, "without a task, none can be chosen");
     assert!(!text.text.contains("This task"), "{text:?}");
 
-    let single = question(&approval(json!({}), json!({"covers": null})), &elsewhere(), Language::English);
+    let single = asked_elsewhere(json!({}), json!({"covers": null}));
     let [Content::Question { text, buttons }] = single.as_slice() else { panic!("{single:?}") };
     assert_eq!(labels(buttons), [["Once", "Deny"]]);
     assert!(text.text.contains("for this call alone"), "{text:?}");
@@ -122,11 +125,7 @@ fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
 
 #[test]
 fn a_long_call_comes_as_a_file_before_the_buttons() {
-    let asked = question(
-        &approval(json!({"cmd": "echo 😀".repeat(3000)}), json!({})),
-        &elsewhere(),
-        Language::English,
-    );
+    let asked = asked_elsewhere(json!({"cmd": "echo 😀".repeat(3000)}), json!({}));
     let [Content::Document(file), Content::Question { text, .. }] = asked.as_slice() else {
         panic!("{asked:?}")
     };

@@ -99,21 +99,20 @@ impl<S: Service> Day<S> {
 
     /// The first message to a chat that has this text, once it is there.
     async fn sent(&self, chat: &str, text: &str) -> Sent {
-        let found =
-            || self.service.sent().into_iter().find(|sent| sent.chat == chat && sent.text.contains(text));
-        self.until(text, found).await
+        let is_it = |sent: &Sent| sent.chat == chat && sent.text.contains(text);
+        self.until(text, async || self.service.sent().into_iter().find(is_it)).await
     }
 
     /// Presses a button below a message, and reads the answer.
     async fn pressed(&self, person: &str, below: &Sent, data: &str, answer: &str) {
         let press = self.service.press(person, &below.message_id, data);
-        let read = self.until(answer, || self.service.answer_to(&press)).await;
+        let read = self.until(answer, async || self.service.answer_to(&press)).await;
         assert!(read.starts_with(answer), "{read}");
     }
 
-    async fn until<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
+    async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         for _ in 0..2000 {
-            if let Some(found) = look() {
+            if let Some(found) = look().await {
                 return found;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -123,15 +122,15 @@ impl<S: Service> Day<S> {
 
     /// The next task, once it is due.
     async fn claim(&self) -> Claimed {
-        for _ in 0..2000 {
+        let claimed = async || {
             let run = self.fixture.run.clone();
             let claim = move |tx: &store::sql::Connection| claim::claim(tx, Duration::from_secs(60), &run);
-            if let Claim::Task(task) = self.fixture.store.write(claim).await.unwrap() {
-                return *task;
+            match self.fixture.store.write(claim).await.unwrap() {
+                Claim::Task(task) => Some(*task),
+                Claim::Exhausted(_) | Claim::Nothing { .. } => None,
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("no task came");
+        };
+        self.until("a task", claimed).await
     }
 
     async fn reply(&self, task: Claimed, reply: &str) {
