@@ -108,7 +108,8 @@ fn running_card(one: &Running, now_ms: i64) -> Markup {
     html! {
         article.card {
             h3 {
-                (task_link(&task.id)) " " (state(doing)) " " small { (words(&task.channel)) ":" (words(&task.chat_id)) }
+                (task_link(&task.id)) " " (state(doing)) " "
+                small { (words(&task.channel)) ":" (words(&task.chat_id)) }
             }
             p.said { (beginning(&task.text, 200)) }
             p {

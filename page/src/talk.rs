@@ -116,7 +116,8 @@ fn foot(task: &Task, has_changes: bool) -> Markup {
             (time(task.created_at_ms)) " · " (task_link(&task.id)) " "
             @if task.state != "skipped" { (task_state(task)) }
             @if task.is_open() {
-                (button(&format!("/act/tasks/{}/cancel", encoded(&task.id)), "Stop", "plain", &[("back", back)]))
+                @let action = format!("/act/tasks/{}/cancel", encoded(&task.id));
+                (button(&action, "Stop", "plain", &[("back", back)]))
             }
             @if has_changes {
                 (button("/act/undo", "Undo file changes", "plain", &[("id", &task.id), ("back", back)]))

@@ -34,8 +34,8 @@ pub enum DataDirError {
     InUse(PathBuf),
     #[error(
         "the database {} is {what}, but {} is there from earlier runs: pairings, history and schedules would \
-         be lost. Nothing was changed. Bring the database back (restore a backup: see docs/backup.md), or move \
-         {} away to begin anew",
+         be lost. Nothing was changed. Bring the database back (restore a backup: see docs/backup.md), or \
+         move {} away to begin anew",
         .database.display(), .trace.display(), .data.display()
     )]
     DatabaseGone {

@@ -125,8 +125,8 @@ fn note_jump(connection: &Connection, retention: Span, passed: (i64, i64)) -> Re
             kv::set(connection, kv::CLOCK_JUMP, &serde_json::to_string(jump)?)?;
             tracing::warn!(
                 days = jump.by_ms / DAY_MS,
-                "the clock is far ahead of what was last recorded: what is older than AUTONOUS_RETENTION only \
-                 by that is kept; `supervisor prune --older-than` deletes it"
+                "the clock is far ahead of what was last recorded: what is older than AUTONOUS_RETENTION \
+                 only by that is kept; `supervisor prune --older-than` deletes it"
             );
         }
     }

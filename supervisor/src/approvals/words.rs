@@ -326,4 +326,4 @@ fn visible(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

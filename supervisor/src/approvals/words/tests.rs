@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn approval(arguments: Value, fields: Value) -> Approval {
+/// An approval that waits, with these fields in place of others.
+pub(crate) fn approval(arguments: Value, fields: Value) -> Approval {
     let mut approval = json!({
         "id": "0197a2a0-0000-7000-8000-000000000001", "state": "pending", "tool": "bash", "risk": "high",
         "arguments": arguments, "preview": "git *push*", "reason": "It sends data out.",

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::pace::SharedPace;
 use super::sender::send_queued;
 use crate::approvals::follow::Asker;
+use crate::approvals::words::tests::approval;
 use crate::commands::COMMANDS;
 use crate::reception::{Inbound, Reception};
 use crate::words::Words;
@@ -204,13 +205,7 @@ impl<S: Service> Day<S> {
         let (store, run) = (self.fixture.store.clone(), self.fixture.run.clone());
         let asker = Asker { store, channels: self.channels.clone(), run };
         let session = Chat::new(self.channel.name(), OWNER).session();
-        let approval = json!({
-            "id": "0197a2a0-0000-7000-8000-000000000001", "state": "pending", "tool": "bash",
-            "risk": "high", "arguments": {"cmd": "git push"}, "preview": "", "reason": "It sends data out.",
-            "session": session, "created_at_ms": 1, "rule": "policy.toml, line 1", "token": "caller",
-            "digest": "", "expires_at_ms": 2,
-        });
-        let mut approval = serde_json::from_value(approval).unwrap();
+        let mut approval = approval(json!({"cmd": "git push"}), json!({"session": session}));
         asker.ask(&approval).await.unwrap();
         let question = self.sent(OWNER, "May I call bash").await;
         let (_, once) = question.buttons[0].clone();
