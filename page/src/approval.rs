@@ -8,8 +8,9 @@ use toolkit::approvals::{Approval, ApprovalState, Decided};
 use crate::call::arguments;
 use crate::diff::{diff_or_text, is_diff};
 use crate::formatted::markdown;
+use crate::table::cards;
 use crate::time::{lasting, span, time};
-use crate::words::{encoded, short, state, words};
+use crate::words::{encoded, short, state, task_link, words};
 
 /// The list of what waits, and of what was decided.
 pub fn approvals(waiting: &[Approval], decided: &[Approval], now_ms: i64) -> Markup {
@@ -22,16 +23,9 @@ pub fn approvals(waiting: &[Approval], decided: &[Approval], now_ms: i64) -> Mar
                     "No decision is known to the tool server. Older ones are in the tree of their task."
                 }
             } @else {
-                div.scroll tabindex="0" {
-                    table.cards {
-                        caption.unseen { "Decided calls" }
-                        thead { tr {
-                            th scope="col" { "When" } th scope="col" { "Call" } th scope="col" { "Decision" }
-                            th scope="col" { "By" } th scope="col" { "Reason" }
-                        } }
-                        tbody { @for one in decided { (decided_row(one)) } }
-                    }
-                }
+                (cards("Decided calls", &["When", "Call", "Decision", "By", "Reason"], &html! {
+                    @for one in decided { (decided_row(one)) }
+                }))
             }
         }
     }
@@ -109,8 +103,7 @@ fn facts(approval: &Approval, now_ms: i64) -> Markup {
         dl.facts {
             dt { "Chat" } dd { (words(approval.session.as_str())) }
             @if let Some(task) = &approval.task_id {
-                dt { "Task" }
-                dd { a href={ "/tasks/" (encoded(task.as_str())) } { (short(task.as_str())) } }
+                dt { "Task" } dd { (task_link(task.as_str())) }
             }
             dt { "Asked" }
             dd { (time(approval.created_at_ms)) " (" (lasting(approval.created_at_ms, now_ms)) ")" }

@@ -8,7 +8,7 @@ use store::queries::audit::Call;
 use crate::diff::{diff_or_text, is_diff};
 use crate::frame::button;
 use crate::time::{span, time};
-use crate::words::{encoded, short, state, words};
+use crate::words::{encoded, state, task_link, words};
 
 /// Arguments, those with several lines as texts.
 pub(crate) fn arguments(arguments: &Map<String, Value>) -> Markup {
@@ -57,7 +57,7 @@ pub fn call_page(call: &Call, kept: &KeptOfCall) -> Markup {
             }
             @if let Some(session) = &call.session_id { dt { "Session" } dd { (words(session.as_str())) } }
             @if let Some(task) = &call.task_id {
-                dt { "Task" } dd { a href={ "/tasks/" (encoded(task)) } { (short(task)) } }
+                dt { "Task" } dd { (task_link(task)) }
             }
             @if let Some(hash) = &call.arguments_sha256 {
                 dt { "SHA-256 of the request" } dd { code.hash { (hash) } }

@@ -5,8 +5,9 @@ use store::changes::ChangedFile;
 use store::queries::page::KnownChat;
 
 use crate::frame::button;
+use crate::table::{cards, heads, numbers, table};
 use crate::time::time;
-use crate::words::{bytes, encoded, short, words};
+use crate::words::{bytes, encoded, task_link, words};
 
 /// More of a file is not shown; it can be downloaded.
 pub const MOST_SHOWN: usize = 128 * 1024;
@@ -67,39 +68,23 @@ pub fn files(chats: &[KnownChat], changes: &[(i64, ChangedFile)], shown: Option<
 }
 
 fn changed(changes: &[(i64, ChangedFile)]) -> Markup {
-    html! {
-        div.scroll tabindex="0" {
-            table.cards {
-                caption.unseen { "Changed files, newest first" }
-                thead { tr {
-                    th scope="col" { "When" } th scope="col" { "File" } th scope="col" { "Task" }
-                    th scope="col" { "Do" }
-                } }
-                tbody {
-                    @for (at, change) in changes {
-                        tr {
-                            td { (time(*at)) }
-                            td.wide {
-                                a href={ "/calls/" (encoded(change.call_id.as_str())) } {
-                                    code { (words(&change.path)) }
-                                }
-                            }
-                            td {
-                                @if let Some(task) = &change.task_id {
-                                    a href={ "/tasks/" (encoded(task.as_str())) } { (short(task.as_str())) }
-                                }
-                            }
-                            td {
-                                @if change.holds {
-                                    (button("/act/undo", "Undo", "plain", &[("id", change.call_id.as_str())]))
-                                } @else { "undone" }
-                            }
-                        }
-                    }
+    let rows = html! {
+        @for (at, change) in changes {
+            tr {
+                td { (time(*at)) }
+                td.wide {
+                    a href={ "/calls/" (encoded(change.call_id.as_str())) } { code { (words(&change.path)) } }
+                }
+                td { @if let Some(task) = &change.task_id { (task_link(task.as_str())) } }
+                td {
+                    @if change.holds {
+                        (button("/act/undo", "Undo", "plain", &[("id", change.call_id.as_str())]))
+                    } @else { "undone" }
                 }
             }
         }
-    }
+    };
+    cards("Changed files, newest first", &["When", "File", "Task", "Do"], &rows)
 }
 
 fn opened(shown: &Shown<'_>) -> Markup {
@@ -138,33 +123,24 @@ fn listing(entries: &[Entry], path: &str, address: &dyn Fn(&str) -> String) -> M
     let below = |name: &str| {
         if path == "." { name.to_owned() } else { format!("{}/{name}", path.trim_end_matches('/')) }
     };
-    html! {
-        @if entries.is_empty() { p.empty { "The directory is empty." } }
-        @else {
-            div.scroll tabindex="0" {
-                table {
-                    caption.unseen { "Entries" }
-                    thead { tr {
-                        th scope="col" { "Name" } th.number scope="col" { "Size" }
-                        th scope="col" { "Changed" }
-                    } }
-                    tbody {
-                        @for entry in entries {
-                            tr {
-                                th scope="row" {
-                                    @if entry.is_directory || entry.is_file {
-                                        a href=(address(&below(&entry.name))) {
-                                            (words(&entry.name)) @if entry.is_directory { "/" }
-                                        }
-                                    } @else { (words(&entry.name)) }
-                                }
-                                td.number { @if !entry.is_directory { (bytes(entry.size_bytes)) } }
-                                td { (time(entry.mtime_ms)) }
-                            }
+    let columns = html! { (heads(&["Name"])) (numbers(&["Size"])) (heads(&["Changed"])) };
+    let rows = html! {
+        @for entry in entries {
+            tr {
+                th scope="row" {
+                    @if entry.is_directory || entry.is_file {
+                        a href=(address(&below(&entry.name))) {
+                            (words(&entry.name)) @if entry.is_directory { "/" }
                         }
-                    }
+                    } @else { (words(&entry.name)) }
                 }
+                td.number { @if !entry.is_directory { (bytes(entry.size_bytes)) } }
+                td { (time(entry.mtime_ms)) }
             }
         }
+    };
+    html! {
+        @if entries.is_empty() { p.empty { "The directory is empty." } }
+        @else { (table("Entries", &columns, &rows)) }
     }
 }

@@ -41,21 +41,16 @@ fn field(name: &str, property: &Value, is_required: bool, given: &str) -> Markup
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
+    let kind = kind(name, property);
+    let choices = if kind == Kind::Flag { vec!["true", "false"] } else { choices(property) };
     html! {
         div.field {
             label for=(id) { code { (name) } @if is_required { " (required)" } }
-            @match kind(name, property) {
-                Kind::Flag => select id=(id) name=(name) aria-describedby=(about) {
+            @match kind {
+                Kind::Flag | Kind::Choice => select id=(id) name=(name) aria-describedby=(about)
+                    required[is_required && kind == Kind::Choice] {
                     option value="" { "default" @if !default.is_empty() { " (" (default) ")" } }
-                    @for value in ["true", "false"] {
-                        option value=(value) selected[given == value] { (value) }
-                    }
-                },
-                Kind::Choice => select id=(id) name=(name) aria-describedby=(about) required[is_required] {
-                    option value="" { "default" @if !default.is_empty() { " (" (default) ")" } }
-                    @for choice in choices(property) {
-                        option value=(choice) selected[given == choice] { (choice) }
-                    }
+                    @for choice in choices { option value=(choice) selected[given == choice] { (choice) } }
                 },
                 Kind::Number => input id=(id) name=(name) type="number" step="any" value=(given)
                     placeholder=(default) aria-describedby=(about) required[is_required];,
@@ -80,9 +75,8 @@ fn types(property: &Value) -> Vec<&str> {
     }
 }
 
-fn choices(property: &Value) -> Vec<String> {
-    let listed = property["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    listed.map(str::to_owned).collect()
+fn choices(property: &Value) -> Vec<&str> {
+    property["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 fn kind(name: &str, property: &Value) -> Kind {

@@ -22,6 +22,7 @@ mod output;
 pub mod schedules;
 pub mod settings_view;
 pub mod sign_in;
+mod table;
 pub mod talk;
 pub mod task;
 pub mod tasks;

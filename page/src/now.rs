@@ -14,7 +14,7 @@ use crate::nodes::nodes;
 use crate::task::{facts, plan_list};
 use crate::tasks::actions;
 use crate::time::{clock, lasting};
-use crate::words::{beginning, encoded, number, short, state, words};
+use crate::words::{beginning, number, state, task_link, words};
 
 /// A task that has begun and not ended.
 #[derive(Debug)]
@@ -108,8 +108,8 @@ fn running_card(one: &Running, now_ms: i64) -> Markup {
     html! {
         article.card {
             h3 {
-                a href={ "/tasks/" (encoded(&task.id)) } { (short(&task.id)) }
-                " " (state(doing)) " " small { (words(&task.channel)) ":" (words(&task.chat_id)) }
+                (task_link(&task.id)) " " (state(doing)) " "
+                small { (words(&task.channel)) ":" (words(&task.chat_id)) }
             }
             p.said { (beginning(&task.text, 200)) }
             p {

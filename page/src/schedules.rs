@@ -5,6 +5,7 @@ use store::schedules::Schedule;
 use toolkit::contacts::Contacts;
 
 use crate::frame::button;
+use crate::table::cards;
 use crate::time::time;
 use crate::words::words;
 
@@ -23,35 +24,26 @@ pub fn schedules(all: &[Schedule], contacts: &Result<Option<Contacts>, String>) 
 }
 
 fn table(all: &[Schedule]) -> Markup {
-    html! {
-        div.scroll tabindex="0" {
-            table.cards {
-                caption.unseen { "Schedules, the next one first" }
-                thead { tr {
-                    th scope="col" { "Next" } th scope="col" { "Chat" } th scope="col" { "Every" }
-                    th scope="col" { "Left" } th scope="col" { "Text" } th scope="col" { "Do" }
-                } }
-                tbody {
-                    @for schedule in all {
-                        tr {
-                            td { (time(schedule.next_at_ms)) }
-                            td { (words(&schedule.chat.address())) }
-                            td {
-                                (words(schedule.every.as_deref().unwrap_or("once")))
-                                @if schedule.every.is_some() { " " small { (words(&schedule.timezone)) } }
-                            }
-                            td { @if let Some(left) = schedule.times_left { (left) } }
-                            td.wide { (words(&schedule.text)) }
-                            td {
-                                (button("/act/schedules/cancel", "Cancel", "plain",
-                                    &[("id", &schedule.id), ("chat", &schedule.chat.address())]))
-                            }
-                        }
-                    }
+    let columns = ["Next", "Chat", "Every", "Left", "Text", "Do"];
+    let rows = html! {
+        @for schedule in all {
+            tr {
+                td { (time(schedule.next_at_ms)) }
+                td { (words(&schedule.chat.address())) }
+                td {
+                    (words(schedule.every.as_deref().unwrap_or("once")))
+                    @if schedule.every.is_some() { " " small { (words(&schedule.timezone)) } }
+                }
+                td { @if let Some(left) = schedule.times_left { (left) } }
+                td.wide { (words(&schedule.text)) }
+                td {
+                    (button("/act/schedules/cancel", "Cancel", "plain",
+                        &[("id", &schedule.id), ("chat", &schedule.chat.address())]))
                 }
             }
         }
-    }
+    };
+    cards("Schedules, the next one first", &columns, &rows)
 }
 
 fn people(contacts: &Contacts) -> Markup {

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::formatted::markdown;
+use crate::table::cards;
 use crate::words::words;
 
 /// A setting that holds.
@@ -22,24 +23,15 @@ pub fn settings(held: &[Held], version: &str) -> Markup {
             "Autonous " (version) ". Settings are read at the start, some of them again at SIGHUP, and "
             "cannot be changed here; secrets are left out."
         }
-        div.scroll tabindex="0" {
-            table.cards {
-                caption.unseen { "Settings" }
-                thead { tr {
-                    th scope="col" { "Variable" } th scope="col" { "Value" } th scope="col" { "From" }
-                    th scope="col" { "What it is" }
-                } }
-                tbody {
-                    @for one in held {
-                        tr {
-                            th scope="row" { code { (words(&one.name)) } }
-                            td { code { (words(&one.value)) } }
-                            td { (words(&one.from)) }
-                            td.wide { (markdown(&one.meaning)) }
-                        }
-                    }
+        (cards("Settings", &["Variable", "Value", "From", "What it is"], &html! {
+            @for one in held {
+                tr {
+                    th scope="row" { code { (words(&one.name)) } }
+                    td { code { (words(&one.value)) } }
+                    td { (words(&one.from)) }
+                    td.wide { (markdown(&one.meaning)) }
                 }
             }
-        }
+        }))
     }
 }

@@ -8,26 +8,27 @@ use toolkit::approvals::Approval;
 
 use crate::approval::approval_card;
 use crate::formatted::markdown;
+use crate::frame::button;
 use crate::now::Running;
 use crate::task::{file, plan_list, sent};
 use crate::tasks::task_state;
 use crate::time::{lasting, time};
-use crate::words::{beginning, encoded, number, short, words};
+use crate::words::{beginning, encoded, number, task_link, words};
 
 /// The channel of these chats.
 pub const CHANNEL: &str = "page";
 
 /// What is shown of a chat.
 #[derive(Debug)]
-pub struct Talk<'a> {
-    pub chat: &'a str,
-    pub said: &'a [Said],
+pub struct Talk {
+    pub chat: String,
+    pub said: Vec<Said>,
     /// What runs for it.
-    pub running: Option<&'a Running>,
+    pub running: Option<Running>,
     /// What the model has written so far, in Markdown.
-    pub growing: Option<&'a str>,
+    pub growing: Option<String>,
     /// The calls of this chat that wait.
-    pub waiting: &'a [Approval],
+    pub waiting: Vec<Approval>,
     pub now_ms: i64,
 }
 
@@ -59,10 +60,10 @@ pub fn chats(known: &[KnownChat]) -> Markup {
 }
 
 /// One chat.
-pub fn talk(talk: &Talk<'_>) -> Markup {
+pub fn talk(talk: &Talk) -> Markup {
     html! {
         div.talk id="part-talk" aria-live="polite" { (said(talk)) }
-        form.compose method="post" action={ "/chat/" (encoded(talk.chat)) } enctype="multipart/form-data"
+        form.compose method="post" action={ "/chat/" (encoded(&talk.chat)) } enctype="multipart/form-data"
             data-compose {
             label.unseen for="text" { "Message" }
             textarea id="text" name="text" rows="3" placeholder="Write a message; /help lists commands" {}
@@ -76,16 +77,16 @@ pub fn talk(talk: &Talk<'_>) -> Markup {
 }
 
 /// The part that changes.
-pub fn parts(talk: &Talk<'_>) -> Vec<(&'static str, Markup)> {
+pub fn parts(talk: &Talk) -> Vec<(&'static str, Markup)> {
     vec![("part-talk", said(talk))]
 }
 
-fn said(talk: &Talk<'_>) -> Markup {
+fn said(talk: &Talk) -> Markup {
     html! {
         @if talk.said.is_empty() { p.empty { "Nothing was said yet." } }
-        @for one in talk.said { (bubble(one)) }
-        @for one in talk.waiting { (approval_card(one, talk.now_ms)) }
-        @if let Some(running) = talk.running { (progress(running, talk)) }
+        @for one in &talk.said { (bubble(one)) }
+        @for one in &talk.waiting { (approval_card(one, talk.now_ms)) }
+        @if let Some(running) = &talk.running { (progress(running, talk)) }
     }
 }
 
@@ -95,7 +96,7 @@ fn bubble(said: &Said) -> Markup {
             Said::Person { task, files, has_changes } => {
                 div.bubble.ours id={ "said-" (task.id) } {
                     @let text = without_files(&task.text);
-                @if !text.is_empty() { p.said { (words(&text)) } }
+                    @if !text.is_empty() { p.said { (words(&text)) } }
                     @for one in files {
                         (file(&one.name, one.file_id.as_deref(), one.size_bytes))
                         @if let Some(error) = &one.error { p.notice.bad { (words(error)) } }
@@ -109,33 +110,27 @@ fn bubble(said: &Said) -> Markup {
 }
 
 fn foot(task: &Task, has_changes: bool) -> Markup {
-    let address = encoded(&task.id);
+    let back = &format!("/chat/{}", encoded(&task.chat_id));
     html! {
         small.foot {
-            (time(task.created_at_ms)) " · " a href={ "/tasks/" (address) } { (short(&task.id)) } " "
+            (time(task.created_at_ms)) " · " (task_link(&task.id)) " "
             @if task.state != "skipped" { (task_state(task)) }
             @if task.is_open() {
-                form.inline method="post" action={ "/act/tasks/" (address) "/cancel" } {
-                    input type="hidden" name="back" value={ "/chat/" (encoded(&task.chat_id)) };
-                    button.plain { "Stop" }
-                }
+                @let action = format!("/act/tasks/{}/cancel", encoded(&task.id));
+                (button(&action, "Stop", "plain", &[("back", back)]))
             }
             @if has_changes {
-                form.inline method="post" action="/act/undo" {
-                    input type="hidden" name="id" value=(task.id);
-                    input type="hidden" name="back" value={ "/chat/" (encoded(&task.chat_id)) };
-                    button.plain { "Undo file changes" }
-                }
+                (button("/act/undo", "Undo file changes", "plain", &[("id", &task.id), ("back", back)]))
             }
         }
     }
 }
 
-fn progress(running: &Running, talk: &Talk<'_>) -> Markup {
+fn progress(running: &Running, talk: &Talk) -> Markup {
     let activity = &running.activity;
     html! {
         div.bubble.theirs.growing {
-            @if let Some(text) = talk.growing { (markdown(text)) }
+            @if let Some(text) = &talk.growing { (markdown(text)) }
             @if let Some(plan) = &running.plan { (plan_list(plan)) }
             p {
                 (lasting(activity.since_ms, talk.now_ms)) " · turn " (activity.turn) " · "

@@ -9,8 +9,9 @@ use store::queries::tasks::Task;
 
 use crate::formatted::{markdown, message};
 use crate::frame::button;
+use crate::table::{heads, numbers, table};
 use crate::tasks::{actions, task_state};
-use crate::time::{clock, lasting, span, time};
+use crate::time::{clock, span, time, took};
 use crate::waterfall::waterfall;
 use crate::words::{beginning, bytes, encoded, money, number, short, words};
 use crate::work::{Attempt, Turn, Work};
@@ -36,13 +37,13 @@ pub struct Leaf {
 
 /// What is shown of a task.
 #[derive(Debug)]
-pub struct TaskView<'a> {
-    pub task: &'a Task,
-    pub work: &'a Work,
-    pub replies: &'a [Sent],
-    pub changes: &'a [ChangedFile],
+pub struct TaskView {
+    pub task: Task,
+    pub work: Work,
+    pub replies: Vec<Sent>,
+    pub changes: Vec<ChangedFile>,
     /// A page of the tree, in its order.
-    pub leaves: &'a [Leaf],
+    pub leaves: Vec<Leaf>,
     /// Which page, from 1.
     pub page: usize,
     /// How many events there are.
@@ -51,7 +52,7 @@ pub struct TaskView<'a> {
 }
 
 /// The whole view.
-pub fn task(view: &TaskView<'_>) -> Markup {
+pub fn task(view: &TaskView) -> Markup {
     html! {
         section id="part-head" aria-label="State" { (head(view)) }
         section id="part-answer" aria-labelledby="answer" { (answer(view)) }
@@ -61,7 +62,7 @@ pub fn task(view: &TaskView<'_>) -> Markup {
 }
 
 /// The parts that change while the task runs, by the IDs of their elements.
-pub fn parts(view: &TaskView<'_>) -> Vec<(&'static str, Markup)> {
+pub fn parts(view: &TaskView) -> Vec<(&'static str, Markup)> {
     vec![
         ("part-head", head(view)),
         ("part-answer", answer(view)),
@@ -70,8 +71,8 @@ pub fn parts(view: &TaskView<'_>) -> Vec<(&'static str, Markup)> {
     ]
 }
 
-fn head(view: &TaskView<'_>) -> Markup {
-    let TaskView { task, work, now_ms, .. } = *view;
+fn head(view: &TaskView) -> Markup {
+    let TaskView { task, work, now_ms, .. } = view;
     html! {
         p.said { (words(&task.text)) }
         dl.facts {
@@ -85,13 +86,7 @@ fn head(view: &TaskView<'_>) -> Markup {
             }
             @if let Some(node) = &task.node { dt { "Node" } dd { (words(node)) } }
             dt { "Came" } dd { (time(task.created_at_ms)) }
-            dt { "Took" }
-            dd {
-                @match task.finished_at_ms {
-                    Some(finished) => (span(finished - task.created_at_ms)),
-                    None => (lasting(task.created_at_ms, now_ms)),
-                }
-            }
+            dt { "Took" } dd { (took(task.created_at_ms, task.finished_at_ms, *now_ms)) }
             dt { "Attempts" } dd { (task.attempt) }
             dt { "Tokens" }
             dd { (number(work.input_tokens())) " in, " (number(work.output_tokens())) " out" }
@@ -122,12 +117,12 @@ pub(crate) fn plan_list(plan: &Plan) -> Markup {
     }
 }
 
-fn answer(view: &TaskView<'_>) -> Markup {
+fn answer(view: &TaskView) -> Markup {
     html! {
         h2 id="answer" { "Answer" }
         @if view.replies.is_empty() { p.empty { "There is no answer yet." } }
         @let is_markdown = view.task.channel == TERMINAL && view.task.state == "done";
-        @for reply in view.replies { (sent(reply, is_markdown)) }
+        @for reply in &view.replies { (sent(reply, is_markdown)) }
     }
 }
 
@@ -165,8 +160,8 @@ pub(crate) fn file(name: &str, id: Option<&str>, size: Option<u64>) -> Markup {
     }
 }
 
-fn work(view: &TaskView<'_>) -> Markup {
-    let TaskView { work, changes, task, now_ms, .. } = *view;
+fn work(view: &TaskView) -> Markup {
+    let TaskView { work, changes, task, now_ms, .. } = view;
     let turns: Vec<(&Attempt, &Turn)> = work
         .attempts
         .iter()
@@ -181,9 +176,9 @@ fn work(view: &TaskView<'_>) -> Markup {
         }
         @if !work.attempts.is_empty() {
             h2 { "Time" }
-            (waterfall(work, now_ms))
+            (waterfall(work, *now_ms))
             h2 { "Attempts" }
-            (attempts(&work.attempts, now_ms))
+            (attempts(&work.attempts, *now_ms))
         }
         @if !turns.is_empty() {
             h2 { "Turns" }
@@ -215,69 +210,47 @@ fn attempts(all: &[Attempt], now_ms: i64) -> Markup {
         let count = |of: fn(&Turn) -> i64| number(one.turns.iter().map(of).sum());
         html! { (count(|turn| turn.input_tokens)) " in, " (count(|turn| turn.output_tokens)) " out" }
     };
-    html! {
-        div.scroll tabindex="0" {
-            table {
-                caption.unseen { "Attempts beside each other" }
-                thead { tr {
-                    th scope="col" { "Attempt" } @for one in shown { th scope="col" { (one.number) } }
-                } }
-                tbody {
-                    (row("Model", &|one| html! { (words(&one.model)) }))
-                    (row("Began", &|one| time(one.began_ms)))
-                    (row("Took", &|one| match one.ended_ms {
-                        Some(ended) => html! { (span(ended - one.began_ms)) },
-                        None => lasting(one.began_ms, now_ms),
-                    }))
-                    (row("Turns", &|one| html! { (one.turns.len()) }))
-                    (row("Calls", &|one| html! { (one.calls.len()) }))
-                    (row("Tokens", &tokens))
-                    (row("End", &|one| html! { (words(&one.end)) }))
-                }
-            }
-        }
-    }
+    let columns = html! { (heads(&["Attempt"])) @for one in shown { th scope="col" { (one.number) } } };
+    let rows = html! {
+        (row("Model", &|one| html! { (words(&one.model)) }))
+        (row("Began", &|one| time(one.began_ms)))
+        (row("Took", &|one| took(one.began_ms, one.ended_ms, now_ms)))
+        (row("Turns", &|one| html! { (one.turns.len()) }))
+        (row("Calls", &|one| html! { (one.calls.len()) }))
+        (row("Tokens", &tokens))
+        (row("End", &|one| html! { (words(&one.end)) }))
+    };
+    table("Attempts beside each other", &columns, &rows)
 }
 
 fn turn_table(turns: &[(&Attempt, &Turn)]) -> Markup {
-    html! {
-        div.scroll tabindex="0" {
-            table {
-                caption.unseen { "Tokens and money of each turn" }
-                thead { tr {
-                    th scope="col" { "Turn" } th scope="col" { "Model" } th scope="col" { "Model took" }
-                    th.number scope="col" { "Input" } th.number scope="col" { "of it cached" }
-                    th.number scope="col" { "Output" } th.number scope="col" { "Calls" }
-                    th.number scope="col" { "Cost" }
-                } }
-                tbody {
-                    @for (attempt, turn) in turns {
-                        tr {
-                            th scope="row" {
-                                @if attempt.number > 1 { (attempt.number) "." }
-                                (turn.number)
-                            }
-                            td { (words(&turn.model)) }
-                            td { (turn.model_ms.map_or_else(|| "thinking".to_owned(), span)) }
-                            td.number { (number(turn.input_tokens)) }
-                            td.number { (number(turn.cached_input_tokens)) }
-                            td.number { (number(turn.output_tokens)) }
-                            td.number { (turn.tool_calls) }
-                            td.number { (money(turn.cost_micros)) }
-                        }
-                    }
-                }
+    let columns = html! {
+        (heads(&["Turn", "Model", "Model took"]))
+        (numbers(&["Input", "of it cached", "Output", "Calls", "Cost"]))
+    };
+    let rows = html! {
+        @for (attempt, turn) in turns {
+            tr {
+                th scope="row" { @if attempt.number > 1 { (attempt.number) "." } (turn.number) }
+                td { (words(&turn.model)) }
+                td { (turn.model_ms.map_or_else(|| "thinking".to_owned(), span)) }
+                td.number { (number(turn.input_tokens)) }
+                td.number { (number(turn.cached_input_tokens)) }
+                td.number { (number(turn.output_tokens)) }
+                td.number { (turn.tool_calls) }
+                td.number { (money(turn.cost_micros)) }
             }
         }
-    }
+    };
+    table("Tokens and money of each turn", &columns, &rows)
 }
 
-fn tree(view: &TaskView<'_>) -> Markup {
+fn tree(view: &TaskView) -> Markup {
     let pages = view.events.div_ceil(EVENTS_ON_A_PAGE).max(1);
     let address = |page: usize| format!("/tasks/{}?page={page}#tree", encoded(&view.task.id));
     html! {
         h2 id="tree" { "Events" }
-        ol.tree { @for leaf in view.leaves { (leaf_row(leaf)) } }
+        ol.tree { @for leaf in &view.leaves { (leaf_row(leaf)) } }
         @if pages > 1 {
             nav.pages aria-label="Pages of events" {
                 @if view.page > 1 { a href=(address(view.page - 1)) rel="prev" { "Earlier" } }

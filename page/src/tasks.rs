@@ -4,7 +4,8 @@ use maud::{Markup, html};
 use store::queries::tasks::{Counts, STATES, Task};
 
 use crate::frame::button;
-use crate::time::{lasting, span, time};
+use crate::table::cards;
+use crate::time::{time, took};
 use crate::words::{beginning, encoded, number, short, state, words};
 
 /// What the list is filtered by, as it stands in the address.
@@ -89,19 +90,8 @@ fn filter(asked: &Asked, counts: &Counts) -> Markup {
 }
 
 fn table(listed: &[Task], now_ms: i64) -> Markup {
-    html! {
-        div.scroll tabindex="0" {
-            table.cards {
-                caption.unseen { "Tasks, newest first" }
-                thead { tr {
-                    th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Chat" }
-                    th scope="col" { "Text" } th scope="col" { "Came" } th scope="col" { "Took" }
-                    th scope="col" { "Do" }
-                } }
-                tbody { @for task in listed { (row(task, now_ms)) } }
-            }
-        }
-    }
+    let columns = ["Task", "State", "Chat", "Text", "Came", "Took", "Do"];
+    cards("Tasks, newest first", &columns, &html! { @for task in listed { (row(task, now_ms)) } })
 }
 
 fn row(task: &Task, now_ms: i64) -> Markup {
@@ -118,12 +108,7 @@ fn row(task: &Task, now_ms: i64) -> Markup {
                 @if let Some(error) = &task.error { br; small { (beginning(error, 90)) } }
             }
             td { (time(task.created_at_ms)) }
-            td {
-                @match task.finished_at_ms {
-                    Some(finished) => (span(finished - task.created_at_ms)),
-                    None => (lasting(task.created_at_ms, now_ms)),
-                }
-            }
+            td { (took(task.created_at_ms, task.finished_at_ms, now_ms)) }
             td { (actions(task)) }
         }
     }

@@ -20,6 +20,14 @@ pub(crate) fn lasting(since_ms: i64, now_ms: i64) -> Markup {
     html! { span data-since=(since_ms) { (span(now_ms - since_ms)) } }
 }
 
+/// How long something took, or has lasted so far.
+pub(crate) fn took(began_ms: i64, ended_ms: Option<i64>, now_ms: i64) -> Markup {
+    match ended_ms {
+        Some(ended_ms) => html! { (span(ended_ms - began_ms)) },
+        None => lasting(began_ms, now_ms),
+    }
+}
+
 /// A span, such as `1.2 s` or `3 min 20 s`.
 pub(crate) fn span(ms: i64) -> String {
     let ms = ms.max(0);

@@ -6,6 +6,7 @@ use store::queries::page::ToolFigures;
 
 use crate::form;
 use crate::formatted::markdown;
+use crate::table::{heads, numbers, table};
 use crate::time::span;
 use crate::words::{beginning, encoded, number, words};
 
@@ -26,24 +27,17 @@ pub fn tools(catalogue: Option<&[Tool]>, figures: &[ToolFigures], days: i64) -> 
     let listed = catalogue.unwrap_or_default();
     let unlisted = figures.iter().filter(|one| !listed.iter().any(|tool| tool.name == one.tool));
     let of = |name: &str| figures.iter().find(|one| one.tool == name);
+    let columns = html! {
+        (heads(&["Tool", "Risk"])) (numbers(&["Calls", "Failed", "Refused", "Median"]))
+        (heads(&["Latency", "Description"]))
+    };
     html! {
         @if catalogue.is_none() { p.notice.bad { "The tool server gives no answer; its list is missing." } }
         p { "Calls of the last " (days) " days." }
-        div.scroll tabindex="0" {
-            table {
-                caption.unseen { "Tools with their calls" }
-                thead { tr {
-                    th scope="col" { "Tool" } th scope="col" { "Risk" } th.number scope="col" { "Calls" }
-                    th.number scope="col" { "Failed" } th.number scope="col" { "Refused" }
-                    th.number scope="col" { "Median" } th scope="col" { "Latency" }
-                    th scope="col" { "Description" }
-                } }
-                tbody {
-                    @for tool in listed { (row(&tool.name, Some(tool), of(&tool.name))) }
-                    @for one in unlisted { (row(&one.tool, None, Some(one))) }
-                }
-            }
-        }
+        (table("Tools with their calls", &columns, &html! {
+            @for tool in listed { (row(&tool.name, Some(tool), of(&tool.name))) }
+            @for one in unlisted { (row(&one.tool, None, Some(one))) }
+        }))
     }
 }
 

@@ -7,6 +7,7 @@ use settings::quotas::{DailyLimits, Limits};
 use store::queries::usage::Used;
 
 use crate::chart::{Bar, bars, meter};
+use crate::table::{heads, numbers, table};
 use crate::time::span;
 use crate::words::{money, number, words};
 
@@ -97,33 +98,24 @@ fn chart(title: &str, id: &str, of: &[Bar]) -> Markup {
 }
 
 fn sums(title: &str, name: &str, sums: &BTreeMap<String, Sum>) -> Markup {
+    let columns = html! { (heads(&[name])) (numbers(&["Turns", "Input", "Output", "Commands", "Cost"])) };
     html! {
         h2 { (title) }
         @if sums.is_empty() {
             p.empty { "Nothing was used." }
         } @else {
-            div.scroll tabindex="0" {
-                table {
-                    caption.unseen { (title) }
-                    thead { tr {
-                        th scope="col" { (name) } th.number scope="col" { "Turns" }
-                        th.number scope="col" { "Input" } th.number scope="col" { "Output" }
-                        th.number scope="col" { "Commands" } th.number scope="col" { "Cost" }
-                    } }
-                    tbody {
-                        @for (key, sum) in sums.iter().rev() {
-                            tr {
-                                th scope="row" { (words(key)) }
-                                td.number { (number(sum.turns)) }
-                                td.number { (number(sum.input)) }
-                                td.number { (number(sum.output)) }
-                                td.number { (span(sum.command_ms)) }
-                                td.number { (money(sum.cost)) }
-                            }
-                        }
+            (table(title, &columns, &html! {
+                @for (key, sum) in sums.iter().rev() {
+                    tr {
+                        th scope="row" { (words(key)) }
+                        td.number { (number(sum.turns)) }
+                        td.number { (number(sum.input)) }
+                        td.number { (number(sum.output)) }
+                        td.number { (span(sum.command_ms)) }
+                        td.number { (money(sum.cost)) }
                     }
                 }
-            }
+            }))
         }
     }
 }

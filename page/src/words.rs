@@ -27,6 +27,11 @@ pub(crate) fn short(id: &str) -> &str {
     id.get(id.len().saturating_sub(8)..).unwrap_or(id)
 }
 
+/// The way to a task.
+pub(crate) fn task_link(id: &str) -> Markup {
+    html! { a href={ "/tasks/" (encoded(id)) } { (short(id)) } }
+}
+
 /// A number with spaces between its thousands.
 pub(crate) fn number(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();

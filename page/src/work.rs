@@ -11,7 +11,7 @@ pub struct Work {
 }
 
 /// One attempt of a worker.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Attempt {
     pub number: u32,
     pub model: String,
@@ -25,7 +25,7 @@ pub struct Attempt {
 }
 
 /// One request of the model, and what followed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Turn {
     pub number: u32,
     pub model: String,
@@ -81,12 +81,9 @@ impl Work {
         match &event.body {
             EventBody::TaskClaimed(claimed) => self.attempts.push(Attempt {
                 number: claimed.attempt,
-                model: String::new(),
                 began_ms: time_ms,
-                ended_ms: None,
                 end: "runs".to_owned(),
-                turns: Vec::new(),
-                calls: Vec::new(),
+                ..Attempt::default()
             }),
             EventBody::PlanCreated(PlanCreated { plan })
             | EventBody::PlanUpdated(PlanUpdated { plan, .. }) => {
@@ -124,12 +121,7 @@ impl Attempt {
                 number: started.turn,
                 model: started.model_name.clone(),
                 began_ms: time_ms,
-                model_ms: None,
-                input_tokens: 0,
-                cached_input_tokens: 0,
-                output_tokens: 0,
-                cost_micros: None,
-                tool_calls: 0,
+                ..Turn::default()
             }),
             EventBody::TurnCompleted(done) => {
                 let Some(turn) = self.turns.last_mut() else { return };

@@ -22,7 +22,7 @@ use store::{kv, open};
 use crate::data_dir::DataDir;
 
 /// How the name of an unfinished copy ends.
-pub(crate) const UNFINISHED: &str = ".autonous-partial";
+const UNFINISHED: &str = ".autonous-partial";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Backup {
@@ -74,20 +74,30 @@ pub fn backup(
         return Err(BackupError::OnServer(database.to_string()));
     }
     let source = queries::open(database)?;
-    let of_last_run = kv::get(&source, kv::ROOTS).map_err(QueryError::from)?.unwrap_or_default();
-    let of_last_run = of_last_run.lines().map(PathBuf::from);
     let own = [data.output(), data.skills()];
-    let roots: Vec<PathBuf> = of_last_run.chain(roots.iter().cloned()).chain(own).collect();
+    let roots: Vec<PathBuf> =
+        roots_of_last_run(&source)?.into_iter().chain(roots.iter().cloned()).chain(own).collect();
     refuse_within(&roots, data, file)?;
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
     remove_abandoned(file.parent().unwrap_or(Path::new("/")));
-    let partial = file.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()));
+    let partial = unfinished(file);
     let copied = copy_and_check(&source, &partial, file, progress);
     if copied.is_err() {
         // Only the copy can have this name.
         let _ = fs::remove_file(&partial);
     }
     copied
+}
+
+/// What tools reached in the last run.
+pub(crate) fn roots_of_last_run(source: &Connection) -> Result<Vec<PathBuf>, QueryError> {
+    let roots = kv::get(source, kv::ROOTS)?.unwrap_or_default();
+    Ok(roots.lines().map(PathBuf::from).collect())
+}
+
+/// Where this process writes a copy until it gets its name.
+pub(crate) fn unfinished(copy: &Path) -> PathBuf {
+    let name = copy.file_name().unwrap_or_default().to_string_lossy();
+    copy.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()))
 }
 
 /// Removes unfinished copies, files and directories, without a writer: a writer holds the lock of its copy.

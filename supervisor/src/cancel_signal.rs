@@ -8,18 +8,4 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 /// Sent after a commit that may concern running tasks.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CancelSignal {
-    asked: Arc<watch::Sender<()>>,
-}
-
-impl CancelSignal {
-    pub(crate) fn notify(&self) {
-        self.asked.send_replace(());
-    }
-
-    /// Its `changed` resolves once somebody has asked since the last call.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
-        self.asked.subscribe()
-    }
-}
+pub(crate) type CancelSignal = Arc<watch::Sender<()>>;

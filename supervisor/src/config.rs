@@ -74,8 +74,7 @@ pub struct Config {
     pub system_prompt: Option<String>,
     /// `[limits.…]` of `policy.toml` in `AUTONOUS_CONFIG_DIR`: what chats and users may use in a day.
     pub limits: Limits,
-    /// How long a contact is not written to after a failure; 0 for not at
-    /// all.
+    /// How long a contact is not written to after a failure; 0 for not at all.
     pub contacts_cooldown: Duration,
     pub(crate) schedules: ScheduleLimits,
     /// The models of `models.toml` that chats can have.
@@ -97,8 +96,7 @@ pub struct Config {
 #[derive(Debug, Clone, Copy)]
 pub struct TaskSettings {
     pub max_attempts: u32,
-    /// How long a task is
-    /// tried beyond that number when what it needs fails, such as the model.
+    /// How long a task is tried beyond that number when what it needs fails, such as the model.
     pub retry_for: Duration,
     /// The pause after the first failure; it doubles from there.
     pub retry_base: Duration,

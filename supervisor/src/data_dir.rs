@@ -30,17 +30,12 @@ pub enum DataDirError {
     Create(PathBuf, #[source] io::Error),
     #[error("could not open the lock file {}", .0.display())]
     Lock(PathBuf, #[source] io::Error),
-    #[error(
-        "another supervisor is using {}: stop it, or choose another --data-dir",
-        .0.display()
-    )]
+    #[error("another supervisor is using {}: stop it, or choose another --data-dir", .0.display())]
     InUse(PathBuf),
     #[error(
-        "the database {} is {what}, but {} is there from earlier runs: pairings, history and schedules \
-        would be \
-         lost. Nothing was changed. Bring the database back (restore a backup: see docs/backup.md), or \
-         move \
-         {} away to begin anew",
+        "the database {} is {what}, but {} is there from earlier runs: pairings, history and schedules would \
+         be lost. Nothing was changed. Bring the database back (restore a backup: see docs/backup.md), or \
+         move {} away to begin anew",
         .database.display(), .trace.display(), .data.display()
     )]
     DatabaseGone {

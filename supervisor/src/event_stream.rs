@@ -58,14 +58,9 @@ impl EventStream {
         if self.begun.len() > MAX_EVENT_BYTES {
             return Err(StreamError::TooLong);
         }
-        self.receive().await?;
-        Ok(self.ready())
-    }
-
-    async fn receive(&mut self) -> Result<(), StreamError> {
         let bytes = self.remote.next().await.ok_or(StreamError::Ended)??;
         self.begun.extend_from_slice(&bytes);
-        Ok(())
+        Ok(self.ready())
     }
 
     /// The next event, if it has come already.

@@ -8,8 +8,7 @@ use protocol::{ErrorCode, ToolError};
 use reqwest::RequestBuilder;
 use store::{Store, StoreError, outgoing_files};
 
-use crate::tool_files::{GetError, opened};
-use process::error_chain;
+use crate::tool_files::{GetError, in_words, opened};
 
 /// A part has at least this size, but for the last.
 const PART_BYTES: usize = 512 * 1024;
@@ -61,8 +60,7 @@ fn not_opened(error: GetError) -> ToolError {
         // The tool server's own error, which already says what to do.
         GetError::Refused(error) => *error,
         GetError::NoAnswer(error) => {
-            let error = error_chain(&error.without_url());
-            tracing::warn!(error, "could not read a file through the tool server");
+            tracing::warn!(error = in_words(error), "could not read a file through the tool server");
             let message = "The tool server could not be asked for the file; nothing was sent.";
             ToolError::new(ErrorCode::IoError, message).with_hint("Please try again in a moment.")
         }

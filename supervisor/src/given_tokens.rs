@@ -4,6 +4,10 @@ use process::Secret;
 use settings::table::{CONTROL_READ_TOKEN, CONTROL_TOKEN, TOOL_TOKEN};
 use settings::{SettingError, Source};
 
+const CALLS_TOOLS: &str =
+    "another token than AUTONOUS_CONTROL_TOKEN: who calls tools must not decide about it";
+const CHANGES_EVERYTHING: &str = "another token than AUTONOUS_CONTROL_TOKEN, which may change everything";
+
 #[derive(Debug, Default)]
 pub struct GivenTokens {
     pub control: Option<Secret>,
@@ -21,24 +25,18 @@ impl GivenTokens {
             control_read: CONTROL_READ_TOKEN.read(source)?,
             tool: TOOL_TOKEN.read(source)?,
         };
-        if is_same(given.tool.as_ref(), given.control.as_ref()) {
-            let expected =
-                "another token than AUTONOUS_CONTROL_TOKEN: who calls tools must not decide about it";
-            return Err(TOOL_TOKEN.refuse("***", expected));
-        }
-        if is_same(given.control_read.as_ref(), given.control.as_ref()) {
-            let expected = "another token than AUTONOUS_CONTROL_TOKEN, which may change everything";
-            return Err(CONTROL_READ_TOKEN.refuse("***", expected));
-        }
-        if is_same(given.control_read.as_ref(), given.tool.as_ref()) {
-            return Err(CONTROL_READ_TOKEN.refuse("***", "another token than AUTONOUS_TOOL_TOKEN"));
+        let Self { control, control_read, tool } = &given;
+        for (setting, token, other, expected) in [
+            (TOOL_TOKEN, tool, control, CALLS_TOOLS),
+            (CONTROL_READ_TOKEN, control_read, control, CHANGES_EVERYTHING),
+            (CONTROL_READ_TOKEN, control_read, tool, "another token than AUTONOUS_TOOL_TOKEN"),
+        ] {
+            if token.as_ref().zip(other.as_ref()).is_some_and(|(one, other)| one.matches(other.expose())) {
+                return Err(setting.refuse("***", expected));
+            }
         }
         Ok(given)
     }
-}
-
-fn is_same(one: Option<&Secret>, other: Option<&Secret>) -> bool {
-    one.zip(other).is_some_and(|(one, other)| one.matches(other.expose()))
 }
 
 #[cfg(test)]

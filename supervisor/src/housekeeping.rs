@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock_jump::ClockJump;
 use crate::data_dir::DataDir;
-use crate::retention::{delete, record};
+use crate::retention::{PruneError, delete, record};
 use settings::Span;
 
 /// The time between two.
@@ -35,17 +35,14 @@ pub(crate) struct Housekeeping {
 impl Housekeeping {
     /// Does the housekeeping that is due until `stop`.
     pub(crate) async fn keep(self, stop: CancellationToken) {
-        let mut seen = (now_ms(), Instant::now());
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = self.look(&mut seen) => {}
+        let keeping = async {
+            let mut seen = (now_ms(), Instant::now());
+            loop {
+                self.look(&mut seen).await;
+                tokio::time::sleep(LOOK_PAUSE).await;
             }
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(LOOK_PAUSE) => {}
-            }
-        }
+        };
+        stop.run_until_cancelled(keeping).await;
     }
 
     /// `seen` is the time of the last look, by the clock and by what cannot jump.
@@ -67,32 +64,30 @@ impl Housekeeping {
         let done = match self.store.write(|tx| kv::get(tx, kv::LAST_HOUSEKEEPING)).await {
             Ok(last) if !is_due(last.as_deref(), now_ms()) => return,
             Ok(_) => self.tidy().await,
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.into()),
         };
         match done {
             Ok(pruned) if pruned == Pruned::default() => tracing::debug!("nothing is old enough to delete"),
             Ok(pruned) => tracing::info!(?pruned, "deleted what is older than AUTONOUS_RETENTION"),
-            Err(error) => tracing::error!(error, "housekeeping failed; it is tried again tomorrow"),
+            Err(error) => {
+                tracing::error!(error = error.to_string(), "housekeeping failed; it is tried again tomorrow")
+            }
         }
     }
 
-    async fn tidy(&self) -> Result<Pruned, String> {
+    async fn tidy(&self) -> Result<Pruned, PruneError> {
         let now = now_ms();
-        let noted = self.store.write(move |tx| kv::set(tx, kv::LAST_HOUSEKEEPING, &now.to_string())).await;
-        noted.map_err(|error| error.to_string())?;
+        self.store.write(move |tx| kv::set(tx, kv::LAST_HOUSEKEEPING, &now.to_string())).await?;
         let mut pruned = Pruned::default();
         if let Some(retention) = self.retention {
-            let jump = self.store.write(jump).await.map_err(|error| error.to_string())?;
+            let jump = self.store.write(jump).await?;
             let before_ms = retention.before(now) - jump.map_or(0, |jump| jump.by_ms);
-            pruned = delete(&self.store, &self.data.journal(), before_ms, |_| ())
-                .await
-                .map_err(|e| e.to_string())?;
+            pruned = delete(&self.store, &self.data.journal(), before_ms, |_| ()).await?;
             if pruned != Pruned::default() {
-                let recorded = record(&self.store, Some(&self.run), before_ms, pruned).await;
-                recorded.map_err(|error| error.to_string())?;
+                record(&self.store, Some(&self.run), before_ms, pruned).await?;
             }
         }
-        merge_log(&self.data.database()).await.map_err(|error| error.to_string())?;
+        merge_log(&self.data.database()).await?;
         Ok(pruned)
     }
 }
@@ -131,8 +126,7 @@ fn note_jump(connection: &Connection, retention: Span, passed: (i64, i64)) -> Re
             tracing::warn!(
                 days = jump.by_ms / DAY_MS,
                 "the clock is far ahead of what was last recorded: what is older than AUTONOUS_RETENTION \
-                only \
-                 by that is kept; `supervisor prune --older-than` deletes it"
+                 only by that is kept; `supervisor prune --older-than` deletes it"
             );
         }
     }

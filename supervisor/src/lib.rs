@@ -53,7 +53,10 @@ mod schedules;
 mod shipped_skills;
 pub mod startup_resources;
 mod strangers;
+#[cfg(test)]
+mod test_channel;
 pub mod tokens;
+mod tool_client;
 mod tool_files;
 mod traces;
 mod transcribe;

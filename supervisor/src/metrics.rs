@@ -3,7 +3,6 @@
 //! The names are those of docs/metrics.md. What the models did comes with the events of the workers. No label
 //! has what a person, a model or a worker wrote.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +19,7 @@ use protocol::{EventBody, now_ms};
 use settings::Provider;
 use store::queries::figures::{Figures, Group};
 
+use crate::health::database_file::{SUFFIXES, with_suffix};
 use crate::health::{PartState, Report};
 use crate::journal::files::Files;
 
@@ -70,14 +70,8 @@ pub(crate) struct Sizes {
 impl Sizes {
     /// Those of the database with its log, and of the journal with its archives.
     pub(crate) fn of(database: &Path, journal: &Path) -> Self {
-        let with = |suffix| {
-            let mut path = database.as_os_str().to_owned();
-            path.push(suffix);
-            path
-        };
-        let size = |file: &OsString| fs::metadata(file).map_or(0, |file| file.len());
-        let files = ["", "-wal", "-shm"].map(with);
-        Self { database: files.iter().map(size).sum(), ..Self::of_journal(journal) }
+        let size = |suffix| fs::metadata(with_suffix(database, suffix)).map_or(0, |file| file.len());
+        Self { database: SUFFIXES.map(size).iter().sum(), ..Self::of_journal(journal) }
     }
 
     /// Without that of the database.
@@ -96,6 +90,15 @@ impl Meters {
         let tasks = Opts::new("autonous_tasks", "Tasks by state, of those that have not ended well.");
         let model_seconds = HistogramOpts::new("autonous_model_request_seconds", "How long replies took.");
         let model_seconds = HistogramVec::new(model_seconds.buckets(SECONDS.to_vec()), &["provider"])?;
+        let model_requests = counters(
+            "autonous_model_requests_total",
+            "Requests to models by their outcome: success, retried or failed.",
+            &["provider", "outcome"],
+        )?;
+        // An alert sees an increase only of a series that was there.
+        for provider in Provider::ALL {
+            model_requests.with_label_values(&[provider.name(), FAILED]);
+        }
         Ok(Self {
             tasks: all.add(IntGaugeVec::new(tasks, &["state"])?)?,
             oldest_task: gauges("autonous_task_oldest_age_seconds", "Age of the oldest task.", "state")?,
@@ -104,11 +107,7 @@ impl Meters {
                 .add(Gauge::new("autonous_reply_oldest_age_seconds", "Age of the oldest that waits.")?)?,
             dead_replies: gauge("autonous_replies_dead", "Messages that were given up.")?,
             approvals: gauge("autonous_approvals_waiting", "Calls about which people were asked.")?,
-            model_requests: counters(
-                "autonous_model_requests_total",
-                "Requests to models by their outcome: success, retried or failed.",
-                &["provider", "outcome"],
-            )?,
+            model_requests,
             model_seconds: all.add(model_seconds)?,
             model_tokens: counters("autonous_model_tokens_total", "Tokens of models by kind.", &["kind"])?,
             model_cost: all.add(IntCounter::new(
@@ -129,24 +128,13 @@ impl Meters {
         })
     }
 
-    /// The same with a series at 0 for what alerts wait for: an increase is seen only of one that was there.
-    #[must_use]
-    pub(crate) fn with_zeros(self) -> Self {
-        for provider in Provider::ALL {
-            self.model_requests.with_label_values(&[provider.name(), FAILED]);
-        }
-        self
-    }
-
     /// Counts what an event tells of a model.
     pub(crate) fn model(&self, event: &EventBody) {
         match event {
             EventBody::TurnCompleted(turn) => {
+                let tokens = (turn.input_tokens, turn.cached_input_tokens, turn.output_tokens);
                 self.replied(turn.provider.as_deref(), turn.latency_ms);
-                self.used(
-                    (turn.input_tokens, turn.cached_input_tokens, turn.output_tokens),
-                    turn.cost_micros,
-                );
+                self.used(tokens, turn.cost_micros);
             }
             EventBody::ModelRequestCompleted(request) => {
                 let tokens = (request.input_tokens, request.cached_input_tokens, request.output_tokens);

@@ -196,10 +196,8 @@ impl Monitor {
     fn locked_remedy(&self) -> String {
         match &self.file {
             Some(file) => {
-                format!(
-                    "End the other program; `fuser {}` shows it. It is tried again.",
-                    file.path().display()
-                )
+                let path = file.path().display();
+                format!("End the other program; `fuser {path}` shows it. It is tried again.")
             }
             None => "See which sessions of the server wait: pg_stat_activity. It is tried again.".to_owned(),
         }

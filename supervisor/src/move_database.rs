@@ -4,7 +4,6 @@
 //! The source stays as it is. A server gets everything in one transaction; a file is written under another
 //! name and renamed, so the target has all rows or is as it was.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,8 +15,9 @@ use store::Location;
 use store::move_database::{MoveError, MovedTable, Progress, to_file, to_server};
 use store::sql::address::ServerAddress;
 
-use crate::backup::{UNFINISHED, begin, give_name, remove_abandoned};
+use crate::backup::{begin, give_name, remove_abandoned, unfinished};
 use crate::data_dir::{DataDir, DataDirError, DataDirLock};
+use crate::health::database_file::with_suffix;
 
 /// Where a database goes.
 #[derive(Debug)]
@@ -125,10 +125,8 @@ fn to_new_file(
     if let Some(there) = [file.to_owned()].into_iter().chain(beside(file)).find(exists) {
         return Err(MoveDatabaseError::Exists(there));
     }
-    let directory = file.parent().unwrap_or(Path::new("/"));
-    remove_abandoned(directory);
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let partial = directory.join(format!(".{name}.{}{UNFINISHED}", std::process::id()));
+    remove_abandoned(file.parent().unwrap_or(Path::new("/")));
+    let partial = unfinished(file);
     let written = write(server, (&partial, file), seen);
     if written.is_err() {
         // Only this process can have files of these names.
@@ -157,9 +155,5 @@ fn write(
 
 /// The files that SQLite makes beside a database.
 fn beside(file: &Path) -> impl Iterator<Item = PathBuf> {
-    ["-wal", "-shm", "-journal"].into_iter().map(move |ending| {
-        let mut name = OsString::from(file);
-        name.push(ending);
-        PathBuf::from(name)
-    })
+    ["-wal", "-shm", "-journal"].into_iter().map(move |ending| with_suffix(file, ending))
 }

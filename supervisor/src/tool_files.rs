@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
-use process::Secret;
 use protocol::{Envelope, ErrorCode, EventId, SessionId, TaskId, ToolError};
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, ETAG, IF_MATCH, IF_NONE_MATCH};
-use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Body, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use settings::choices::{Division, STATE_ROOT};
 use store::attachments::INBOX;
+
+use crate::tool_client::ToolClient;
 
 /// Whose reading it is when no chat reads.
 const OWN_SESSION: &str = "supervisor";
@@ -23,9 +24,7 @@ const STATE_PATIENCE: Duration = Duration::from_secs(30);
 /// A client for one tool server.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolFiles {
-    client: Client,
-    server: String,
-    token: Secret,
+    client: ToolClient,
     /// The root that incoming files are kept in.
     root: String,
     /// What a session sees of it.
@@ -39,24 +38,20 @@ pub(crate) struct ReadText {
     pub(crate) sha256: String,
 }
 
-/// Why a text was not replaced.
-#[derive(Debug)]
-pub(crate) enum WriteError {
-    /// It is not what it was.
-    Changed,
-    /// It will not be, in words.
-    Refused(String),
-    /// Another time, perhaps.
-    NotNow(String),
-}
-
-/// Why a file was not stored.
+/// Why a file was not stored or replaced.
 #[derive(Debug)]
 pub(crate) enum PutError {
     /// It will not be, in words.
     Refused(String),
     /// Another time, perhaps.
     NotNow(String),
+}
+
+impl PutError {
+    fn of(error: ToolError, status: StatusCode) -> Self {
+        let is_passing = status.is_server_error() || error.retryable;
+        if is_passing { Self::NotNow(error.message) } else { Self::Refused(error.message) }
+    }
 }
 
 /// Why a file was not given out.
@@ -115,33 +110,21 @@ impl ToolFiles {
     /// A client for the server at this address with these roots. Nothing is sent yet.
     pub(crate) fn new(
         url: &str,
-        token: Secret,
+        token: &str,
         roots: &[String],
         division: Division,
     ) -> Result<Self, reqwest::Error> {
         let named = roots.iter().find(|root| root.rsplit('/').next() == Some(STATE_ROOT));
         let root = named.or(roots.first()).map_or("", |root| root.trim_end_matches('/'));
-        let client = Client::builder().no_proxy().build()?;
-        Ok(Self {
-            client,
-            server: url.trim_end_matches('/').to_owned(),
-            token,
-            root: root.to_owned(),
-            division,
-        })
+        Ok(Self { client: ToolClient::new(url, token)?, root: root.to_owned(), division })
     }
 
     /// The directory of what comes in with a session.
     pub(crate) fn inbox_of(&self, session: &SessionId) -> String {
-        self.directory_of(INBOX, session)
-    }
-
-    /// A directory of a session in the root for what the agent keeps.
-    pub(crate) fn directory_of(&self, name: &str, session: &SessionId) -> String {
         let (root, chat) = (&self.root, session.as_str().replace(':', "-"));
         match self.division {
-            Division::Shared => format!("{root}/{name}/{chat}"),
-            Division::PerChat => format!("{root}/{}/{name}/{chat}", session.directory_name()),
+            Division::Shared => format!("{root}/{INBOX}/{chat}"),
+            Division::PerChat => format!("{root}/{}/{INBOX}/{chat}", session.directory_name()),
         }
     }
 
@@ -186,27 +169,21 @@ impl ToolFiles {
         }
     }
 
-    /// Replaces a text of that root, if it is what it was.
+    /// Replaces a text of that root, if it is what it was; returns whether it is.
     pub(crate) async fn write_state(
         &self,
         name: &str,
         session: &SessionId,
         text: String,
         sha256: &str,
-    ) -> Result<(), WriteError> {
+    ) -> Result<bool, PutError> {
         let (path, session) = self.in_state(name, session);
         let request = self.request(Method::PUT, &path, &session).header(IF_MATCH, format!("\"{sha256}\""));
-        let answer = request.timeout(STATE_PATIENCE).body(text).send().await;
-        let answer = answer.map_err(|error| WriteError::NotNow(in_words(error)))?;
+        let answer = request.timeout(STATE_PATIENCE).body(text).send().await.map_err(not_now)?;
         match answer.status() {
-            status if status.is_success() => Ok(()),
-            StatusCode::PRECONDITION_FAILED => Err(WriteError::Changed),
-            status => {
-                let error = refusal_of(answer).await;
-                let is_passing = status.is_server_error() || error.retryable;
-                let refused = if is_passing { WriteError::NotNow } else { WriteError::Refused };
-                Err(refused(error.message))
-            }
+            status if status.is_success() => Ok(true),
+            StatusCode::PRECONDITION_FAILED => Ok(false),
+            status => Err(PutError::of(refusal_of(answer).await, status)),
         }
     }
 
@@ -228,10 +205,7 @@ impl ToolFiles {
         let envelope: Envelope = answer.json().await.map_err(not_now)?;
         match envelope.meta.error {
             None => Ok(envelope.meta.data["bytes_after"].as_u64().unwrap_or(0)),
-            Some(error) if status.is_server_error() || error.retryable => {
-                Err(PutError::NotNow(error.message))
-            }
-            Some(error) => Err(PutError::Refused(error.message)),
+            Some(error) => Err(PutError::of(error, status)),
         }
     }
 
@@ -272,27 +246,25 @@ impl ToolFiles {
 
     /// A call of a tool, whose answer is an envelope.
     pub(crate) fn call(&self, tool: &str, arguments: &Value, session: &SessionId) -> RequestBuilder {
-        let request = self.client.post(format!("{}/tools/{tool}", self.server)).json(arguments);
-        let request = request.header(ACCEPT, "application/json").bearer_auth(self.token.expose());
-        request.header("X-Session-Id", session.as_str())
+        let request = self.client.request(Method::POST, &format!("/tools/{tool}")).json(arguments);
+        request.header(ACCEPT, "application/json").header("X-Session-Id", session.as_str())
     }
 
     /// A call of a tool, without arguments and headers yet; none if this is no name of one.
     pub(crate) fn tool(&self, name: &str) -> Option<RequestBuilder> {
         let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-        let request = || self.client.post(format!("{}/tools/{name}", self.server));
-        is_name.then(|| request().bearer_auth(self.token.expose()))
+        is_name.then(|| self.client.request(Method::POST, &format!("/tools/{name}")))
     }
 
     /// A request for the list of all tools.
     pub(crate) fn catalogue(&self) -> RequestBuilder {
-        self.client.get(format!("{}/tools", self.server)).bearer_auth(self.token.expose())
+        self.client.request(Method::GET, "/tools")
     }
 
     /// A request for a file of a session.
     pub(crate) fn request(&self, method: Method, path: &str, session: &SessionId) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}/files", self.server)).query(&[("path", path)]);
-        request.bearer_auth(self.token.expose()).header("X-Session-Id", session.as_str())
+        let request = self.client.request(method, "/files").query(&[("path", path)]);
+        request.header("X-Session-Id", session.as_str())
     }
 }
 
@@ -300,6 +272,6 @@ fn not_now(error: reqwest::Error) -> PutError {
     PutError::NotNow(in_words(error))
 }
 
-fn in_words(error: reqwest::Error) -> String {
+pub(crate) fn in_words(error: reqwest::Error) -> String {
     process::error_chain(&error.without_url())
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Limited};
-use process::{Secret, error_chain};
+use process::Secret;
 use protocol::{SessionId, TaskId};
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
@@ -15,7 +15,7 @@ use settings::table::{TRANSCRIBE, TRANSCRIBE_API_KEY, TRANSCRIBE_MODEL};
 use settings::{Row, SettingError, Source};
 use toolkit::shell::quoted;
 
-use crate::tool_files::ToolFiles;
+use crate::tool_files::{ToolFiles, in_words};
 
 /// How long either may take.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -102,7 +102,6 @@ impl Transcriber {
         path: &str,
         session: &SessionId,
     ) -> Result<String, String> {
-        let in_words = |error: reqwest::Error| error_chain(&error.without_url());
         let file = self.files.get(path, session).await?;
         let name = path.rsplit('/').next().unwrap_or(path).to_owned();
         let length = file.content_length();

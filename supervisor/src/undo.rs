@@ -7,17 +7,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use process::Secret;
 use protocol::{Envelope, ToolError};
-use reqwest::Client;
+use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::changes::ChangedFile;
 use texts::{Language, Text};
 
 use crate::journal::Journal;
-use crate::tool_files::Caller;
-use process::error_chain;
+use crate::tool_client::ToolClient;
+use crate::tool_files::{Caller, in_words};
 
 /// A tool server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,9 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The tool server's route for undoing, as one who may undo the changes of all.
 #[derive(Debug, Clone)]
 pub(crate) struct Undoer {
-    pub client: Client,
-    pub url: String,
-    pub approver_token: Secret,
+    pub client: ToolClient,
     /// Has to be read to its end before it is decided what can be undone.
     pub journal: Journal,
 }
@@ -107,18 +104,14 @@ impl Undoer {
         change: &ChangedFile,
         dry_run: bool,
     ) -> Result<Result<Envelope, ToolError>, NoAnswer> {
-        let url = format!("{}/changes/{}/undo", self.url, change.call_id);
-        let mut request = self.client.post(url).bearer_auth(self.approver_token.expose());
-        request = request.header("X-Session-Id", change.session_id.as_str());
+        let request = self.client.request(Method::POST, &format!("/changes/{}/undo", change.call_id));
+        let request = request.header("X-Session-Id", change.session_id.as_str());
         let caller = Caller { task: change.task_id.as_ref(), parent: None };
-        let no_answer = |error: reqwest::Error| NoAnswer(error_chain(&error.without_url()));
+        let no_answer = |error| NoAnswer(in_words(error));
         let body = json!({"dry_run": dry_run, "accept_undone": change.holds});
         let request = caller.sign(request).json(&body).timeout(PATIENCE);
         let envelope: Envelope = request.send().await.map_err(no_answer)?.json().await.map_err(no_answer)?;
-        Ok(match envelope.meta.error.clone() {
-            None => Ok(envelope),
-            Some(error) => Err(error),
-        })
+        Ok(envelope.meta.error.clone().map_or(Ok(envelope), Err))
     }
 }
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 use store::kv;
 use store::queries::{self, QueryError};
 
-use crate::backup::{Backup, BackupError, UNFINISHED, backup, lock, remove_abandoned};
+use crate::backup::{Backup, BackupError, backup, lock, remove_abandoned, roots_of_last_run, unfinished};
 use crate::config::SECRETS;
 use crate::data_dir::DataDir;
 use crate::tree_copy::{Copied, copy_directory};
@@ -69,8 +69,7 @@ pub fn back_up(
     if directory.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(directory.to_owned()));
     }
-    let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    let partial = directory.with_file_name(format!(".{name}.{}{UNFINISHED}", std::process::id()));
+    let partial = unfinished(directory);
     let copied = copy_all(data, wanted, (&partial, directory), progress);
     if copied.is_err() {
         // Only this backup can have this name.
@@ -137,8 +136,7 @@ fn config_dir(data: &DataDir, wanted: &Wanted<'_>) -> Result<Option<PathBuf>, Qu
 
 /// What tools reach: by the last run, else by the settings of this shell.
 fn roots(data: &DataDir, wanted: &Wanted<'_>) -> Result<Vec<PathBuf>, QueryError> {
-    let of_last_run = kv::get(&queries::open(data.database())?, kv::ROOTS)?.unwrap_or_default();
-    let of_last_run: Vec<PathBuf> = of_last_run.lines().map(PathBuf::from).collect();
+    let of_last_run = roots_of_last_run(&queries::open(data.database())?)?;
     Ok(if of_last_run.is_empty() { wanted.roots.to_vec() } else { of_last_run })
 }
 

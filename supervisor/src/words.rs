@@ -95,7 +95,12 @@ impl Words {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, number: u64) {
+    /// Changes the state under a new number, which those who follow the changes get.
+    fn change(&self, change: impl FnOnce(&mut State, u64)) {
+        let mut state = self.lock();
+        let number = state.next_number();
+        change(&mut state, number);
+        drop(state);
         self.0.changed.send_replace(number);
     }
 }
@@ -122,24 +127,20 @@ impl Saying {
             return;
         }
         let text = self.words.0.redactor.redact(text).into();
-        let mut state = self.words.lock();
-        let number = state.next_number();
-        state.said.insert(self.task.clone(), (self.owner, Said { number, text }));
-        drop(state);
-        self.words.tell(number);
+        self.words.change(|state, number| {
+            state.said.insert(self.task.clone(), (self.owner, Said { number, text }));
+        });
     }
 }
 
 impl Drop for Saying {
     fn drop(&mut self) {
-        let mut state = self.words.lock();
-        // A later attempt may have begun.
-        if state.said.get(&self.task).is_some_and(|(owner, _)| *owner == self.owner) {
-            state.said.remove(&self.task);
-        }
-        let number = state.next_number();
-        drop(state);
-        self.words.tell(number);
+        self.words.change(|state, _| {
+            // A later attempt may have begun.
+            if state.said.get(&self.task).is_some_and(|(owner, _)| *owner == self.owner) {
+                state.said.remove(&self.task);
+            }
+        });
     }
 }
 
@@ -160,11 +161,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        let mut state = self.words.lock();
-        state.drafts.remove(&self.chat);
-        let number = state.next_number();
-        drop(state);
-        self.words.tell(number);
+        self.words.change(|state, _| drop(state.drafts.remove(&self.chat)));
     }
 }
 

@@ -8,9 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use process::Secret;
 use protocol::{Envelope, EventId, now_ms};
-use reqwest::{Client, Method, RequestBuilder, StatusCode};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::approvals::{self, Decision};
@@ -20,6 +19,7 @@ use tokio::time::timeout;
 use toolkit::approvals::Approval;
 
 use crate::event_stream::EventStream;
+use crate::tool_client::ToolClient;
 
 /// A server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,9 +29,7 @@ const BY_WHOM_IT_WAS_TAKEN: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Approvals {
-    client: Client,
-    server: String,
-    token: Secret,
+    client: ToolClient,
     /// Notified when tasks or decisions that are stored have to be looked at again.
     pub(crate) changed: Arc<Notify>,
 }
@@ -66,26 +64,19 @@ struct List {
 
 impl Approvals {
     /// Those of the tool server at this address.
-    pub(crate) fn new(url: &str, token: Secret) -> Result<Self, reqwest::Error> {
-        let client = Client::builder().no_proxy().build()?;
-        Ok(Self { client, server: url.trim_end_matches('/').to_owned(), token, changed: Arc::default() })
+    pub(crate) fn new(url: &str, token: &str) -> Result<Self, reqwest::Error> {
+        Ok(Self { client: ToolClient::new(url, token)?, changed: Arc::default() })
     }
 
     /// A request for a path below `/approvals`.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.client.request(method, format!("{}/approvals{path}", self.server));
-        request.bearer_auth(self.token.expose())
+        self.client.request(method, &format!("/approvals{path}"))
     }
 
     /// A request about one of them; none if this is no ID, which could name another path.
     pub(crate) fn about(&self, method: Method, id: &str) -> Option<RequestBuilder> {
         let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         is_id.then(|| self.request(method, &format!("/{id}")))
-    }
-
-    /// Those that wait, the oldest first.
-    pub(super) async fn pending(&self) -> Result<Vec<Approval>, reqwest::Error> {
-        self.list("?state=pending").await
     }
 
     /// Those that the tool server knows, the oldest first; the query narrows them.

@@ -62,9 +62,8 @@ impl Follower {
                 }
             }
             pause = if has_looked { FIRST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(pause) => {}
+            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return;
             }
         }
     }
@@ -77,16 +76,14 @@ impl Follower {
         let mut cancelled = self.cancel_signal.subscribe();
         loop {
             let event = tokio::select! {
-                event = events.next() => event?,
+                event = events.next() => Some(event?),
                 // The decision may have come while the task still had a worker.
-                () = self.approvals.changed.notified() => {
-                    self.look_at_all().await?;
-                    continue;
-                }
-                _ = cancelled.changed() => {
-                    self.look_at_all().await?;
-                    continue;
-                }
+                () = self.approvals.changed.notified() => None,
+                _ = cancelled.changed() => None,
+            };
+            let Some(event) = event else {
+                self.look_at_all().await?;
+                continue;
             };
             match serde_json::from_slice(&event.data) {
                 Ok(approval) => self.handle(&approval).await?,
@@ -97,7 +94,7 @@ impl Follower {
 
     async fn look_at_all(&self) -> Result<(), FollowError> {
         self.approvals.pass_on_the_rest(&self.asker.store, self.since_ms).await?;
-        let pending = self.approvals.pending().await?;
+        let pending = self.approvals.list("?state=pending").await?;
         for approval in &pending {
             self.asker.ask(approval).await?;
         }

@@ -9,17 +9,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use channel::update_sink::UpdateSink;
-use channel::{
-    Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
-};
+use channel::Access;
 use futures_util::stream;
-use process::Secret;
-use protocol::{EventId, ReplyFormat, now_ms};
+use protocol::{EventId, now_ms};
 use serde_json::{Value, json};
 use store::approvals::{Decision, keep};
 use store::fixture::Fixture;
-use texts::Language;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +22,7 @@ use super::client::{Approvals, Outcome};
 use super::follow::{Asker, Follower};
 use super::words::Choice;
 use crate::cancel_signal::CancelSignal;
+use crate::test_channel;
 
 const TOKEN: &str = "approver";
 
@@ -132,41 +128,8 @@ async fn follow(State(played): State<Arc<Played>>) -> Response {
     axum::body::Body::from_stream(events).into_response()
 }
 
-/// A channel in which chat 7 has an approver and chat 8 none; approvers are 7 and 9.
-struct Chats(Access);
-
-impl Channel for Chats {
-    fn name(&self) -> ChannelName {
-        ChannelName::new("test")
-    }
-
-    fn delivery(&self) -> Delivery {
-        Delivery::Push
-    }
-
-    fn receive(self: Arc<Self>, _: Box<dyn UpdateSink>, _: CancellationToken) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn decorate(&self, reply: &str, _: ReplyFormat, _: Language) -> Vec<Content> {
-        vec![Content::Text(reply.to_owned())]
-    }
-
-    fn prepare(&self, _: &str, content: Content) -> Result<Vec<Content>, Rejection> {
-        Ok(vec![content])
-    }
-
-    fn access(&self) -> &Access {
-        &self.0
-    }
-
-    fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
-        Box::pin(std::future::ready(SendOutcome::Sent { message_ids: vec![1.into()] }))
-    }
-}
-
 fn approvals(url: &str) -> Approvals {
-    Approvals::new(url, Secret::from(TOKEN)).unwrap()
+    Approvals::new(url, TOKEN).unwrap()
 }
 
 fn follower(approvals: &Approvals, asker: Asker) -> Follower {
@@ -185,9 +148,10 @@ fn pressed(id: &str, choice: Choice, by: &str) -> Decision {
 
 fn following(fixture: &Fixture, url: &str) -> (Approvals, CancellationToken) {
     let approvals = approvals(url);
+    // Chat 7 has an approver and chat 8 none; approvers are 7 and 9.
     let access = Access::without_lists(false);
     ["7", "9"].iter().for_each(|person| access.set_paired(person, true));
-    let channels = Channels::new([Arc::new(Chats(access)) as Arc<dyn Channel>]);
+    let channels = test_channel::channels(access);
     let asker = Asker { store: fixture.store.clone(), channels, run: fixture.run.clone() };
     let stop = CancellationToken::new();
     tokio::spawn(follower(&approvals, asker).follow(stop.clone()));

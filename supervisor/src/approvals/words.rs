@@ -9,6 +9,7 @@ use redaction::HIDDEN;
 pub use store::approvals::Choice;
 use texts::{Language, Text};
 use toolkit::approvals::{Approval, Decided};
+use toolkit::arguments::elide;
 use toolkit::policy::{AskingRule, Condition, ConditionKind};
 
 /// What a button carries before the approval's ID, and how its choice is written behind it.
@@ -119,7 +120,7 @@ fn head(approval: &Approval, asked_in: Option<&SessionId>, language: Language) -
     let by = Text::ApprovalBy { session: &visible(approval.session.as_str()) };
     let by = (asked_in != Some(&approval.session)).then(|| by.to(language));
     let reason = Some(approval.reason.trim()).filter(|reason| !reason.is_empty());
-    let reason = reason.map(|reason| sentence(&reason_in(reason, language)));
+    let reason = reason.map(|reason| visible(&sentence(&reason_in(reason, language))));
     let reveal = how_to_reveal(approval, language);
     let lines = [Some(asks.to(language)), reason, by, reveal, Some(extent(approval, language))];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
@@ -147,12 +148,12 @@ fn reason_in(reasons: &str, language: Language) -> String {
     reasons.split("; ").map(known).collect::<Vec<_>>().join("; ")
 }
 
-/// The reason of a rule as a sentence.
-fn sentence(reason: &str) -> String {
-    let mut characters = reason.chars();
+/// The reason of a rule, or an error in the words of the log, as a sentence.
+pub(crate) fn sentence(words: &str) -> String {
+    let mut characters = words.chars();
     let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
-    let end = if reason.ends_with(['.', '!', '?', '…', '。']) { "" } else { "." };
-    visible(&format!("{first}{}{end}", characters.as_str()))
+    let end = if words.ends_with(['.', '!', '?', '…', '。']) { "" } else { "." };
+    format!("{first}{}{end}", characters.as_str())
 }
 
 /// The further calls that a yes for the task or the chat would let run; none if it can be for one call alone.
@@ -248,7 +249,7 @@ pub fn described(approval: &Approval) -> String {
 /// What became of an approval, for those who were asked.
 pub fn outcome(approval: &Approval, language: Language) -> String {
     if let Some(question) = &approval.question {
-        let question = bounded(&formatting::render(&question.text).text, MAX_SHOWN_CHARS);
+        let question = bounded(&formatting::render(&question.text).text);
         return format!("{question}\n\n{}", answered_in_words(approval, language));
     }
     let decided = match &approval.decision {
@@ -289,7 +290,7 @@ fn allowed(decided: &Decided, approval: &Approval, language: Language) -> String
 /// What became of a question.
 fn answered_in_words(approval: &Approval, language: Language) -> String {
     let Some(decided) = &approval.decision else { return Text::OutcomeNoAnswer.to(language) };
-    let answer = decided.answer.as_ref().map(|answer| bounded(answer, MAX_SHOWN_CHARS));
+    let answer = decided.answer.as_deref().map(bounded);
     let by = decided.by.as_deref().map(visible);
     let text = match (&answer, &by) {
         (Some(answer), Some(by)) => Text::OutcomeAnsweredBy { by, answer },
@@ -299,12 +300,8 @@ fn answered_in_words(approval: &Approval, language: Language) -> String {
     text.to(language)
 }
 
-fn bounded(text: &str, most: usize) -> String {
-    let shown = text.lines().map(visible).collect::<Vec<_>>().join("\n");
-    match shown.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &shown[..at]),
-        None => shown,
-    }
+fn bounded(text: &str) -> String {
+    elide(&text.lines().map(visible).collect::<Vec<_>>().join("\n"), MAX_SHOWN_CHARS)
 }
 
 /// How long a yes for a chat holds.
@@ -321,10 +318,7 @@ fn covered_until<'a>(decided: &Decided, covers: &'a str) -> Text<'a> {
 pub fn in_a_line(approval: &Approval) -> String {
     let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
     let line = visible(&format!("{} {arguments}", approval.tool));
-    match line.char_indices().nth(MAX_LINE_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.trim_end().to_owned(),
-    }
+    elide(line.trim_end(), MAX_LINE_CHARS)
 }
 
 fn visible(text: &str) -> String {
@@ -332,4 +326,4 @@ fn visible(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

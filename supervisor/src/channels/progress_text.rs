@@ -10,6 +10,7 @@ use serde_json::Value;
 use store::activity::Activity;
 use store::line::{InLine, WaitsFor};
 use texts::{Language, Text};
+use toolkit::arguments::elide;
 
 use crate::reception::press::stop_button;
 
@@ -132,23 +133,18 @@ fn in_short(arguments: &str) -> String {
     let line = match parsed.as_object() {
         Some(fields) if fields.len() == 1 => fields.values().map(in_words).collect(),
         Some(fields) => {
-            let pairs: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{name}={}", in_words(value))).collect();
-            pairs.join(" ")
+            let pair = |(name, value): (&String, &Value)| format!("{name}={}", in_words(value));
+            fields.iter().map(pair).collect::<Vec<_>>().join(" ")
         }
         // They were cut.
         None => arguments.to_owned(),
     };
     let line: Vec<&str> = line.split_whitespace().collect();
-    let line = visible::escaped(&line.join(" ")).into_owned();
-    shortened(&line)
+    shortened(&visible::escaped(&line.join(" ")))
 }
 
 fn shortened(line: &str) -> String {
-    match line.char_indices().nth(MAX_ARGUMENT_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
+    elide(line, MAX_ARGUMENT_CHARS)
 }
 
 fn in_words(value: &Value) -> String {
@@ -156,17 +152,17 @@ fn in_words(value: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use channel::{ChannelName, Chat};
 
     use super::*;
 
-    fn activity() -> Activity {
+    /// A task at work in chat 7.
+    pub(in super::super) fn activity() -> Activity {
         let call = Some(("bash".to_owned(), r#"{"cmd":"cargo  test\n--workspace"}"#.to_owned()));
-        let (task, chat_id) = (TaskId::new(), "7".to_owned());
         Activity {
-            task,
-            chat_id,
+            task: TaskId::new(),
+            chat_id: "7".to_owned(),
             since_ms: 0,
             turn: 3,
             tokens: 4321,

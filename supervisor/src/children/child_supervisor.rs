@@ -1,7 +1,7 @@
 //! Starts one child and restarts it whenever it exits, until the supervisor stops.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use protocol::event::{CrashLoopDetected, WorkerExited, WorkerSpawned};
 use protocol::{Event, EventBody, EventId, millis};
@@ -55,16 +55,7 @@ pub(crate) struct ChildSupervisor {
 
 /// The child that rejected its settings, if one did: set by its `ChildSupervisor`, read at the end of the
 /// run.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SettingsRejection {
-    child: Arc<OnceLock<&'static str>>,
-}
-
-impl SettingsRejection {
-    pub(crate) fn child(&self) -> Option<&'static str> {
-        self.child.get().copied()
-    }
-}
+pub(crate) type SettingsRejection = Arc<OnceLock<&'static str>>;
 
 impl ChildSupervisor {
     /// Also returns a receiver for the child's state.
@@ -92,7 +83,7 @@ impl ChildSupervisor {
             was_ever_ready |= was_ready;
             self.state.send_replace(ChildState::Restarting);
             if rejected_settings && !was_ever_ready {
-                let _ = self.rejection.child.set(A::NAME);
+                let _ = self.rejection.set(A::NAME);
                 stop.cancel();
             }
             if stop.is_cancelled() {
@@ -148,7 +139,7 @@ impl ChildSupervisor {
             let crash_loop = CrashLoopDetected { child: A::NAME.to_owned(), status: status.to_owned() };
             self.record(crash_loop, None).await;
         }
-        wait(restart.after, stop).await;
+        stop.run_until_cancelled(tokio::time::sleep(restart.after)).await;
     }
 
     async fn record(&self, body: impl Into<EventBody>, parent: Option<&EventId>) -> EventId {
@@ -158,12 +149,5 @@ impl ChildSupervisor {
             tracing::error!(%error, "could not store an event about a child");
         }
         id
-    }
-}
-
-async fn wait(pause: Duration, stop: &CancellationToken) {
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = tokio::time::sleep(pause) => {}
     }
 }

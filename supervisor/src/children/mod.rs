@@ -114,18 +114,7 @@ impl ChildrenStates {
 }
 
 /// When the run has to end, once somebody has asked for its end; clones share it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct StopBy(Arc<OnceLock<Instant>>);
-
-impl StopBy {
-    pub(crate) fn set(&self, stop_by: Instant) {
-        let _ = self.0.set(stop_by);
-    }
-
-    pub(crate) fn get(&self) -> Option<Instant> {
-        self.0.get().copied()
-    }
-}
+pub(crate) type StopBy = Arc<OnceLock<Instant>>;
 
 #[cfg(test)]
 mod tests {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use process::Secret;
+use reqwest::{Method, Response};
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::ChildState;
 use crate::health::{Board, PartName, Reading, commands};
+use crate::tool_client::ToolClient;
 
 /// The timeout of one readiness check: the socket accepts it before the server runs.
 const READY_PATIENCE: Duration = Duration::from_secs(2);
@@ -23,11 +24,8 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 const LEAST_PATIENCE: Duration = Duration::from_secs(3);
 
 pub(crate) struct ToolHealth {
-    /// Its URL.
-    pub url: String,
-    /// The token that its callers need.
-    pub token: Secret,
-    pub client: reqwest::Client,
+    /// Asks with the token that its callers need.
+    pub client: ToolClient,
     /// Where it is reported how commands are held.
     pub board: Board,
     /// Whether the settings want no commands.
@@ -58,20 +56,22 @@ impl ToolHealth {
     }
 
     pub(crate) async fn until_ready(&self) {
-        let address = format!("{}/readyz", self.url);
         loop {
             // Any answer: health says what it lacks after its start, and another start would not help.
-            if self.client.get(&address).timeout(READY_PATIENCE).send().await.is_ok() {
+            if self.ask("/readyz", READY_PATIENCE).await.is_ok() {
                 return;
             }
             sleep(READY_PAUSE).await;
         }
     }
 
+    async fn ask(&self, path: &str, patience: Duration) -> reqwest::Result<Response> {
+        self.client.without_token(Method::GET, path).timeout(patience).send().await
+    }
+
     /// Asks how the parts are that can fail while it runs.
     async fn report_checks(&mut self) {
-        let asked = self.client.get(format!("{}/readyz", self.url)).timeout(READY_PATIENCE).send().await;
-        let Ok(answer) = asked else { return };
+        let Ok(answer) = self.ask("/readyz", READY_PATIENCE).await else { return };
         let Ok(Readiness { checks }) = answer.json().await else { return };
         let trouble = |name: &str| {
             checks.iter().find(|check| check.name == name && !check.ok).map(|check| check.detail.clone())
@@ -94,13 +94,12 @@ impl ToolHealth {
     /// Resolves when it gave no answer for [`SILENCE`]. `/livez` is answered by the event loop that serves
     /// calls, also while all connections are at work.
     pub(crate) async fn until_silent(&mut self, state: &watch::Sender<ChildState>) {
-        let address = format!("{}/livez", self.url);
         let mut give_up = Instant::now() + SILENCE;
         loop {
             sleep(ASK_EVERY).await;
             loop {
                 let patience = give_up.saturating_duration_since(Instant::now()).max(LEAST_PATIENCE);
-                if self.client.get(&address).timeout(patience).send().await.is_ok() {
+                if self.ask("/livez", patience).await.is_ok() {
                     give_up = Instant::now() + SILENCE;
                     ChildState::note_heard(state);
                     self.report_checks().await;
@@ -119,9 +118,8 @@ impl ToolHealth {
     }
 
     pub(crate) async fn report_commands(&self) {
-        let asked = self.client.get(format!("{}/capabilities", self.url)).bearer_auth(self.token.expose());
-        let answer = asked.timeout(READY_PATIENCE).send().await;
-        let reading = match answer {
+        let asked = self.client.request(Method::GET, "/capabilities").timeout(READY_PATIENCE).send().await;
+        let reading = match asked {
             Ok(answer) => commands::reading(&answer.json().await.unwrap_or_default(), self.runs_no_commands),
             Err(error) => Reading::degraded(error.without_url().to_string(), "Run `tool-server check`."),
         };

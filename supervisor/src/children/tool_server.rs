@@ -106,7 +106,7 @@ impl ManagedChild for ToolServer {
         if let (Some(lifeline), Some(stop_by)) = (&self.lifeline, self.stop_by.get()) {
             // A server that has exited already gets no message.
             let _ = lifeline.try_write(FINISH);
-            let _ = timeout_at(stop_by, child.wait()).await;
+            let _ = timeout_at(*stop_by, child.wait()).await;
         }
         self.lifeline = None;
     }

@@ -154,21 +154,22 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
     let name = name.strip_prefix('/')?.to_ascii_lowercase();
     let arguments: Vec<&str> = rest.split_whitespace().collect();
     let path = || rest.trim().to_owned();
+    // One that takes no arguments.
+    let alone = |command, usage| match arguments.as_slice() {
+        [] => Parsed::Command(command),
+        _ => Parsed::Misused(usage),
+    };
     Some(match (name.as_str(), arguments.as_slice()) {
         ("start" | "help", _) => Parsed::Command(Command::Help),
         ("stop" | "cancel", []) => Parsed::Command(Command::Cancel { all: false }),
         ("stop" | "cancel", ["all"]) => Parsed::Command(Command::Cancel { all: true }),
         ("stop" | "cancel", _) => Parsed::Misused(Text::CancelUsage),
-        ("status", []) => Parsed::Command(Command::Status),
-        ("status", _) => takes_nothing("status"),
-        ("new", []) => Parsed::Command(Command::New),
-        ("new", _) => Parsed::Misused(Text::NewUsage),
+        ("status", _) => alone(Command::Status, Text::TakesNothing { command: "status" }),
+        ("new", _) => alone(Command::New, Text::NewUsage),
         ("queue", []) => Parsed::Misused(Text::QueueUsage),
         ("queue", _) => Parsed::Command(Command::Queue { text: path() }),
-        ("retry", []) => Parsed::Command(Command::Retry),
-        ("retry", _) => Parsed::Misused(Text::RetryUsage),
-        ("undo", []) => Parsed::Command(Command::Undo),
-        ("undo", _) => Parsed::Misused(Text::UndoUsage),
+        ("retry", _) => alone(Command::Retry, Text::RetryUsage),
+        ("undo", _) => alone(Command::Undo, Text::UndoUsage),
         ("model", []) => Parsed::Command(Command::Model { name: None }),
         ("model", [name]) => Parsed::Command(Command::Model { name: Some((*name).to_owned()) }),
         ("model", _) => Parsed::Misused(Text::ModelUsage),
@@ -181,25 +182,17 @@ pub(crate) fn parse(text: &str) -> Option<Parsed> {
         ("files", _) => Parsed::Command(Command::Files { path: path() }),
         ("get", []) => Parsed::Misused(Text::GetUsage),
         ("get", _) => Parsed::Command(Command::Get { path: path() }),
-        ("approvals", []) => Parsed::Command(Command::Approvals),
-        ("approvals", _) => takes_nothing("approvals"),
-        ("pairings", []) => Parsed::Command(Command::Pairings),
-        ("pairings", _) => takes_nothing("pairings"),
-        ("chats", []) => Parsed::Command(Command::Chats),
+        ("approvals", _) => alone(Command::Approvals, Text::TakesNothing { command: "approvals" }),
+        ("pairings", _) => alone(Command::Pairings, Text::TakesNothing { command: "pairings" }),
+        ("chats", _) => alone(Command::Chats, Text::NothingFollows),
         ("unpair", [chat]) => Parsed::Command(Command::Unpair { chat: (*chat).to_owned() }),
         ("unpair", _) => Parsed::Misused(Text::UnpairUsage),
-        ("schedules", []) => Parsed::Command(Command::Schedules),
-        ("usage", []) => Parsed::Command(Command::Usage),
-        ("health", []) => Parsed::Command(Command::Health),
-        ("chats" | "schedules" | "usage" | "health", _) => Parsed::Misused(Text::NothingFollows),
-        ("whoami", []) => Parsed::Command(Command::WhoAmI),
-        ("whoami", _) => takes_nothing("whoami"),
+        ("schedules", _) => alone(Command::Schedules, Text::NothingFollows),
+        ("usage", _) => alone(Command::Usage, Text::NothingFollows),
+        ("health", _) => alone(Command::Health, Text::NothingFollows),
+        ("whoami", _) => alone(Command::WhoAmI, Text::TakesNothing { command: "whoami" }),
         _ => return None,
     })
-}
-
-fn takes_nothing(command: &'static str) -> Parsed {
-    Parsed::Misused(Text::TakesNothing { command })
 }
 
 /// Carries out a command of a chat and returns the answer; none if it comes later.

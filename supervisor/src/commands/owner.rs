@@ -2,6 +2,7 @@
 //! phone. The command line has the same, with more of each.
 
 use protocol::now_ms;
+use settings::quotas::DAY_MS;
 use store::queries::usage::used;
 use store::quotas::money_in_words;
 use store::sql::Connection;
@@ -11,7 +12,6 @@ use texts::{Language, Text};
 use super::{Command, Context, counted, shortened};
 use crate::health::PartState;
 
-const DAY_MS: i64 = 86_400_000;
 /// The days of `/usage`, today among them.
 const DAYS: i64 = 7;
 /// The most lines of a list.
@@ -94,12 +94,7 @@ fn usage(connection: &Connection, language: Language) -> Result<String, StoreErr
 fn health(context: &Context<'_>) -> String {
     let report = context.board.report();
     let line = |part: crate::health::Part| {
-        let state = match part.state {
-            PartState::Ok => "ok",
-            PartState::Degraded => "degraded",
-            PartState::Failed => "FAILED",
-            PartState::Off => "off",
-        };
+        let state = if part.state == PartState::Failed { "FAILED" } else { part.state.as_str() };
         let remedy = part.remedy.map(|remedy| format!(" {remedy}")).unwrap_or_default();
         format!("{}: {state}, {}.{remedy}", part.name, part.detail.trim_end_matches('.'))
     };

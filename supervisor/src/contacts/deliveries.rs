@@ -9,7 +9,7 @@ use store::contact_messages::{self, Ended};
 use tokio_util::sync::CancellationToken;
 
 use super::Contacts;
-use super::book::NoteError;
+use crate::tool_files::PutError;
 
 /// The pause before something is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -45,11 +45,11 @@ impl Contacts {
         for message in ended {
             match self.note(&message).await {
                 Ok(()) => {}
-                Err(NoteError::Refused(why)) => {
+                Err(PutError::Refused(why)) => {
                     let contact = message.contact_id.as_str();
                     tracing::warn!(contact, why, "what became of a message is not in the file of contacts");
                 }
-                Err(NoteError::NotNow(why)) => {
+                Err(PutError::NotNow(why)) => {
                     tracing::debug!(why, "what became of a message is noted later");
                     is_done = false;
                     continue;
@@ -60,12 +60,12 @@ impl Contacts {
         Ok(is_done)
     }
 
-    async fn note(&self, message: &Ended) -> Result<(), NoteError> {
+    async fn note(&self, message: &Ended) -> Result<(), PutError> {
         let cooldown = SignedDuration::try_from(self.cooldown).unwrap_or_default();
         let until = (!message.is_sent && !self.cooldown.is_zero()).then(|| {
             let until = Timestamp::now().saturating_add(cooldown).unwrap_or(Timestamp::MAX);
             until.round(Unit::Second).unwrap_or(until).to_string()
         });
-        self.book.note(&message.contact_id, &message.session, until.as_deref()).await
+        self.note_in_file(&message.contact_id, &message.session, until.as_deref()).await
     }
 }

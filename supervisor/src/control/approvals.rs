@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::Control;
 use super::body::{self, Body as Received};
 use super::error::ControlError;
+use crate::tool_files::in_words;
 
 /// A tool server that restarts is waited for; its socket keeps the request.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -77,13 +78,10 @@ pub(super) async fn stream(State(control): State<Arc<Control>>) -> Result<Respon
 }
 
 async fn send(request: RequestBuilder) -> Result<reqwest::Response, ControlError> {
-    request.send().await.map_err(no_answer)
-}
-
-fn no_answer(error: reqwest::Error) -> ControlError {
-    let error = process::error_chain(&error.without_url());
-    tracing::warn!(error, "the tool server gave no answer about approvals");
-    ControlError::NoToolServer
+    request.send().await.map_err(|error| {
+        tracing::warn!(error = in_words(error), "the tool server gave no answer about approvals");
+        ControlError::NoToolServer
+    })
 }
 
 pub(super) fn pass_on(answer: reqwest::Response) -> Response {

@@ -13,13 +13,10 @@ use store::nodes;
 use store::pairing::{self, KnownChat, Paired};
 use store::sql::Connection;
 
-use super::Control;
 use super::body::{self, Body};
 use super::error::ControlError;
+use super::{BY, Control};
 use crate::strangers;
-
-/// Who asked, in the events.
-const BY: &str = "control";
 
 const PAIR_HINT: &str = "Send {\"code\": \"…\"}, the code that the bot answered with.";
 const UNPAIR_HINT: &str = "Send {\"chat\": \"4711\"}; GET /chats lists them.";
@@ -114,7 +111,7 @@ pub(crate) async fn post_unpair(
         if let Some(channel) = control.channels.get(&unpaired.channel) {
             channel.access().set_paired(&unpaired.id, false);
         }
-        control.cancel_signal.notify();
+        control.inbound.cancel_signal.send_replace(());
         return Ok(Json(UnpairRequest { chat }));
     }
     Err(refusal(&control.channels, &chat))

@@ -31,6 +31,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use channel::Channels;
+use futures_util::FutureExt as _;
 use http_port::{Access, Bounds, Routes};
 use process::Secret;
 use protocol::EventId;
@@ -39,8 +40,6 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::client::Approvals;
-use crate::cancel_signal::CancelSignal;
-use crate::current_settings::CurrentSettings;
 use crate::journal::Journal;
 use crate::metrics::Meters;
 use crate::monitor::Monitor;
@@ -50,6 +49,9 @@ use crate::tool_files::ToolFiles;
 use crate::undo::Undoer;
 use crate::words::Words;
 use error::ControlError;
+
+/// Who asked, in the events.
+const BY: &str = "control";
 
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
@@ -76,10 +78,6 @@ pub(crate) struct Control {
     /// This run's `process.started`.
     pub run: EventId,
     pub monitor: Arc<Monitor>,
-    /// What holds, without secrets.
-    pub current: CurrentSettings,
-    /// Sent when a task is cancelled.
-    pub cancel_signal: CancelSignal,
     /// They format replies and send what comes to `POST /outbox`.
     pub channels: Channels,
     /// Makes the calls that come in here.
@@ -109,11 +107,7 @@ pub(crate) struct Others {
 
 /// Serves until `stop`.
 pub(crate) async fn serve(listener: TcpListener, control: Arc<Control>, others: Others) {
-    let stop = control.stop.clone().cancelled_owned();
-    let stop = async move {
-        stop.await;
-        PATIENCE
-    };
+    let stop = control.stop.clone().cancelled_owned().map(|()| PATIENCE);
     let bounds = Bounds::for_open_files(process::open_files::limit());
     let routes = routes(&control, others);
     http_port::serve(listener, None, routes, bounds, stop).await;

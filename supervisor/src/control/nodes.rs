@@ -12,12 +12,9 @@ use store::StoreError;
 use store::nodes::{self, Drained, Node, Refusal};
 use store::sql::Connection;
 
-use super::Control;
 use super::body::{self, Body};
 use super::error::ControlError;
-
-/// Who asked, in the events.
-const BY: &str = "control";
+use super::{BY, Control};
 
 const NODE_HINT: &str = "Send {\"node\": \"…\"}; GET /nodes lists them.";
 const MOVE_HINT: &str = "Send {\"chat\": \"telegram:4711\", \"node\": \"…\"}; GET /nodes lists the nodes.";

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use store::outbox::{self, OutboxRow};
 use store::resend::{self, Resent, Which};
 
-use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::{ControlError, OUTBOX_HINT as HINT};
+use super::{BY, Control};
 
 /// The maximum size of a file: it is stored in the database until it is sent.
 pub(crate) const MAX_FILE_BYTES: usize = 20 * 1024 * 1024;
@@ -27,9 +27,6 @@ pub(crate) const MAX_BODY_BYTES: usize = MAX_FILE_BYTES / 3 * 4 + 64 * 1024;
 const MAX_EMOJI_BYTES: usize = 64;
 
 const RESEND_HINT: &str = "Send {\"outbox_id\": 7}, {\"task_id\": \"…\"} or {\"all_dead\": true}.";
-
-/// Who asked, in the events.
-const BY: &str = "control";
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

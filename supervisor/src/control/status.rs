@@ -37,7 +37,7 @@ pub(crate) async fn get_status(State(control): State<Arc<Control>>) -> Json<Stat
     let (report, waiting) = tokio::join!(control.monitor.report(), waiting(&control.monitor));
     let counts = waiting.as_ref().map(Counts::of).unwrap_or_default();
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    Json(Status { version, report, settings: control.current.settings(), counts })
+    Json(Status { version, report, settings: control.inbound.current.settings(), counts })
 }
 
 impl Counts {

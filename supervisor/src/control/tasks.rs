@@ -13,12 +13,9 @@ use serde::{Deserialize, Serialize};
 use store::cancel::{self, Cancellation};
 use store::requeue::{self, Ended, Filter, Requeued, RequeuedMany};
 
-use super::Control;
 use super::body::{self, Body, invalid};
 use super::error::ControlError;
-
-/// Who asked, in the events.
-const BY: &str = "control";
+use super::{BY, Control};
 
 const FILTER_HINT: &str = "Send {\"state\": \"dead\"}, optionally with \"since_ms\" and \"chat_id\"; the \
                            states are dead, cancelled, skipped and, with \"force\": true, done.";
@@ -61,7 +58,7 @@ pub(crate) async fn cancel_task(
     let (id, channels) = (task.clone(), control.channels.clone());
     let cancelled = control.store.write(move |tx| cancel::task(tx, &channels, &id, by)).await?;
     state_of_cancelled(cancelled.clone())?;
-    control.cancel_signal.notify();
+    control.inbound.cancel_signal.send_replace(());
     Ok(cancelled)
 }
 

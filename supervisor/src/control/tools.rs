@@ -10,7 +10,7 @@ use axum::response::Response;
 use super::Control;
 use super::approvals::pass_on;
 use super::error::ControlError;
-use process::error_chain;
+use crate::tool_files::in_words;
 
 /// The headers that say how to make the call, and for which session and task.
 const PASSED_ON: [HeaderName; 9] = [
@@ -35,8 +35,7 @@ pub(crate) async fn post_tool(
     let kept: HeaderMap = PASSED_ON.into_iter().filter_map(kept).collect();
     let request = control.tool_server.tool(&name).ok_or(ControlError::NoSuchRoute)?;
     let answer = request.headers(kept).body(body).send().await.map_err(|error| {
-        let error = error_chain(&error.without_url());
-        tracing::warn!(error, "the tool server gave no answer to a call");
+        tracing::warn!(error = in_words(error), "the tool server gave no answer to a call");
         ControlError::NoToolServer
     })?;
     Ok(pass_on(answer))

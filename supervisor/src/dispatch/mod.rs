@@ -220,9 +220,17 @@ impl Dispatcher {
                     origin.is_unattended &= !self.channels.have_approvers();
                 }
                 let (id, attempt) = (task.id.clone(), task.attempt);
-                let progress_by = Instant::now() + self.progress_limit();
-                let saying = self.words.begin(task.id.clone());
-                state.running = Some(Running::new(*task, progress_by, saying, unfinished));
+                state.running = Some(Running {
+                    task: *task,
+                    renewed: Instant::now(),
+                    is_lost: false,
+                    stop_by: None,
+                    progress_by: Instant::now() + self.progress_limit(),
+                    saying: self.words.begin(id.clone()),
+                    offered: Vec::new(),
+                    offer_at: None,
+                    unfinished,
+                });
                 link.send(&ToWorker::Task(Box::new(line))).await?;
                 tracing::info!(task_id = %id, attempt, "gave a task to a worker");
                 self.offer(state, link).await?;

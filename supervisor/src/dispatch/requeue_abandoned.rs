@@ -19,27 +19,30 @@ impl Dispatcher {
         self.end_all(move |_| Ok(vec![(task.clone(), ending.clone())])).await;
     }
 
-    /// Requeues the tasks that ran when the supervisor exited, as failed attempts.
+    /// Requeues the tasks that ran when the supervisor exited.
     pub(crate) async fn requeue_abandoned(&self) {
-        let (settings, jitter) = (self.settings, jitter());
-        self.end_all(move |tx| {
-            let ending = |task: &Claimed| {
-                let outcome = failed(Text::SupervisorRestarted, task.language);
-                decide::ending(outcome, counted(task), &settings, jitter)
-            };
-            Ok(claim::in_progress(tx)?.into_iter().map(|task| (task.clone(), ending(&task))).collect())
-        })
-        .await;
+        self.requeue_all(claim::in_progress, Text::SupervisorRestarted).await;
     }
 
-    /// Requeues the tasks that ran on nodes that are gone, as failed attempts.
+    /// Requeues the tasks that ran on nodes that are gone.
     pub(crate) async fn requeue_left_behind(&self) {
+        self.requeue_all(claim::left_behind, Text::NodeGone).await;
+    }
+
+    /// Requeues tasks as failed attempts.
+    async fn requeue_all(
+        &self,
+        tasks: fn(&Connection) -> Result<Vec<Claimed>, StoreError>,
+        why: Text<'static>,
+    ) {
         let (settings, jitter) = (self.settings, jitter());
         self.end_all(move |tx| {
-            let ending = |task: &Claimed| {
-                decide::ending(failed(Text::NodeGone, task.language), counted(task), &settings, jitter)
+            let ended = |task: Claimed| {
+                let outcome = failed(why, task.language);
+                let ending = decide::ending(outcome, counted(&task), &settings, jitter);
+                (task, ending)
             };
-            Ok(claim::left_behind(tx)?.into_iter().map(|task| (task.clone(), ending(&task))).collect())
+            Ok(tasks(tx)?.into_iter().map(ended).collect())
         })
         .await;
     }

@@ -53,19 +53,6 @@ pub(super) struct Running {
     pub(super) unfinished: TaskTrackerToken,
 }
 
-impl Running {
-    pub(super) fn new(
-        task: Claimed,
-        progress_by: Instant,
-        saying: Saying,
-        unfinished: TaskTrackerToken,
-    ) -> Self {
-        let (renewed, stop_by, offered, offer_at) = (Instant::now(), None, Vec::new(), None);
-        let is_lost = false;
-        Self { task, renewed, is_lost, stop_by, progress_by, saying, offered, offer_at, unfinished }
-    }
-}
-
 /// Decides when a worker's silence is long enough to end it.
 pub(super) struct Patience {
     silent_since: Instant,

@@ -27,6 +27,19 @@ impl Worker {
     pub(crate) fn new(secrets: HashMap<String, Secret>, tool_token: Secret, dispatcher: Dispatcher) -> Self {
         Self { secrets, tool_token, dispatcher, state: DispatchState::default() }
     }
+
+    /// What the launcher starts: a worker that calls tools at this URL.
+    pub(crate) fn program(settings: &ChildSettings, tool_url: &str) -> Program {
+        let mut environment = settings.worker.clone();
+        environment.push(("AUTONOUS_TOOL_URL".to_owned(), tool_url.to_owned()));
+        Program {
+            name: Self::NAME.to_owned(),
+            path: settings.programs.join(Self::NAME),
+            arguments: Vec::new(),
+            environment,
+            reads_stdout: true,
+        }
+    }
 }
 
 impl ManagedChild for Worker {
@@ -61,21 +74,6 @@ impl ManagedChild for Worker {
             drop(saying);
             self.dispatcher.requeue(task, Text::WorkerExited { status }).await;
             drop(unfinished);
-        }
-    }
-}
-
-impl Worker {
-    /// What the launcher starts: a worker that calls tools at this URL.
-    pub(crate) fn program(settings: &ChildSettings, tool_url: &str) -> Program {
-        let mut environment = settings.worker.clone();
-        environment.push(("AUTONOUS_TOOL_URL".to_owned(), tool_url.to_owned()));
-        Program {
-            name: Self::NAME.to_owned(),
-            path: settings.programs.join(Self::NAME),
-            arguments: Vec::new(),
-            environment,
-            reads_stdout: true,
         }
     }
 }

@@ -93,10 +93,8 @@ impl Dispatcher {
         let is_of = |running: &&mut Running| event.task_id.as_ref() == Some(&running.task.id);
         let its_own = state.running.as_mut().filter(is_of);
         let Some(running) = its_own.filter(|_| decide::is_for_the_worker_to_tell(&event.body)) else {
-            tracing::warn!(
-                event_type = event.body.event_type(),
-                "the worker sent an event that is not its to tell"
-            );
+            let event_type = event.body.event_type();
+            tracing::warn!(event_type, "the worker sent an event that is not its to tell");
             return None;
         };
         running.progress_by = Instant::now() + self.progress_limit();
@@ -123,8 +121,8 @@ impl Dispatcher {
         let is_running =
             |running: &Running| running.task.id == result.task_id && running.task.attempt == result.attempt;
         if !state.running.as_ref().is_some_and(is_running) {
-            tracing::warn!(task_id = %result.task_id, "the worker sent a result for a task that it is not \
-             running");
+            let task_id = &result.task_id;
+            tracing::warn!(%task_id, "the worker sent a result for a task that it is not running");
             return;
         }
         let Some(Running { task, saying, unfinished, .. }) = state.running.take() else { return };

@@ -66,9 +66,7 @@ impl Effects {
             (None, false) => Err(not_running()),
         }
     }
-}
 
-impl Effects {
     /// Passes if the call's task runs in this chat, or the call has none.
     pub(super) async fn require_running(&self, request: &EffectRequest, own: &Chat) -> Result<(), ToolError> {
         let (Some(task), own) = (request.task.clone(), own.clone()) else { return Ok(()) };

@@ -4,23 +4,23 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use channel::content::StoredFile;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use process::Secret;
 use protocol::effect::{MAX_FILE_BYTES, MAX_FILES, MAX_FILES_BYTES, OutgoingFile};
 use protocol::hash::in_hex;
 use protocol::{ErrorCode, ToolError};
-use reqwest::{Client, StatusCode};
+use reqwest::{Method, StatusCode};
 use sha2::{Digest as _, Sha256};
 use store::{Store, outgoing_files};
 use toolkit::arguments::invalid;
 
 use crate::file_copy::{empty, not_stored, too_large};
+use crate::journal::read_piece;
+use crate::tool_client::ToolClient;
 
 const PART_BYTES: usize = 512 * 1024;
 
@@ -42,8 +42,8 @@ pub(super) fn require_bounds(files: &[OutgoingFile]) -> Result<(), ToolError> {
 pub(crate) enum Files {
     /// Open, on this machine.
     Here(Vec<OwnedFd>),
-    /// Below a URL of the tool server on another machine, numbered from 0.
-    Elsewhere { client: Client, url: String, token: Secret },
+    /// Below a path of the tool server on another machine, numbered from 0.
+    Elsewhere { client: ToolClient, path: String },
 }
 
 /// Where a file's bytes come from.
@@ -100,12 +100,9 @@ impl Files {
         match self {
             Self::Here(files) if files.is_empty() => Err(without_its_file()),
             Self::Here(files) => Ok(Source::Here(Arc::new(regular(files.remove(0), named)?))),
-            Self::Elsewhere { client, url, token } => {
-                let request = client.get(format!("{url}/{index}")).bearer_auth(token.expose());
-                let answer = request
-                    .send()
-                    .await
-                    .map_err(|error| unreadable(io::Error::other(error.without_url())))?;
+            Self::Elsewhere { client, path } => {
+                let answer = client.request(Method::GET, &format!("{path}/{index}")).send().await;
+                let answer = answer.map_err(|error| unreadable(io::Error::other(error.without_url())))?;
                 if answer.status() != StatusCode::OK {
                     return Err(without_its_file());
                 }
@@ -177,7 +174,7 @@ impl Source {
             Self::Here(file) => {
                 let file = Arc::clone(file);
                 // The tool server reads at the same position, so this reads at one of its own.
-                let read = tokio::task::spawn_blocking(move || part_at(&file, offset)).await;
+                let read = tokio::task::spawn_blocking(move || read_piece(&file, offset, PART_BYTES)).await;
                 read.unwrap_or_else(|error| Err(io::Error::other(error)))
             }
             Self::Elsewhere(pieces) => {
@@ -190,19 +187,6 @@ impl Source {
             }
         }
     }
-}
-
-/// Up to [`PART_BYTES`] from there; none at the end.
-fn part_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
-    let (mut part, mut filled) = (vec![0; PART_BYTES], 0);
-    while filled < part.len() {
-        match file.read_at(&mut part[filled..], offset + u64::try_from(filled).unwrap_or(u64::MAX))? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    part.truncate(filled);
-    Ok(part)
 }
 
 fn changed() -> ToolError {

@@ -89,9 +89,7 @@ impl Effects {
             let Some(place) = self.place().await else { return };
             let effects = self.clone();
             tokio::spawn(async move {
-                if timeout(PATIENCE, effects.handle(descriptors)).await.is_err() {
-                    tracing::warn!("a request for an effect was given up: it took too long");
-                }
+                Self::in_time(effects.handle(descriptors)).await;
                 drop(place);
             });
         }
@@ -102,13 +100,13 @@ impl Effects {
         Arc::clone(&self.room).acquire_owned().await.ok()
     }
 
-    /// The answer to a request; none if it took too long, so that the call knows of no answer.
-    pub(crate) async fn answer_in_time(&self, request: EffectRequest, files: Files) -> Option<EffectAnswer> {
-        let answer = timeout(PATIENCE, self.answer(request, files)).await;
-        if answer.is_err() {
+    /// What `work` for a request leads to; none if it took too long, so that the call knows of no answer.
+    pub(crate) async fn in_time<T>(work: impl Future<Output = T>) -> Option<T> {
+        let done = timeout(PATIENCE, work).await;
+        if done.is_err() {
             tracing::warn!("a request for an effect was given up: it took too long");
         }
-        answer.ok()
+        done.ok()
     }
 
     async fn handle(&self, descriptors: Vec<OwnedFd>) {
@@ -120,19 +118,18 @@ impl Effects {
             Ok(asked) => asked,
             Err(error) => return tracing::warn!(%error, "a request for an effect could not be read"),
         };
-        let answer = match serde_json::from_slice::<EffectRequest>(&asked.line) {
-            Ok(request) => self.answer(request, Files::Here(descriptors.collect())).await,
-            Err(error) => {
-                tracing::warn!(%error, "a request for an effect was not understood");
-                Err(ToolError::new(ErrorCode::Internal, "The supervisor did not understand the request."))
-            }
-        };
+        let answer = self.answer(&asked.line, Files::Here(descriptors.collect())).await;
         if let Err(error) = asked.answer(&answer).await {
             tracing::warn!(%error, "an effect could not be answered");
         }
     }
 
-    async fn answer(&self, request: EffectRequest, files: Files) -> EffectAnswer {
+    /// The answer to a request's line.
+    pub(crate) async fn answer(&self, line: &[u8], files: Files) -> EffectAnswer {
+        let request: EffectRequest = serde_json::from_slice(line).map_err(|error| {
+            tracing::warn!(%error, "a request for an effect was not understood");
+            ToolError::new(ErrorCode::Internal, "The supervisor did not understand the request.")
+        })?;
         let (call, session) = (request.call.clone(), request.session.clone());
         let answer = self.ask(request, files).await;
         if let Err(error) = &answer {

@@ -31,7 +31,7 @@ impl Effects {
         chat: Chat,
         new: NewSchedule,
     ) -> EffectAnswer {
-        Ok(self.planned(request, chat, new).await?.answer())
+        Ok(answer(&self.planned(request, chat, new).await?.schedule))
     }
 
     pub(super) async fn create_schedule(
@@ -52,7 +52,7 @@ impl Effects {
                 schedules::remember_timezone(tx, &schedule.chat, name)?;
             }
             let is_stored = schedules::create(tx, schedule, most, now, &parent, task.as_ref())?;
-            Ok(if is_stored { Ok(planned.answer()) } else { Err(full(most)) })
+            Ok(if is_stored { Ok(answer(schedule)) } else { Err(full(most)) })
         };
         let created = self.add(request, chat.clone(), chat, create).await;
         self.schedules.changed.notify_one();
@@ -73,7 +73,7 @@ impl Effects {
         let of_chat = chat.clone();
         let cancel = move |tx: &Connection| {
             let ended = schedules::cancel(tx, &of_chat, &id, &by, &parent, task.as_ref())?;
-            Ok(ended.map(|ended| answer(&ended, &zone_of(&ended))).ok_or_else(|| unknown(&id)))
+            Ok(ended.as_ref().map(answer).ok_or_else(|| unknown(&id)))
         };
         self.add(request, chat.clone(), chat, cancel).await
     }
@@ -101,11 +101,11 @@ fn unknown(id: &str) -> ToolError {
     ToolError::new(ErrorCode::NotFound, message).with_hint("Call `schedule_list` for the IDs.")
 }
 
-fn answer(schedule: &Schedule, zone: &TimeZone) -> Answer {
+fn answer(schedule: &Schedule) -> Answer {
     Answer::Schedule {
         schedule: Box::new(shown(schedule)),
         line: line(schedule),
-        now: timing::shown(now_ms(), zone),
+        now: timing::shown(now_ms(), &zone_of(schedule)),
         outside: schedule.origin.as_ref().and_then(|origin| origin.outside.clone()),
     }
 }
@@ -140,15 +140,8 @@ fn line(schedule: &Schedule) -> String {
 /// A schedule that is not stored yet.
 struct Planned {
     schedule: Schedule,
-    zone: TimeZone,
     /// The time zone that the call names, which the chat keeps.
     named: Option<String>,
-}
-
-impl Planned {
-    fn answer(&self) -> Answer {
-        answer(&self.schedule, &self.zone)
-    }
 }
 
 impl Effects {
@@ -179,9 +172,8 @@ impl Effects {
             Some(_) => Some(Origin { outside, ..origin.unwrap_or_default() }),
             None => origin,
         };
-        let id = request.call.as_str().to_owned();
         let schedule = Schedule {
-            id,
+            id: request.call.as_str().to_owned(),
             chat,
             text,
             every,
@@ -192,7 +184,7 @@ impl Effects {
             origin,
             created_at_ms: now,
         };
-        Ok(Planned { schedule, zone, named })
+        Ok(Planned { schedule, named })
     }
 
     /// Fails for what would come too often: by its line, or because each time sets the next one.

@@ -8,58 +8,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use channel::update_sink::UpdateSink;
-use channel::{
-    Access, BoxFuture, Channel, ChannelName, Channels, Content, Delivery, Outgoing, Rejection, SendOutcome,
-};
+use channel::Access;
 use process::fd_passing;
 use protocol::effect::{Answer, Ask, EffectAnswer, EffectRequest, FileForm, MAX_LINE_BYTES, OutgoingFile};
 use protocol::hash::sha256;
-use protocol::{ErrorCode, EventId, MessageId, ReplyFormat, TaskId};
-use store::fixture::{CHANNEL, Fixture, incoming, test_chat};
+use protocol::{ErrorCode, EventId, MessageId, TaskId};
+use store::fixture::{Fixture, incoming, test_chat};
 use store::inbox;
-use texts::Language;
 use tokio_util::sync::CancellationToken;
 
 use super::Effects;
 use crate::journal;
 use crate::schedules::{ScheduleLimits, Schedules};
-
-/// A channel that writes to the chats 7 and 8 alone.
-struct Chats(Access);
-
-impl Channel for Chats {
-    fn name(&self) -> ChannelName {
-        CHANNEL
-    }
-
-    fn delivery(&self) -> Delivery {
-        Delivery::Push
-    }
-
-    fn access(&self) -> &Access {
-        &self.0
-    }
-
-    fn receive(self: Arc<Self>, _: Box<dyn UpdateSink>, _: CancellationToken) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn decorate(&self, reply: &str, _: ReplyFormat, _: Language) -> Vec<Content> {
-        vec![Content::Text(reply.to_owned())]
-    }
-
-    fn prepare(&self, chat_id: &str, content: Content) -> Result<Vec<Content>, Rejection> {
-        match chat_id {
-            "7" | "8" => Ok(vec![content]),
-            _ => Err(Rejection::ChatNotAllowed { hint: "no" }),
-        }
-    }
-
-    fn send<'a>(&'a self, _: Outgoing<'a>) -> BoxFuture<'a, SendOutcome> {
-        Box::pin(std::future::ready(SendOutcome::Sent { message_ids: vec![1.into()] }))
-    }
-}
+use crate::test_channel;
 
 /// The tool server's end, held by somebody else.
 struct Attacker {
@@ -70,7 +31,7 @@ struct Attacker {
 impl Attacker {
     async fn new() -> Self {
         let fixture = Fixture::new().await;
-        let channels = Channels::new([Arc::new(Chats(Access::without_lists(false))) as Arc<dyn Channel>]);
+        let channels = test_channel::channels(Access::without_lists(false));
         let schedules = Schedules::new(&fixture.store, &channels, ScheduleLimits::default());
         let (store, stop) = (fixture.store.clone(), CancellationToken::new());
         let (journal, following) = journal::follow(PathBuf::from("/nonexistent"), store, None, stop);
@@ -88,9 +49,12 @@ impl Attacker {
     }
 
     async fn ask(&self, request: &EffectRequest, file: Option<OwnedFd>) -> EffectAnswer {
-        let mut line = serde_json::to_vec(request).unwrap();
-        line.push(b'\n');
-        self.send(line, file.into_iter().collect()).await.expect("an answer")
+        self.ask_with(request, file.into_iter().collect()).await
+    }
+
+    async fn ask_with(&self, request: &EffectRequest, files: Vec<OwnedFd>) -> EffectAnswer {
+        let line = format!("{}\n", serde_json::to_string(request).unwrap());
+        self.send(line.into_bytes(), files).await.expect("an answer")
     }
 
     async fn left(&self) -> (i64, i64) {
@@ -222,9 +186,7 @@ async fn of_several_files_all_are_sent_in_order_or_none() {
     let attacker = Attacker::new().await;
     let (one, two) = (b"one".as_slice(), b"two".as_slice());
     let ask = async |named: Vec<OutgoingFile>, given: &[&[u8]]| {
-        let mut line = serde_json::to_vec(&asking(sending(named))).unwrap();
-        line.push(b'\n');
-        attacker.send(line, given.iter().map(|bytes| file(bytes)).collect()).await.expect("an answer")
+        attacker.ask_with(&asking(sending(named)), given.iter().map(|bytes| file(bytes)).collect()).await
     };
     let huge = OutgoingFile { size_bytes: 50_000_000, ..outgoing(one) };
     for (named, given, code) in [

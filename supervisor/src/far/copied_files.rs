@@ -208,17 +208,15 @@ fn end_of_last_line(file: &File, mut end: u64) -> io::Result<u64> {
 mod tests {
     use super::*;
 
-    struct Copied {
-        temporary: tempfile::TempDir,
-    }
+    struct Copied(tempfile::TempDir);
 
     impl Copied {
         fn new() -> Self {
-            Self { temporary: tempfile::tempdir().unwrap() }
+            Self(tempfile::tempdir().unwrap())
         }
 
         fn journal(&self) -> PathBuf {
-            self.temporary.path().join("calls.jsonl")
+            self.0.path().join("calls.jsonl")
         }
 
         fn open(&self) -> CopiedFiles {
@@ -226,7 +224,7 @@ mod tests {
         }
 
         fn text(&self, name: &str) -> String {
-            fs::read_to_string(self.temporary.path().join(name)).unwrap()
+            fs::read_to_string(self.0.path().join(name)).unwrap()
         }
     }
 

@@ -4,16 +4,16 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use protocol::effect::{EffectAnswer, EffectRequest};
-use protocol::{ErrorCode, ToolError};
-use reqwest::StatusCode;
+use protocol::effect::EffectAnswer;
+use reqwest::{Method, StatusCode};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Client, FIRST_PAUSE, SILENCE, next_pause};
+use super::{FIRST_PAUSE, SILENCE, next_pause};
 use crate::effects::{Effects, Files};
 use crate::elsewhere::Troubles;
 use crate::event_stream::{EventStream, StreamError, StreamEvent};
+use crate::tool_client::ToolClient;
 use process::error_chain;
 
 /// How long an answer may take on its way, and how often it is sent.
@@ -39,7 +39,7 @@ enum RelayError {
 
 #[derive(Clone)]
 pub(super) struct Relay {
-    pub(super) client: Client,
+    pub(super) client: ToolClient,
     pub(super) effects: Effects,
     pub(super) troubles: Troubles,
 }
@@ -57,15 +57,14 @@ impl Relay {
                 self.troubles.set(NAME, Some(error_chain(&error)));
             }
             pause = next_pause(pause, has_connected);
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = sleep(pause) => {}
+            if stop.run_until_cancelled(sleep(pause)).await.is_none() {
+                return;
             }
         }
     }
 
     async fn follow(&self, has_connected: &mut bool) -> Result<Infallible, RelayError> {
-        let answer = self.client.get("/effects").send().await?;
+        let answer = self.client.request(Method::GET, "/effects").send().await?;
         match answer.status() {
             StatusCode::OK => {}
             status @ (StatusCode::NOT_FOUND | StatusCode::FORBIDDEN) => {
@@ -89,24 +88,9 @@ impl Relay {
     }
 
     async fn handle(&self, number: u64, line: &[u8]) {
-        let answer = match serde_json::from_slice::<EffectRequest>(line) {
-            Ok(request) => {
-                let files = Files::Elsewhere {
-                    client: self.client.http.clone(),
-                    url: format!("{}/effects/{number}/files", self.client.url),
-                    token: self.client.approver_token.clone(),
-                };
-                self.effects.answer_in_time(request, files).await
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a request for an effect was not understood");
-                Some(Err(ToolError::new(
-                    ErrorCode::Internal,
-                    "The supervisor did not understand the request.",
-                )))
-            }
-        };
-        if let Some(answer) = answer {
+        let files =
+            Files::Elsewhere { client: self.client.clone(), path: format!("/effects/{number}/files") };
+        if let Some(answer) = Effects::in_time(self.effects.answer(line, files)).await {
             self.send(number, &answer).await;
         }
     }
@@ -114,8 +98,8 @@ impl Relay {
     /// The tool server takes only the first answer, so it can be sent again.
     async fn send(&self, number: u64, answer: &EffectAnswer) {
         for attempt in 1..=ATTEMPTS {
-            let request = self.client.post(&format!("/effects/{number}")).json(answer).timeout(PATIENCE);
-            match request.send().await {
+            let request = self.client.request(Method::POST, &format!("/effects/{number}")).json(answer);
+            match request.timeout(PATIENCE).send().await {
                 Ok(answer) if answer.status() == StatusCode::NO_CONTENT => return,
                 Ok(answer) if answer.status() == StatusCode::NOT_FOUND => {
                     return tracing::warn!(number, "the call of an effect waits for it no more");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use protocol::JournalPlace;
 use protocol::journal::OPENED_AT_HEADER;
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use store::{Store, tool_calls};
 use tokio::sync::{mpsc, oneshot};
@@ -20,10 +20,11 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::copied_files::CopiedFiles;
-use super::{Client, FIRST_PAUSE, SILENCE, next_pause};
+use super::{FIRST_PAUSE, SILENCE, next_pause};
 use crate::elsewhere::Troubles;
 use crate::event_stream::{EventStream, StreamError, StreamEvent};
 use crate::journal::{CopyRequest, Journal};
+use crate::tool_client::ToolClient;
 use process::error_chain;
 
 /// How long an answer may take that ends.
@@ -48,7 +49,7 @@ enum CopyError {
 
 pub(super) struct JournalCopy {
     pub(super) journal: PathBuf,
-    pub(super) client: Client,
+    pub(super) client: ToolClient,
     pub(super) store: Store,
     /// The follower of the copy.
     pub(super) follower: Journal,
@@ -75,9 +76,8 @@ impl JournalCopy {
                 self.troubles.set(NAME, Some(words));
             }
             pause = next_pause(pause, has_copied);
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = sleep(pause) => {}
+            if stop.run_until_cancelled(sleep(pause)).await.is_none() {
+                return;
             }
         }
     }
@@ -163,7 +163,8 @@ impl JournalCopy {
     }
 
     fn ask(&self, after: u64, follow: bool) -> RequestBuilder {
-        self.client.get("/journal").query(&[("after", after.to_string()), ("follow", follow.to_string())])
+        let query = [("after", after.to_string()), ("follow", follow.to_string())];
+        self.client.request(Method::GET, "/journal").query(&query)
     }
 
     /// Notes where the server's own part begins, if the copy is not in it yet.
@@ -246,8 +247,8 @@ impl JournalCopy {
             if files.has_arguments(&name) {
                 continue;
             }
-            let answer =
-                self.client.get(&format!("/journal/arguments/{name}")).timeout(PATIENCE).send().await?;
+            let request = self.client.request(Method::GET, &format!("/journal/arguments/{name}"));
+            let answer = request.timeout(PATIENCE).send().await?;
             match answer.status() {
                 StatusCode::OK => {
                     let content = answer.bytes().await?;

@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use http_port::FarEnd;
-use process::Secret;
-use reqwest::{RequestBuilder, StatusCode};
+use reqwest::{Method, Response, StatusCode};
 use store::Store;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +28,7 @@ use crate::effects::Effects;
 use crate::elsewhere::{Elsewhere, Troubles};
 use crate::journal::{CopyRequest, Journal};
 use crate::tokens::Tokens;
+use crate::tool_client::ToolClient;
 use effects::Relay;
 use journal_copy::JournalCopy;
 
@@ -49,38 +49,19 @@ fn next_pause(pause: Duration, has_worked: bool) -> Duration {
 /// How long an output may take on its way.
 const OUTPUT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks it as the approver, through the port of this machine.
-#[derive(Debug, Clone)]
-struct Client {
-    http: reqwest::Client,
-    url: String,
-    approver_token: Secret,
-}
-
-impl Client {
-    fn get(&self, path: &str) -> RequestBuilder {
-        self.http.get(format!("{}{path}", self.url)).bearer_auth(self.approver_token.expose())
-    }
-
-    fn post(&self, path: &str) -> RequestBuilder {
-        self.http.post(format!("{}{path}", self.url)).bearer_auth(self.approver_token.expose())
-    }
-}
-
 /// The parts that work while the supervisor runs.
 #[derive(Debug, Clone)]
 pub(crate) struct FarToolServer {
-    client: Client,
+    /// Asks it as the approver, through the port of this machine.
+    client: ToolClient,
     pub(crate) elsewhere: Elsewhere,
 }
 
 impl FarToolServer {
     /// The one with these settings, behind the port of this machine.
     pub(crate) fn new(settings: &FarSettings, tokens: &Tokens) -> Result<Self, reqwest::Error> {
-        let http = reqwest::Client::builder().no_proxy().build()?;
-        let approver_token = Secret::from(tokens.approver_token.as_str());
         let elsewhere = Elsewhere { url: settings.address(), troubles: Troubles::default() };
-        Ok(Self { client: Client { http, url: tokens.tool_url.clone(), approver_token }, elsewhere })
+        Ok(Self { client: ToolClient::new(&tokens.tool_url, &tokens.approver_token)?, elsewhere })
     }
 
     /// Leads connections of the port there until `stop`.
@@ -126,16 +107,13 @@ impl FarToolServer {
 
     /// Whether it keeps an output with this name.
     pub(crate) async fn has_output(&self, name: &str) -> bool {
-        let asked =
-            self.client.get(&format!("/journal/outputs/{name}")).timeout(OUTPUT_PATIENCE).send().await;
-        asked.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        self.ask_for_output(name).await.is_ok_and(|answer| answer.status() == StatusCode::OK)
     }
 
     /// An output that it keeps; none if it is gone.
     pub(crate) async fn output(&self, name: &str, most_bytes: usize) -> io::Result<Option<Vec<u8>>> {
         let failed = |error: reqwest::Error| io::Error::other(error.without_url());
-        let asked = self.client.get(&format!("/journal/outputs/{name}")).timeout(OUTPUT_PATIENCE);
-        let answer = asked.send().await.map_err(failed)?;
+        let answer = self.ask_for_output(name).await.map_err(failed)?;
         match answer.status() {
             StatusCode::OK => {}
             StatusCode::NOT_FOUND => return Ok(None),
@@ -149,6 +127,11 @@ impl FarToolServer {
             }
         }
         Ok(Some(output))
+    }
+
+    async fn ask_for_output(&self, name: &str) -> reqwest::Result<Response> {
+        let request = self.client.request(Method::GET, &format!("/journal/outputs/{name}"));
+        request.timeout(OUTPUT_PATIENCE).send().await
     }
 
     /// Answers what its tools ask of the supervisor, until `stop`.
@@ -174,9 +157,6 @@ impl FarToolServer {
                 state.send_replace(ChildState::Restarting);
             }
         };
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = watching => {}
-        }
+        stop.run_until_cancelled(watching).await;
     }
 }

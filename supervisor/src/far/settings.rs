@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use http_port::{ClientFiles, FarEnd, TlsError};
 use process::Secret;
+use reqwest::Url;
 use settings::table::{
     ALL, TOOL_ALLOWED_ROOTS, TOOL_APPROVER_TOKEN, TOOL_DISABLE_EXEC, TOOL_TLS_CA, TOOL_TLS_CERT,
     TOOL_TLS_CLIENT_CA, TOOL_TLS_CLIENT_CERT, TOOL_TLS_CLIENT_KEY, TOOL_TLS_KEY, TOOL_TOKEN, TOOL_URL,
@@ -43,12 +44,12 @@ impl FarSettings {
         let (Some(host), Some(port), true) = (url.host_str(), url.port_or_known_default(), is_root) else {
             return refused("host and port alone, such as https://tools.example:8701");
         };
-        require_tokens(source)?;
+        require_tokens(source, &url)?;
         if TOOL_ALLOWED_ROOTS.read(source)?.is_none_or(|roots| roots.is_empty()) {
             return refused("AUTONOUS_TOOL_ALLOWED_ROOTS as well, with the roots of the tool server there");
         }
         let tls = match url.scheme() {
-            "https" => Some(TlsFiles::read(source)?),
+            "https" => Some(TlsFiles::read(source, &url)?),
             _ if !is_loopback(host) => {
                 return refused("https: without TLS, tokens would go over the network in the clear");
             }
@@ -76,12 +77,11 @@ impl FarSettings {
 }
 
 impl TlsFiles {
-    fn read(source: &Source) -> Result<Self, SettingError> {
+    fn read(source: &Source, url: &Url) -> Result<Self, SettingError> {
         let Some(trusted) = TOOL_TLS_CA.read(source)? else {
-            let url = TOOL_URL.given(source)?.map_or_else(String::new, |url| url.to_string());
             let expected = "AUTONOUS_TOOL_TLS_CA as well, with the certificate of the tool server there or \
                             the authority that signed it";
-            return Err(TOOL_URL.refuse(url, expected));
+            return Err(TOOL_URL.refuse(url.to_string(), expected));
         };
         let client = match (TOOL_TLS_CLIENT_CERT.read(source)?, TOOL_TLS_CLIENT_KEY.read(source)?) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
@@ -114,7 +114,7 @@ fn refuse_paths(source: &Source, settings: &[Optional<PathBuf>], expected: &str)
 }
 
 /// Both are needed, each as it is or in a file, which a command may not have read.
-fn require_tokens(source: &Source) -> Result<(), SettingError> {
+fn require_tokens(source: &Source, url: &Url) -> Result<(), SettingError> {
     let (token, approver) = (TOOL_TOKEN.read(source)?, TOOL_APPROVER_TOKEN.read(source)?);
     let is_given = |name: &str, token: Option<&Secret>| {
         token.is_some() || source.text(&format!("{name}{FILE_ENDING}")).is_some()
@@ -124,8 +124,7 @@ fn require_tokens(source: &Source) -> Result<(), SettingError> {
     {
         let expected = "AUTONOUS_TOOL_TOKEN and AUTONOUS_TOOL_APPROVER_TOKEN (or the files of both) as well, \
                         with the tokens of the tool server there";
-        let url = TOOL_URL.given(source)?.map_or_else(String::new, |url| url.to_string());
-        return Err(TOOL_URL.refuse(url, expected));
+        return Err(TOOL_URL.refuse(url.to_string(), expected));
     }
     if token.zip(approver).is_some_and(|(token, approver)| token.matches(approver.expose())) {
         let expected = "another token than AUTONOUS_TOOL_TOKEN: who calls must not be who approves";

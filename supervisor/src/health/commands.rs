@@ -10,21 +10,18 @@ const REMEDY: &str = "`tool-server check` says what tier A needs; see docs/sandb
 pub(crate) fn reading(capabilities: &Value, is_disabled: bool) -> Reading {
     let commands = &capabilities["commands"];
     let text = |field: &str| commands[field].as_str().map(str::to_owned);
+    let remedy = text("remedy").unwrap_or_else(|| REMEDY.to_owned());
     if let (Some(obstacle), false) = (text("obstacle"), is_disabled) {
-        let remedy = text("remedy").unwrap_or_else(|| REMEDY.to_owned());
         return Reading::failed(format!("cannot run: {obstacle}"), remedy);
     }
     match text("tier") {
         _ if is_disabled => Reading::off("off: AUTONOUS_TOOL_DISABLE_EXEC is set"),
         Some(tier) if tier == "A" => Reading::ok("run in sandbox tier A"),
-        Some(tier) => Reading::degraded(
-            format!("run in sandbox tier {tier}"),
-            text("remedy").unwrap_or_else(|| REMEDY.to_owned()),
-        ),
-        None => Reading::failed(
-            format!("cannot run here: {}", text("reason").unwrap_or_else(|| "unknown reason".to_owned())),
-            text("remedy").unwrap_or_else(|| REMEDY.to_owned()),
-        ),
+        Some(tier) => Reading::degraded(format!("run in sandbox tier {tier}"), remedy),
+        None => {
+            let reason = text("reason").unwrap_or_else(|| "unknown reason".to_owned());
+            Reading::failed(format!("cannot run here: {reason}"), remedy)
+        }
     }
 }
 

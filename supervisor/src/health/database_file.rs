@@ -21,7 +21,7 @@ use store::queries::{self, QueryError};
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The file, and those beside it that a running database has: its log, and the index of that.
-const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
+pub(crate) const SUFFIXES: [&str; 3] = ["", "-wal", "-shm"];
 
 type Identity = Option<(u64, u64)>;
 
@@ -103,7 +103,8 @@ fn identities(path: &Path) -> [Identity; 3] {
     SUFFIXES.map(|suffix| with_suffix(path, suffix).metadata().ok().map(|file| (file.dev(), file.ino())))
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+/// The file whose name is longer by this.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

@@ -130,9 +130,8 @@ impl Follower {
         while let Err(error) = self.read_all().await {
             tracing::error!(%error, "could not store the journal's records; retrying");
             self.position = None;
-            tokio::select! {
-                () = stop.cancelled() => return,
-                () = tokio::time::sleep(PAUSE) => {}
+            if stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await.is_none() {
+                return;
             }
         }
     }

@@ -15,3 +15,4 @@ mod watch;
 
 pub use follower::follow;
 pub(crate) use handle::{CopyRequest, Journal};
+pub(crate) use read::read_piece;

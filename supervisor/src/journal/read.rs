@@ -46,7 +46,8 @@ pub(super) fn next_batch(file: &File, position: &Position) -> io::Result<Option<
     }
 }
 
-fn read_piece(file: &File, offset: u64, size: usize) -> io::Result<Vec<u8>> {
+/// Up to `size` bytes from there; none at the end.
+pub(crate) fn read_piece(file: &File, offset: u64, size: usize) -> io::Result<Vec<u8>> {
     let left = usize::try_from(file.metadata()?.len().saturating_sub(offset)).unwrap_or(size);
     let mut piece = vec![0; left.min(size)];
     let mut filled = 0;

@@ -57,7 +57,7 @@ impl Listener {
             Heard::Decision => self.approvals.notify_one(),
             Heard::Received => self.received.send_replace(()),
             Heard::Chat => {
-                self.cancel_signal.notify();
+                self.cancel_signal.send_replace(());
                 self.files_came.notify_one();
                 self.file_requests.notify_one();
             }

@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{Html, Response};
 use maud::Markup;
 use page::frame::Notice;
-use page::{Frame, Place, approval_card, document};
+use page::{Frame, Place, approval_card};
 use protocol::now_ms;
 use reqwest::Method;
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use toolkit::approvals::{Approval, ApprovalState};
 
 use super::actions::{Told, back_to};
 use super::error::PageError;
+use super::show::{shown, still};
 use crate::control::Control;
 use crate::control::approvals::decide_as;
 use crate::control::error::ControlError;
@@ -35,11 +36,15 @@ pub(super) async fn get_approvals(
     State(control): State<Arc<Control>>,
     Query(told): Query<Told>,
 ) -> Result<Html<String>, PageError> {
-    let (waiting, decided) = both(&control).await?;
+    let all = list(&control, "").await?;
+    let (waiting, mut decided): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|one| one.state == ApprovalState::Pending);
+    decided.reverse();
+    decided.truncate(MOST_DECIDED);
     let view = page::approvals(&waiting, &decided, now_ms());
     let live = Some("/live/approvals");
     let frame = Frame { title: "Approvals", place: Place::Approvals, live, notice: told.notice() };
-    Ok(Html(document(&frame, &view).into_string()))
+    Ok(shown(&frame, &view))
 }
 
 #[derive(Debug, Deserialize)]
@@ -60,8 +65,7 @@ pub(super) async fn get_approval(
     let answer = answer.error_for_status().map_err(|_| ControlError::NoSuchApproval)?;
     let approval: Approval = answer.json().await.map_err(|_| ControlError::NoToolServer)?;
     let title = format!("Approval of {}", approval.tool);
-    let frame = Frame { title: &title, place: Place::Approvals, live: None, notice: None };
-    Ok(Html(document(&frame, &approval_card(&approval, now_ms())).into_string()))
+    Ok(still(&title, Place::Approvals, &approval_card(&approval, now_ms())))
 }
 
 /// The part of the view that changes.
@@ -73,15 +77,6 @@ pub(super) async fn parts(control: &Control) -> Result<Vec<(&'static str, Markup
 /// The calls that wait, oldest first.
 pub(super) async fn pending(control: &Control) -> Result<Vec<Approval>, PageError> {
     list(control, "?state=pending").await
-}
-
-async fn both(control: &Control) -> Result<(Vec<Approval>, Vec<Approval>), PageError> {
-    let all = list(control, "").await?;
-    let (waiting, mut decided): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|one| one.state == ApprovalState::Pending);
-    decided.reverse();
-    decided.truncate(MOST_DECIDED);
-    Ok((waiting, decided))
 }
 
 async fn list(control: &Control, query: &str) -> Result<Vec<Approval>, PageError> {

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Html;
-use page::{Frame, KeptOfCall, Markup, OutputPart, Place, call_page, document, is_cut, output_page};
+use page::{KeptOfCall, OutputPart, Place, call_page, is_cut, output_page};
 use protocol::journal::ARGUMENTS_DIRECTORY;
 use serde::Deserialize;
 use store::changes;
@@ -15,6 +15,7 @@ use store::queries::audit::{self, Call};
 use super::Page;
 use super::error::PageError;
 use super::read::read;
+use super::show::still;
 use crate::control::Control;
 
 /// More of the arguments is not shown.
@@ -31,7 +32,7 @@ pub(super) async fn get_call(
         undo: undo_of(&control, &call).await,
         has_output: has_output(&page, &call).await,
     };
-    Ok(show(&format!("Call of {}", call.tool_name), &call_page(&call, &kept)))
+    Ok(still(&format!("Call of {}", call.tool_name), Place::Tasks, &call_page(&call, &kept)))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,17 +49,12 @@ pub(super) async fn get_output(
 ) -> Result<Html<String>, PageError> {
     let call = find(&control, id).await?;
     let part = output(&page, &call, part).await?;
-    Ok(show(&format!("Output of {}", call.tool_name), &output_page(&call, &part)))
+    Ok(still(&format!("Output of {}", call.tool_name), Place::Tasks, &output_page(&call, &part)))
 }
 
 async fn find(control: &Control, id: String) -> Result<Call, PageError> {
     let found = read(control, move |connection| audit::one_call(connection, &id)).await?;
     found.ok_or_else(|| PageError::missing("call"))
-}
-
-fn show(title: &str, view: &Markup) -> Html<String> {
-    let frame = Frame { title, place: Place::Tasks, live: None, notice: None };
-    Html(document(&frame, view).into_string())
 }
 
 /// A part of all that a call printed.

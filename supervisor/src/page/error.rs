@@ -5,13 +5,17 @@ use axum::response::{Html, IntoResponse, Response};
 use store::StoreError;
 use store::queries::QueryError;
 
+use crate::approvals::words::sentence;
 use crate::control::error::ControlError;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum PageError {
-    Control(ControlError),
-    Query(QueryError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// A refusal in words: its status, what was wrong, and what to do.
+    #[error("{1}")]
     Refused(StatusCode, String, &'static str),
 }
 
@@ -22,18 +26,6 @@ impl PageError {
 
     pub(super) fn invalid(message: impl Into<String>, hint: &'static str) -> Self {
         Self::Refused(StatusCode::BAD_REQUEST, message.into(), hint)
-    }
-}
-
-impl From<ControlError> for PageError {
-    fn from(error: ControlError) -> Self {
-        Self::Control(error)
-    }
-}
-
-impl From<QueryError> for PageError {
-    fn from(error: QueryError) -> Self {
-        Self::Query(error)
     }
 }
 
@@ -63,12 +55,4 @@ impl IntoResponse for PageError {
         let page = page::frame::refusal(title, &message, hint);
         (status, Html(page.into_string())).into_response()
     }
-}
-
-/// An error in the words of the log as a sentence.
-fn sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(char::to_uppercase);
-    let text: String = first.into_iter().flatten().chain(letters).collect();
-    if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{Html, IntoResponse as _, Response};
+use axum::http::HeaderValue;
+use axum::response::{Html, Response};
 use page::files::{Content, Entry, MOST_SHOWN, Shown, files};
-use page::{Frame, Place, document};
+use page::{Frame, Place};
 use protocol::{Envelope, SessionId};
 use reqwest::Method;
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use store::queries::page as queries;
 use super::actions::Told;
 use super::error::PageError;
 use super::read::read;
+use super::show::{self, to_save};
 use crate::control::Control;
 use crate::control::error::ControlError;
 use crate::tool_files::{GetError, opened};
@@ -50,7 +51,7 @@ pub(super) async fn get_files(
     };
     let shown = content.map(|content| Shown { session: &place.session, path, content });
     let frame = Frame { title: "Files", place: Place::Files, live: None, notice: told.notice() };
-    Ok(Html(document(&frame, &files(&chats, &changes, shown.as_ref())).into_string()))
+    Ok(show::shown(&frame, &files(&chats, &changes, shown.as_ref())))
 }
 
 /// A file of a session, to be saved and never shown.
@@ -66,18 +67,9 @@ pub(super) async fn get_raw(
         }
         Err(GetError::NoAnswer(_)) => return Err(ControlError::NoToolServer.into()),
     };
-    let mut headers = HeaderMap::new();
     let name = place.path.rsplit('/').next().unwrap_or("file");
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::CONTENT_DISPOSITION, attachment(name));
-    headers.extend(answer.content_length().map(|length| (header::CONTENT_LENGTH, HeaderValue::from(length))));
-    Ok((headers, Body::from_stream(answer.bytes_stream())).into_response())
-}
-
-/// The header that makes a browser save a file under this name.
-pub(super) fn attachment(name: &str) -> HeaderValue {
-    let value = format!("attachment; filename*=UTF-8''{}", page::encoded(name));
-    HeaderValue::from_str(&value).unwrap_or(HeaderValue::from_static("attachment"))
+    let length = answer.content_length().map(HeaderValue::from);
+    Ok(to_save(name, length, Body::from_stream(answer.bytes_stream())))
 }
 
 fn session(named: &str) -> Result<SessionId, PageError> {

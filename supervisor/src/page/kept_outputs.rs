@@ -53,10 +53,7 @@ impl KeptOutputs {
     /// Whether the file with this name is there.
     pub(super) async fn has(&self, name: &str) -> bool {
         match &self.place {
-            OutputPlace::Here(directory) => {
-                let (directory, name) = (directory.clone(), name.to_owned());
-                blocking(move || open(&directory, &name)).await.is_ok_and(|found| found.is_some())
-            }
+            OutputPlace::Here(directory) => open(directory, name).await.is_ok_and(|found| found.is_some()),
             OutputPlace::Elsewhere(far) => is_name(name) && far.has_output(name).await,
         }
     }
@@ -64,10 +61,7 @@ impl KeptOutputs {
     /// A part of a file, from 1; none if the file is gone. A number beyond the last part means the last.
     pub(super) async fn part(&self, name: &str, number: u64) -> io::Result<Option<OutputPart>> {
         let output = match &self.place {
-            OutputPlace::Here(directory) => {
-                let (directory, name) = (directory.clone(), name.to_owned());
-                blocking(move || open(&directory, &name)).await?
-            }
+            OutputPlace::Here(directory) => open(directory, name).await?,
             OutputPlace::Elsewhere(_) if !is_name(name) => None,
             OutputPlace::Elsewhere(far) => far.output(name, MOST_BYTES).await?.map(Output::Fetched),
         };
@@ -100,18 +94,22 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A file of the directory with its size.
-fn open(directory: &Path, name: &str) -> io::Result<Option<Output>> {
+async fn open(directory: &Path, name: &str) -> io::Result<Option<Output>> {
     if !is_name(name) {
         return Ok(None);
     }
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match rustix::fs::open(directory.join(name), flags, Mode::empty()) {
-        Ok(handle) => File::from(handle),
-        Err(rustix::io::Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(errno.into()),
+    let path = directory.join(name);
+    let open = move || {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(handle) => File::from(handle),
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let facts = file.metadata()?;
+        Ok(facts.is_file().then_some(Output::File(file, facts.len())))
     };
-    let facts = file.metadata()?;
-    Ok(facts.is_file().then_some(Output::File(file, facts.len())))
+    blocking(open).await
 }
 
 impl Output {

@@ -20,6 +20,7 @@ mod now;
 mod outlook;
 mod read;
 pub mod sessions;
+mod show;
 mod sign_in;
 mod talk;
 mod tasks;

@@ -6,7 +6,7 @@ use axum::extract::{Query, State};
 use axum::response::Html;
 use channel::ChannelName;
 use page::now::{Now, Running, now};
-use page::{Frame, Health, Place, document};
+use page::{Frame, Health, Place};
 use protocol::now_ms;
 use store::queries::figures::figures;
 use store::queries::{QueryError, page as queries};
@@ -17,6 +17,7 @@ use super::actions::Told;
 use super::approvals;
 use super::error::PageError;
 use super::read::read;
+use super::show::shown;
 use crate::control::Control;
 use crate::health::Report;
 
@@ -32,7 +33,7 @@ pub(super) async fn get_now(
 ) -> Result<Html<String>, PageError> {
     let view = load(&control).await?;
     let frame = Frame { title: "Now", place: Place::Now, live: Some("/live/now"), notice: told.notice() };
-    Ok(Html(document(&frame, &now(&view)).into_string()))
+    Ok(shown(&frame, &now(&view)))
 }
 
 /// What the view shows.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use page::schedules::schedules;
 use page::settings_view::{Held, settings};
 use page::usage::usage;
-use page::{Frame, Place, document};
+use page::{Frame, Place};
 use protocol::{SessionId, now_ms};
 use serde::Deserialize;
 use store::queries::usage::used;
@@ -20,6 +20,7 @@ use toolkit::contacts::{ACTIVE, Contacts};
 use super::actions::Told;
 use super::error::PageError;
 use super::read::read;
+use super::show::{shown, still};
 use crate::control::Control;
 
 #[derive(Debug, Deserialize)]
@@ -42,9 +43,8 @@ pub(super) async fn get_usage(
     let since_ms = midnight - (days - 1) * DAY_MS;
     let used = read(&control, move |connection| Ok(used(connection, since_ms, None)?)).await?;
     let names: Vec<String> = (0..days).map(|day| day_of(since_ms + day * DAY_MS)).collect();
-    let view = usage(&used, &names, &control.current.limits(), &day_of(now));
-    let frame = Frame { title: "Usage", place: Place::Usage, live: None, notice: None };
-    Ok(Html(document(&frame, &view).into_string()))
+    let view = usage(&used, &names, &control.inbound.current.limits(), &day_of(now));
+    Ok(still("Usage", Place::Usage, &view))
 }
 
 fn day_of(ms: i64) -> String {
@@ -58,7 +58,7 @@ pub(super) async fn get_schedules(
     let listed = read(&control, |connection| Ok(all(connection)?));
     let (listed, contacts) = tokio::join!(listed, contacts(&control));
     let frame = Frame { title: "Schedules", place: Place::Schedules, live: None, notice: told.notice() };
-    Ok(Html(document(&frame, &schedules(&listed?, &contacts)).into_string()))
+    Ok(shown(&frame, &schedules(&listed?, &contacts)))
 }
 
 /// The file of contacts that all chats share; where each chat has a directory of its own, none.
@@ -68,18 +68,14 @@ async fn contacts(control: &Control) -> Result<Option<Contacts>, String> {
 }
 
 pub(super) async fn get_settings(State(control): State<Arc<Control>>) -> Html<String> {
-    let held: Vec<Held> = control
-        .current
-        .settings()
-        .into_iter()
-        .map(|(name, value)| {
-            let row = row(&name);
-            let derived = if row.is_some() { "the default" } else { "derived" };
-            let from = control.current.origin(&name).unwrap_or_else(|| derived.to_owned());
-            let meaning = row.map_or_else(String::new, |row| row.meaning().to_owned());
-            Held { name, value, from, meaning }
-        })
-        .collect();
-    let frame = Frame { title: "Settings", place: Place::Settings, live: None, notice: None };
-    Html(document(&frame, &settings(&held, env!("CARGO_PKG_VERSION"))).into_string())
+    let current = &control.inbound.current;
+    let held = |(name, value): (String, String)| {
+        let row = row(&name);
+        let derived = if row.is_some() { "the default" } else { "derived" };
+        let from = current.origin(&name).unwrap_or_else(|| derived.to_owned());
+        let meaning = row.map_or_else(String::new, |row| row.meaning().to_owned());
+        Held { name, value, from, meaning }
+    };
+    let held: Vec<Held> = current.settings().into_iter().map(held).collect();
+    still("Settings", Place::Settings, &settings(&held, env!("CARGO_PKG_VERSION")))
 }

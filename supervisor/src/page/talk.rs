@@ -5,26 +5,25 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Multipart, Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use axum::http::HeaderValue;
+use axum::response::{Html, Redirect, Response};
 use channel::Chat;
 use channel::update::{Incoming, Kind, Update};
 use maud::Markup;
-use page::now::Running;
 use page::talk::{CHANNEL, Talk, chats, talk};
-use page::{Frame, Place, document, encoded};
+use page::{Frame, Place, encoded};
 use protocol::{EventId, MessageId, TaskId, now_ms};
 use serde::Deserialize;
 use store::page_files;
-use store::queries::page::{self as queries, Said};
-use toolkit::approvals::Approval;
+use store::queries::page as queries;
 
 use super::actions::Told;
+use super::approvals;
 use super::error::PageError;
 use super::now::running;
 use super::read::read;
+use super::show::{shown, still, to_save};
 use super::upload::{self, Message};
-use super::{approvals, files::attachment};
 use crate::channels::local::is_chat_name;
 use crate::channels::page::{NAME, parts as parts_of};
 use crate::control::Control;
@@ -39,8 +38,7 @@ const NAME_HINT: &str = "A name begins with a letter and has at most 64 letters,
 
 pub(super) async fn get_chats(State(control): State<Arc<Control>>) -> Result<Html<String>, PageError> {
     let known = read(&control, |connection| queries::chats(connection, MOST_CHATS)).await?;
-    let frame = Frame { title: "Talk", place: Place::Talk, live: None, notice: None };
-    Ok(Html(document(&frame, &chats(&known)).into_string()))
+    Ok(still("Talk", Place::Talk, &chats(&known)))
 }
 
 #[derive(Deserialize)]
@@ -58,38 +56,18 @@ pub(super) async fn get_chat(
     Query(told): Query<Told>,
 ) -> Result<Html<String>, PageError> {
     named(&chat)?;
-    let loaded = load(&control, &chat).await?;
+    let view = load(&control, &chat).await?;
     let (title, live) = (format!("Talk: {chat}"), format!("/live/chat/{}", encoded(&chat)));
     let frame = Frame { title: &title, place: Place::Talk, live: Some(&live), notice: told.notice() };
-    Ok(Html(document(&frame, &talk(&loaded.view(&chat))).into_string()))
+    Ok(shown(&frame, &talk(&view)))
 }
 
 /// The part of a chat that changes.
 pub(super) async fn parts(control: &Control, chat: &str) -> Result<Vec<(&'static str, Markup)>, PageError> {
-    Ok(page::talk::parts(&load(control, named(chat)?).await?.view(chat)))
+    Ok(page::talk::parts(&load(control, named(chat)?).await?))
 }
 
-struct Loaded {
-    said: Vec<Said>,
-    running: Option<Running>,
-    growing: Option<String>,
-    waiting: Vec<Approval>,
-}
-
-impl Loaded {
-    fn view<'a>(&'a self, chat: &'a str) -> Talk<'a> {
-        Talk {
-            chat,
-            said: &self.said,
-            running: self.running.as_ref(),
-            growing: self.growing.as_deref(),
-            waiting: &self.waiting,
-            now_ms: now_ms(),
-        }
-    }
-}
-
-async fn load(control: &Control, name: &str) -> Result<Loaded, PageError> {
+async fn load(control: &Control, name: &str) -> Result<Talk, PageError> {
     let chat = Chat::new(NAME, name);
     let (of_chat, id) = (chat.clone(), name.to_owned());
     let read = read(control, move |connection| {
@@ -103,7 +81,7 @@ async fn load(control: &Control, name: &str) -> Result<Loaded, PageError> {
     let waits = running.as_ref().is_some_and(|running| running.activity.waits_for_person);
     let mut waiting = if waits { approvals::pending(control).await.unwrap_or_default() } else { Vec::new() };
     waiting.retain(|one| one.session == chat.session());
-    Ok(Loaded { said, running, growing, waiting })
+    Ok(Talk { chat: name.to_owned(), said, running, growing, waiting, now_ms: now_ms() })
 }
 
 pub(super) async fn post_message(
@@ -153,11 +131,8 @@ pub(super) async fn get_file(
     let of_file = id.clone();
     let found = control.store.write(move |tx| page_files::find(tx, &of_file)).await?;
     let file = found.ok_or_else(|| PageError::missing("file"))?;
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes));
-    headers.insert(header::CONTENT_DISPOSITION, attachment(&file.name));
-    Ok((headers, Body::from_stream(parts_of(control.store.clone(), id))).into_response())
+    let body = Body::from_stream(parts_of(control.store.clone(), id));
+    Ok(to_save(&file.name, Some(HeaderValue::from(file.size_bytes)), body))
 }
 
 fn named(chat: &str) -> Result<&str, PageError> {

@@ -11,17 +11,17 @@ use page::frame::Notice;
 use page::task::{EVENTS_ON_A_PAGE, Leaf, TaskView, task};
 use page::tasks::{Asked, tasks};
 use page::work::Work;
-use page::{Frame, Place, document, encoded};
+use page::{Frame, Place, encoded};
 use protocol::now_ms;
 use serde::Deserialize;
 use settings::quotas::DAY_MS;
-use store::changes::{self, ChangedFile};
-use store::queries::page::{self as queries, Sent};
-use store::queries::short_id;
-use store::queries::tasks::{Filter, STATES, Task, counts, tasks as listed};
+use store::changes;
+use store::queries::tasks::{Filter, STATES, counts, tasks as listed};
+use store::queries::{QueryError, page as queries, short_id};
 
 use super::error::PageError;
 use super::read::read;
+use super::show::{shown, still};
 use crate::control::Control;
 use crate::tree::{Node, grow};
 
@@ -64,8 +64,7 @@ pub(super) async fn get_tasks(
     found.reverse();
     let asked = Asked { state, chat, tool, text, day, offset };
     let view = tasks(&asked, &found, ON_A_PAGE, &counts, now_ms());
-    let frame = Frame { title: "Tasks", place: Place::Tasks, live: None, notice: None };
-    Ok(Html(document(&frame, &view).into_string()))
+    Ok(still("Tasks", Place::Tasks, &view))
 }
 
 /// When a day begins in UTC, in milliseconds since the epoch.
@@ -88,13 +87,13 @@ pub(super) async fn get_task(
     Path(id): Path<String>,
     Query(Shown { page, notice }): Query<Shown>,
 ) -> Result<Html<String>, PageError> {
-    let loaded = load(&control, &id, page).await?;
-    let title = page::task::title(&loaded.task);
-    let live = format!("/live/tasks/{}?page={page}", encoded(&loaded.task.id));
+    let view = load(&control, &id, page).await?;
+    let title = page::task::title(&view.task);
+    let live = format!("/live/tasks/{}?page={page}", encoded(&view.task.id));
     // What has ended changes no more, unless somebody acts on it.
-    let live = loaded.task.is_open().then_some(live.as_str());
+    let live = view.task.is_open().then_some(live.as_str());
     let frame = Frame { title: &title, place: Place::Tasks, live, notice: Notice::named(&notice) };
-    Ok(Html(document(&frame, &task(&loaded.view())).into_string()))
+    Ok(shown(&frame, &task(&view)))
 }
 
 /// The parts of a task that change.
@@ -103,36 +102,11 @@ pub(super) async fn parts(
     id: &str,
     page: usize,
 ) -> Result<Vec<(&'static str, Markup)>, PageError> {
-    Ok(page::task::parts(&load(control, id, page).await?.view()))
-}
-
-struct Loaded {
-    task: Task,
-    work: Work,
-    replies: Vec<Sent>,
-    changes: Vec<ChangedFile>,
-    leaves: Vec<Leaf>,
-    page: usize,
-    events: usize,
-}
-
-impl Loaded {
-    fn view(&self) -> TaskView<'_> {
-        TaskView {
-            task: &self.task,
-            work: &self.work,
-            replies: &self.replies,
-            changes: &self.changes,
-            leaves: &self.leaves,
-            page: self.page,
-            events: self.events,
-            now_ms: now_ms(),
-        }
-    }
+    Ok(page::task::parts(&load(control, id, page).await?))
 }
 
 /// A task with a page of its events, from 1; page 0 is the last one.
-async fn load(control: &Control, id: &str, page: usize) -> Result<Loaded, PageError> {
+async fn load(control: &Control, id: &str, page: usize) -> Result<TaskView, PageError> {
     let given = id.to_owned();
     let loaded = read(control, move |connection| {
         let id = short_id::resolve(connection, &given)?;
@@ -146,12 +120,10 @@ async fn load(control: &Control, id: &str, page: usize) -> Result<Loaded, PageEr
         let from = (page - 1) * EVENTS_ON_A_PAGE;
         let leaves = leaves.into_iter().skip(from).take(EVENTS_ON_A_PAGE).collect();
         let (replies, changes) = (queries::replies(connection, &id)?, changes::of_task(connection, &id)?);
-        Ok(Some(Loaded { task, work, replies, changes, leaves, page, events }))
+        Ok(Some(TaskView { task, work, replies, changes, leaves, page, events, now_ms: now_ms() }))
     });
     match loaded.await {
-        Err(PageError::Query(
-            error @ (store::queries::QueryError::NoTask(_) | store::queries::QueryError::Ambiguous(..)),
-        )) => {
+        Err(PageError::Query(error @ (QueryError::NoTask(_) | QueryError::Ambiguous(..)))) => {
             tracing::debug!(%error, "a page of a task that is not known");
             Err(PageError::missing("task"))
         }

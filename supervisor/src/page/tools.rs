@@ -7,7 +7,7 @@ use axum::Form;
 use axum::extract::{Path, State};
 use axum::response::Html;
 use page::tools::{Tool, Tried, tool, tools};
-use page::{Frame, Place, document, form};
+use page::{Place, form};
 use protocol::{Envelope, SessionId, now_ms};
 use serde_json::Value;
 use settings::quotas::DAY_MS;
@@ -15,6 +15,7 @@ use store::queries::page as queries;
 
 use super::error::PageError;
 use super::read::read;
+use super::show::still;
 use crate::control::Control;
 use crate::control::error::ControlError;
 
@@ -37,8 +38,7 @@ pub(super) async fn get_tools(State(control): State<Arc<Control>>) -> Result<Htm
     let figures = read(&control, move |connection| queries::tool_figures(connection, since_ms));
     let (figures, catalogue) = tokio::join!(figures, catalogue(&control));
     let view = tools(catalogue.as_deref(), &figures?, DAYS);
-    let frame = Frame { title: "Tools", place: Place::Tools, live: None, notice: None };
-    Ok(Html(document(&frame, &view).into_string()))
+    Ok(still("Tools", Place::Tools, &view))
 }
 
 pub(super) async fn get_tool(
@@ -81,9 +81,7 @@ async fn call(control: &Control, name: &str, arguments: &Value, session: &str) -
 }
 
 fn show(found: &Tool, given: &[(String, String)], session: &str, tried: Option<&Tried>) -> Html<String> {
-    let title = format!("Tool {}", found.name);
-    let frame = Frame { title: &title, place: Place::Tools, live: None, notice: None };
-    Html(document(&frame, &tool(found, given, session, tried)).into_string())
+    still(&format!("Tool {}", found.name), Place::Tools, &tool(found, given, session, tried))
 }
 
 async fn find(control: &Control, name: &str) -> Result<Tool, PageError> {

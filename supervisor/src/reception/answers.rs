@@ -11,12 +11,14 @@ use store::sql::Connection;
 use store::{StoreError, approvals};
 use texts::Text;
 
-/// What follows from such a message.
+use super::admission::is_forwarded;
+
+/// What follows from what somebody wrote to an open question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
-    Answers(Decision),
-    /// Its sender reads why it is no answer.
-    Refused(Text<'static>),
+    Decides(Decision),
+    /// Its sender reads why it decides nothing.
+    Told(Text<'static>),
 }
 
 /// What follows from a message, if it is an answer: a reply to a question, or, where a question may be
@@ -27,8 +29,7 @@ pub(super) fn written(
     incoming: &Incoming,
     access: &Access,
 ) -> Result<Option<Written>, StoreError> {
-    let is_forwarded = incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some());
-    let is_other = is_forwarded || incoming.is_edit || incoming.command.is_some();
+    let is_other = is_forwarded(incoming) || incoming.is_edit || incoming.command.is_some();
     let Some(sender) = incoming.sender().filter(|_| !is_other && incoming.files.is_empty()) else {
         return Ok(None);
     };
@@ -41,7 +42,7 @@ pub(super) fn written(
     if let Some(asked) = open.iter().find(reply_to) {
         return Ok(Some(match may_answer(asked, sender, chat, access) {
             true => answer(asked, said, sender),
-            false => Written::Refused(Text::NotTheAsker),
+            false => Written::Told(Text::NotTheAsker),
         }));
     }
     let of_approval = approvals::open_in(connection, chat)?;
@@ -64,11 +65,11 @@ fn is_asked(asked: &Asked, person: &Sender, chat: &Chat, access: &Access) -> boo
 }
 
 fn answer(asked: &Asked, said: &str, sender: &Sender) -> Written {
-    let Some(answer) = asked.question.answer_of(said) else { return Written::Refused(Text::AnswerNoOption) };
+    let Some(answer) = asked.question.answer_of(said) else { return Written::Told(Text::AnswerNoOption) };
     if answer.chars().count() > MAX_ANSWER_CHARS {
-        return Written::Refused(Text::AnswerTooLong);
+        return Written::Told(Text::AnswerTooLong);
     }
-    Written::Answers(decision(asked.approval.clone(), sender, answer))
+    Written::Decides(decision(asked.approval.clone(), sender, answer))
 }
 
 /// An answer as it is kept and passed on.

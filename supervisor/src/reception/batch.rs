@@ -1,12 +1,11 @@
 //! Stores what a channel delivered together with the position behind it, in one transaction.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use channel::update::{Incoming, Kind, Press, Update};
 use channel::{Channel, Chat, Content};
-use protocol::{MessageId, PersonId, TaskId, now_ms};
+use protocol::{MessageId, TaskId, now_ms};
 use store::approvals::{self, Decision};
 use store::attachments::{self, Origin};
 use store::inbox::{self, IncomingMessage, enqueue, store_part, store_skipped};
@@ -14,10 +13,10 @@ use store::sql::Connection;
 use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts, received, said};
 use texts::Text;
 
-use super::admission::{Rules, Verdict};
-use super::answers;
-use super::typed::{Typed, typed};
-use super::{Backlog, Inbound, press};
+use super::admission::{Rules, Verdict, is_forwarded};
+use super::answers::{self, Written};
+use super::typed::typed;
+use super::{Administrators, Backlog, Inbound, Judged, press};
 use crate::commands::{self, Command, Context};
 use crate::strangers;
 
@@ -29,14 +28,14 @@ const LONGER: u32 = 3;
 
 /// The updates of one response, each message with what to do with it.
 pub(super) struct Batch {
-    pub(super) updates: Vec<(Update, Option<Verdict>)>,
+    pub(super) updates: Vec<Judged>,
     /// Where the channel continues behind them; none if there are none.
     pub(super) position: Option<Behind>,
     /// Set while the messages that waited at start are received.
     pub(super) backlog: Option<Backlog>,
     /// Whether these updates are the last of those: their chats get a message about what was skipped.
     pub(super) ends_backlog: bool,
-    pub(super) administrators: HashMap<String, Option<HashSet<PersonId>>>,
+    pub(super) administrators: Administrators,
     pub(super) channel: Arc<dyn Channel>,
     pub(super) inbound: Inbound,
 }
@@ -161,7 +160,7 @@ impl Batch {
         if matches!(verdict, Verdict::Run | Verdict::Late)
             && let Some(written) = answers::written(tx, &update.chat, incoming, self.channel.access())?
         {
-            return self.store_answer(tx, update, written.into(), stored);
+            return self.store_answer(tx, update, written, stored);
         }
         let reason = match verdict {
             Verdict::Run => {
@@ -218,17 +217,17 @@ impl Batch {
         &self,
         tx: &Connection,
         update: &Update,
-        typed: Typed,
+        written: Written,
         stored: &mut Stored,
     ) -> Result<(), StoreError> {
         let Some(task) = self.skip(tx, update, None, "the answer to a question")? else { return Ok(()) };
-        let told = match typed {
-            Typed::Told(text) => Some(text),
-            Typed::Decides(decision) if approvals::keep(tx, &decision)? => {
+        let told = match written {
+            Written::Told(text) => Some(text),
+            Written::Decides(decision) if approvals::keep(tx, &decision)? => {
                 stored.decisions.push(decision);
                 None
             }
-            Typed::Decides(_) => Some(Text::DecidedBefore),
+            Written::Decides(_) => Some(Text::DecidedBefore),
         };
         if let Some(text) = told {
             self.say(tx, Some(&task), &update.chat, text)?;
@@ -249,21 +248,18 @@ impl Batch {
         let language = languages::of(tx, chat)?;
         Ok(match verdict {
             Verdict::Command(command) => {
-                let origin = incoming.origin.as_ref();
-                let (is_owner, delivery) = (self.is_owner(incoming), self.channel.delivery());
-                let access = self.channel.access();
                 let context = Context {
                     chat,
                     task,
-                    origin,
+                    origin: incoming.origin.as_ref(),
                     models,
                     limits: &current.limits(),
                     file_requests,
                     run,
-                    delivery,
-                    access,
+                    delivery: self.channel.delivery(),
+                    access: self.channel.access(),
                     board,
-                    is_owner,
+                    is_owner: self.is_owner(incoming),
                     administers: self.administers(chat, incoming),
                     overheard,
                     language,
@@ -463,10 +459,6 @@ fn row(update: &Update, incoming: Option<&Incoming>) -> IncomingMessage {
         text: incoming.map(|incoming| incoming.text.clone()).unwrap_or_default(),
         origin: incoming.and_then(|incoming| incoming.origin.clone()),
     }
-}
-
-pub(super) fn is_forwarded(incoming: &Incoming) -> bool {
-    incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some())
 }
 
 /// What people call a chat: a group's title, or the name of the person.

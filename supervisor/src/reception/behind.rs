@@ -5,7 +5,8 @@ use channel::update::{Incoming, Update};
 use store::sql::Connection;
 use store::{StoreError, attachments, edits, parts};
 
-use super::batch::{Batch, Stored, is_forwarded};
+use super::admission::is_forwarded;
+use super::batch::{Batch, Stored};
 
 impl Batch {
     /// Stores such a message with the task that it belongs to. Returns whether it is one.

@@ -75,6 +75,12 @@ pub(super) struct Backlog {
     since_seq: Option<i64>,
 }
 
+/// An update, and what to do with it if it is a message.
+type Judged = (Update, Option<Verdict>);
+
+/// Who administers each group; none where that is not known.
+type Administrators = HashMap<String, Option<HashSet<PersonId>>>;
+
 /// Receives the updates of one channel.
 pub(crate) struct Reception {
     channel: Arc<dyn Channel>,
@@ -134,9 +140,7 @@ impl Reception {
         if updates.is_empty() && position.is_none() && !ends_backlog {
             return Ok(Vec::new());
         }
-        let administrators = self.administrators_for(&updates).await;
-        let updates: Vec<_> =
-            updates.into_iter().map(|update| self.judged(update, &administrators)).collect();
+        let (updates, administrators) = self.judged(updates).await;
         let waiting = to_be_run(&updates);
         let batch = Batch {
             updates,
@@ -164,8 +168,7 @@ impl Reception {
 
     /// Tells the chats whose messages would be run that nothing can be stored.
     pub(crate) async fn cannot_store(&mut self, updates: Vec<Update>) {
-        let administrators = self.administrators_for(&updates).await;
-        let judged: Vec<_> = updates.into_iter().map(|update| self.judged(update, &administrators)).collect();
+        let (judged, _) = self.judged(updates).await;
         self.tell_outage(to_be_run(&judged)).await;
     }
 
@@ -174,21 +177,22 @@ impl Reception {
         self.told.clear();
     }
 
-    fn judged(
-        &self,
-        update: Update,
-        administrators: &HashMap<String, Option<HashSet<PersonId>>>,
-    ) -> (Update, Option<Verdict>) {
-        let Kind::Message(incoming) = &update.kind else { return (update, None) };
-        let administrators = administrators.get(&update.chat.whole().id).and_then(Option::as_ref);
+    /// Each update with the verdict on it if it is a message, and who administers the groups of all.
+    async fn judged(&self, updates: Vec<Update>) -> (Vec<Judged>, Administrators) {
+        let administrators = self.administrators_for(&updates).await;
         let not_before = self.backlog.map(|backlog| backlog.not_before);
-        let rules = admission::Rules { access: self.channel.access(), administrators, not_before };
-        let verdict = admission::judge(&update.chat, incoming, &rules);
-        (update, Some(verdict))
+        let judged = |update: Update| {
+            let Kind::Message(incoming) = &update.kind else { return (update, None) };
+            let administrators = administrators.get(&update.chat.whole().id).and_then(Option::as_ref);
+            let rules = admission::Rules { access: self.channel.access(), administrators, not_before };
+            let verdict = admission::judge(&update.chat, incoming, &rules);
+            (update, Some(verdict))
+        };
+        (updates.into_iter().map(judged).collect(), administrators)
     }
 
     /// Asks who administers the groups whose messages and buttons depend on it.
-    async fn administrators_for(&self, updates: &[Update]) -> HashMap<String, Option<HashSet<PersonId>>> {
+    async fn administrators_for(&self, updates: &[Update]) -> Administrators {
         let access = self.channel.access();
         let depends = |update: &&Update| match &update.kind {
             Kind::Message(incoming) => admission::needs_administrators(&update.chat, incoming, access),
@@ -217,7 +221,7 @@ impl Reception {
             access.set_paired(&paired.id, true);
         }
         if stored.may_add || stored.cancels || effects().any(|effect| effect.stops) {
-            self.inbound.cancel_signal.notify();
+            self.inbound.cancel_signal.send_replace(());
         }
         for decision in stored.decisions {
             let (approvals, store) = (self.inbound.approvals.clone(), self.inbound.store.clone());
@@ -293,7 +297,7 @@ impl UpdateSink for Reception {
 }
 
 /// The chats of the messages that are run.
-fn to_be_run(updates: &[(Update, Option<Verdict>)]) -> Vec<Chat> {
+fn to_be_run(updates: &[Judged]) -> Vec<Chat> {
     let run = updates.iter().filter(|(_, verdict)| matches!(verdict, Some(Verdict::Run)));
     run.map(|(update, _)| update.chat.clone()).collect()
 }

@@ -8,6 +8,7 @@ use store::approvals::{self, Choice, Decision};
 use store::sql::Connection;
 use texts::Text;
 
+use super::admission::is_forwarded;
 use super::answers::Written;
 
 /// In the languages of the bot's own words.
@@ -16,32 +17,15 @@ const YES: [&str; 13] =
 const NO: [&str; 11] =
     ["no", "n", "deny", "don't", "nein", "ablehnen", "denegar", "нет", "запретить", "不", "拒绝"];
 
-/// What follows from such a message.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
-    /// Its sender reads this.
-    Told(Text<'static>),
-    Decides(Decision),
-}
-
-impl From<Written> for Typed {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Answers(decision) => Self::Decides(decision),
-            Written::Refused(words) => Self::Told(words),
-        }
-    }
-}
-
 /// What follows from a message, if it is a yes or a no and a question is open.
 pub(super) fn typed(
     connection: &Connection,
     chat: &Chat,
     incoming: &Incoming,
     access: &Access,
-) -> Result<Option<Typed>, StoreError> {
-    let is_forwarded = incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some());
-    let Some(choice) = choice(&incoming.said).filter(|_| !is_forwarded) else { return Ok(None) };
+) -> Result<Option<Written>, StoreError> {
+    let choice = choice(&incoming.said).filter(|_| !is_forwarded(incoming));
+    let Some(choice) = choice else { return Ok(None) };
     let open = approvals::open_in(connection, chat)?;
     if open.is_empty() {
         return Ok(None);
@@ -49,13 +33,13 @@ pub(super) fn typed(
     let answered = incoming.answers.as_ref();
     let question = open.iter().find(|(_, message)| answered.is_some() && message.as_ref() == answered);
     let (Some((approval, _)), Some(sender)) = (question, incoming.sender()) else {
-        return Ok(Some(Typed::Told(Text::UseTheButtons)));
+        return Ok(Some(Written::Told(Text::UseTheButtons)));
     };
     if !access.may_approve(sender.id.as_str()) {
-        return Ok(Some(Typed::Told(Text::NotAnApprover)));
+        return Ok(Some(Written::Told(Text::NotAnApprover)));
     }
     let (approval, by) = (approval.as_str().to_owned(), sender.to_string());
-    Ok(Some(Typed::Decides(Decision { approval, choice, by, reason: None, answer: None })))
+    Ok(Some(Written::Decides(Decision { approval, choice, by, reason: None, answer: None })))
 }
 
 /// A yes is for the call alone.

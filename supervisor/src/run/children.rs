@@ -17,6 +17,7 @@ use crate::dispatch::Dispatcher;
 use crate::dispatch::worker::Worker;
 use crate::far::FarToolServer;
 use crate::ports::Port;
+use crate::tool_client::ToolClient;
 
 /// The port of the tools: for a child, or led to a tool server on another machine.
 enum ToolPort {
@@ -37,9 +38,7 @@ impl System {
         self.store.write_until_done(held::look_again).await?;
         let (journal_troubled, journal_trouble) = watch::channel(None);
         let health = ToolHealth {
-            url: self.tokens.tool_url.clone(),
-            token: Secret::from(self.tokens.tool_token.as_str()),
-            client: reqwest::Client::builder().no_proxy().build()?,
+            client: ToolClient::new(&self.tokens.tool_url, &self.tokens.tool_token)?,
             board: self.board.clone(),
             runs_no_commands: self.config.children.runs_no_commands,
             journal_trouble: journal_troubled,

@@ -37,9 +37,8 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "the database {} is damaged and nothing more is written to it: keep the file and restore a backup; \
-         see docs/backup.md",
-        .0
+        "the database {0} is damaged and nothing more is written to it: keep the file and restore a backup; \
+         see docs/backup.md"
     )]
     DamagedMeanwhile(String),
     #[error(transparent)]
@@ -93,11 +92,11 @@ pub async fn run(
     let cause = system.until_stopped(&stop).await;
     system.stop.cancel();
     // Until then, calls of others may end.
-    let stop_by = system.stop_by.get().map_or_else(Instant::now, |stop_by| stop_by.max(Instant::now()));
+    let stop_by = system.stop_by.get().map_or_else(Instant::now, |stop_by| (*stop_by).max(Instant::now()));
     let in_order = timeout_at(stop_by + LAST_STEPS, system.end(stop_journal, following)).await;
     cause?;
     in_order.map_err(|_| RunError::NotInOrder)?;
-    system.rejection.child().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
+    system.rejection.get().copied().map_or(Ok(()), |child| Err(RunError::BadSettings(child)))
 }
 
 async fn record_start(store: &Store, tokens: &Tokens, config: &Config) -> Result<EventId, RunError> {
@@ -143,9 +142,8 @@ async fn join(
             }
             joined => return Ok(Some(joined?)),
         }
-        tokio::select! {
-            () = stop.cancelled() => return Ok(None),
-            () = tokio::time::sleep(LOCKED_PAUSE) => {}
+        if stop.run_until_cancelled(tokio::time::sleep(LOCKED_PAUSE)).await.is_none() {
+            return Ok(None);
         }
     }
 }
@@ -158,8 +156,7 @@ async fn open_store(database: &Location, stop: &CancellationToken) -> Result<Opt
         let opened = tokio::task::spawn_blocking(move || Store::open(location)).await;
         match opened.unwrap_or(Err(StoreError::Closed)) {
             Err(error) if error.is_locked() => {
-                tracing::warn!(%error, %database, "the database is locked by another \
-                 program; waiting");
+                tracing::warn!(%error, %database, "the database is locked by another program; waiting");
             }
             Err(error) if error.is_away() => {
                 tracing::warn!(%error, %database, "the database's server gives no answer; waiting");
@@ -169,9 +166,8 @@ async fn open_store(database: &Location, stop: &CancellationToken) -> Result<Opt
             }
             opened => return Ok(Some(opened?)),
         }
-        tokio::select! {
-            () = stop.cancelled() => return Ok(None),
-            () = tokio::time::sleep(LOCKED_PAUSE) => {}
+        if stop.run_until_cancelled(tokio::time::sleep(LOCKED_PAUSE)).await.is_none() {
+            return Ok(None);
         }
     }
 }
@@ -210,7 +206,7 @@ impl System {
     /// Claims no more tasks, and gives those that run some time to end.
     async fn finish(&self) {
         let stop_by = Instant::now() + self.config.stop_patience;
-        self.stop_by.set(stop_by);
+        let _ = self.stop_by.set(stop_by);
         if timeout_at(stop_by, self.queue.finish()).await.is_err() {
             tracing::warn!("tasks still run; they are put back into the queue");
         }

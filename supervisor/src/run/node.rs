@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use channel::Channel;
+use tokio_util::sync::CancellationToken;
 
 use super::system::System;
 use crate::nodes::heard::Listener;
@@ -43,29 +44,29 @@ impl System {
         self.tasks.spawn(task, receiving);
     }
 
-    /// Queues what was set for later; of several nodes, the leader does.
+    /// Queues what was set for later.
     pub(super) fn start_schedules(&self) {
-        let (schedules, run, stop) = (self.schedules.clone(), self.run.clone(), self.stop.clone());
-        match &self.place {
-            None => self.tasks.spawn("schedules", schedules::due::keep(schedules, run, stop)),
-            Some(place) => {
-                let clock = place.leading.clone().while_it_leads(stop, move |_, ends| {
-                    schedules::due::keep(schedules.clone(), run.clone(), ends)
-                });
-                self.tasks.spawn("schedules", clock);
-            }
-        }
+        let (schedules, run) = (self.schedules.clone(), self.run.clone());
+        self.start_for_all("schedules", move |stop| {
+            schedules::due::keep(schedules.clone(), run.clone(), stop)
+        });
     }
 
-    /// Sends traces; of several nodes, the leader does.
     pub(super) fn export_traces(&self, traces: Traces) {
+        self.start_for_all("traces", move |stop| traces.clone().export(stop));
+    }
+
+    /// Starts what works for all nodes: of several, the leader does it.
+    fn start_for_all<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        name: &str,
+        work: impl Fn(CancellationToken) -> F + Send + Sync + 'static,
+    ) {
         let stop = self.stop.clone();
         match &self.place {
-            None => self.tasks.spawn("traces", traces.export(stop)),
+            None => self.tasks.spawn(name, work(stop)),
             Some(place) => {
-                let exporting =
-                    place.leading.clone().while_it_leads(stop, move |_, ends| traces.clone().export(ends));
-                self.tasks.spawn("traces", exporting);
+                self.tasks.spawn(name, place.leading.clone().while_it_leads(stop, move |_, ends| work(ends)));
             }
         }
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use channel::{Channels, Delivery};
 use http_port::Access;
-use process::Secret;
 use protocol::EventId;
 use settings::choices::Reactions;
 use store::Store;
@@ -28,7 +27,6 @@ use crate::children::launcher::Launcher;
 use crate::children::{ChildrenStates, StopBy};
 use crate::commands::models::Models;
 use crate::config::Config;
-use crate::contacts::book::Book;
 use crate::contacts::{self, Contacts};
 use crate::control::{self, Control, Others};
 use crate::current_settings::CurrentSettings;
@@ -56,6 +54,7 @@ use crate::reception::Inbound;
 use crate::reload::{Reload, SettingsOrigin};
 use crate::schedules::Schedules;
 use crate::tokens::Tokens;
+use crate::tool_client::ToolClient;
 use crate::tool_files::ToolFiles;
 use crate::traces::{Collector, Traces};
 use crate::transcribe::Transcriber;
@@ -121,10 +120,8 @@ impl Foundation {
 
 /// The clients of the tool server: for files, and for what waits for a person.
 fn clients(config: &Config, tokens: &Tokens) -> Result<(ToolFiles, Approvals), RunError> {
-    let token = Secret::from(tokens.tool_token.as_str());
-    let files = ToolFiles::new(&tokens.tool_url, token, &config.roots, config.division)?;
-    let approver = Secret::from(tokens.approver_token.as_str());
-    Ok((files, Approvals::new(&tokens.tool_url, approver)?))
+    let files = ToolFiles::new(&tokens.tool_url, &tokens.tool_token, &config.roots, config.division)?;
+    Ok((files, Approvals::new(&tokens.tool_url, &tokens.approver_token)?))
 }
 
 pub(super) struct System {
@@ -177,7 +174,7 @@ impl System {
         let channels = channels(&config.channels, webhook, &foundation.store)?;
         let schedules = Schedules::new(&foundation.store, &channels, config.schedules);
         let (store, cooldown) = (foundation.store.clone(), config.contacts_cooldown);
-        let contacts = Contacts { store, book: Book(files.clone()), cooldown };
+        let contacts = Contacts { store, files: files.clone(), cooldown };
         let effects = Effects::new(&foundation.store, &channels, &foundation.journal, &schedules);
         let Foundation { store, run, journal, board, stop, stop_journal, tasks, far } = foundation;
         Ok(Self {
@@ -193,7 +190,7 @@ impl System {
             contacts,
             queue: Queue::default(),
             words: Words::default(),
-            meters: Meters::new()?.with_zeros(),
+            meters: Meters::new()?,
             inbound,
             approvals,
             files,
@@ -320,8 +317,6 @@ impl System {
             undoer: self.undoer()?,
             run: self.run.clone(),
             monitor,
-            current: self.inbound.current.clone(),
-            cancel_signal: self.inbound.cancel_signal.clone(),
             channels: self.channels.clone(),
             tool_server: self.files.clone(),
             approvals: self.approvals.clone(),
@@ -350,12 +345,8 @@ impl System {
     }
 
     fn undoer(&self) -> Result<Undoer, RunError> {
-        Ok(Undoer {
-            client: reqwest::Client::builder().no_proxy().build()?,
-            url: self.tokens.tool_url.clone(),
-            approver_token: Secret::from(self.tokens.approver_token.as_str()),
-            journal: self.journal.clone(),
-        })
+        let client = ToolClient::new(&self.tokens.tool_url, &self.tokens.approver_token)?;
+        Ok(Undoer { client, journal: self.journal.clone() })
     }
 
     fn start_downloads(&self) -> Result<(), RunError> {

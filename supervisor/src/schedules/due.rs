@@ -74,10 +74,8 @@ fn tell(
     let reason = missed.reason();
     tracing::warn!(schedule_id = schedule.id, chat = %schedule.chat.id, reason, "a schedule was not run");
     let Some(channel) = channels.get(&schedule.chat.channel) else { return Ok(()) };
-    let due_at = match timing::zone(&schedule.timezone) {
-        Ok(zone) => timing::shown(schedule.next_at_ms, &zone),
-        Err(_) => timing::shown(schedule.next_at_ms, &jiff::tz::TimeZone::UTC),
-    };
+    let zone = timing::zone(&schedule.timezone).unwrap_or(jiff::tz::TimeZone::UTC);
+    let due_at = timing::shown(schedule.next_at_ms, &zone);
     let (text, due) = (schedule.text.as_str(), due_at.as_str());
     let text = match missed {
         Missed::NoAccess => Text::NotDoneByAccess { text, due },

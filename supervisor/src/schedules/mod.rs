@@ -9,7 +9,6 @@ pub(crate) mod due;
 use std::sync::Arc;
 
 use channel::{Channels, Chat, Content, Rejection};
-use settings::table::{SCHEDULES_MAX_PER_CHAT, SCHEDULES_MIN_MINUTES};
 use store::Store;
 use tokio::sync::Notify;
 
@@ -30,21 +29,12 @@ impl Schedules {
 }
 
 /// How much a chat may set.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ScheduleLimits {
     /// The most schedules of a chat that are open.
     pub(crate) most_of_chat: u32,
     /// The shortest pause between two times of one, in minutes.
     pub(crate) least_minutes: u32,
-}
-
-impl Default for ScheduleLimits {
-    fn default() -> Self {
-        Self {
-            most_of_chat: SCHEDULES_MAX_PER_CHAT.default_value(),
-            least_minutes: SCHEDULES_MIN_MINUTES.default_value(),
-        }
-    }
 }
 
 impl ScheduleLimits {

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn approval(arguments: Value, fields: Value) -> Approval {
+/// An approval that waits, with these fields in place of others.
+pub(crate) fn approval(arguments: Value, fields: Value) -> Approval {
     let mut approval = json!({
         "id": "0197a2a0-0000-7000-8000-000000000001", "state": "pending", "tool": "bash", "risk": "high",
         "arguments": arguments, "preview": "git *push*", "reason": "It sends data out.",
@@ -26,6 +27,10 @@ fn labels(buttons: &[Vec<Button>]) -> Vec<Vec<&str>> {
 
 fn elsewhere() -> SessionId {
     SessionId::default_session()
+}
+
+fn asked_elsewhere(arguments: Value, fields: Value) -> Vec<Content> {
+    question(&approval(arguments, fields), &elsewhere(), Language::English)
 }
 
 #[test]
@@ -88,8 +93,7 @@ fn names_between_backticks_are_code_and_a_single_one_stays() {
 
 #[test]
 fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
-    let asked =
-        question(&approval(json!({"cmd": "git push\u{202e}"}), json!({})), &elsewhere(), Language::English);
+    let asked = asked_elsewhere(json!({"cmd": "git push\u{202e}"}), json!({}));
     let [Content::Question { text, buttons }] = asked.as_slice() else { panic!("{asked:?}") };
     for part in [
         "May I call bash (risk high)?",
@@ -109,12 +113,12 @@ fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
     assert!(buttons.iter().flatten().all(|button| button.data.len() <= 64));
     assert_eq!(pressed("ask:x:y"), None);
 
-    let alone = question(&approval(json!({}), json!({"task_id": null})), &elsewhere(), Language::English);
+    let alone = asked_elsewhere(json!({}), json!({"task_id": null}));
     let [Content::Question { text, buttons }] = alone.as_slice() else { panic!("{alone:?}") };
     assert_eq!(buttons.concat().len(), 3, "without a task, none can be chosen");
     assert!(!text.text.contains("This task"), "{text:?}");
 
-    let single = question(&approval(json!({}), json!({"covers": null})), &elsewhere(), Language::English);
+    let single = asked_elsewhere(json!({}), json!({"covers": null}));
     let [Content::Question { text, buttons }] = single.as_slice() else { panic!("{single:?}") };
     assert_eq!(labels(buttons), [["Once", "Deny"]]);
     assert!(text.text.contains("for this call alone"), "{text:?}");
@@ -122,11 +126,7 @@ fn a_question_has_the_whole_call_and_its_buttons_say_which_one() {
 
 #[test]
 fn a_long_call_comes_as_a_file_before_the_buttons() {
-    let asked = question(
-        &approval(json!({"cmd": "echo 😀".repeat(3000)}), json!({})),
-        &elsewhere(),
-        Language::English,
-    );
+    let asked = asked_elsewhere(json!({"cmd": "echo 😀".repeat(3000)}), json!({}));
     let [Content::Document(file), Content::Question { text, .. }] = asked.as_slice() else {
         panic!("{asked:?}")
     };

@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::pace::SharedPace;
 use super::sender::send_queued;
 use crate::approvals::follow::Asker;
+use crate::approvals::words::tests::approval;
 use crate::commands::COMMANDS;
 use crate::reception::{Inbound, Reception};
 use crate::words::Words;
@@ -99,21 +100,20 @@ impl<S: Service> Day<S> {
 
     /// The first message to a chat that has this text, once it is there.
     async fn sent(&self, chat: &str, text: &str) -> Sent {
-        let found =
-            || self.service.sent().into_iter().find(|sent| sent.chat == chat && sent.text.contains(text));
-        self.until(text, found).await
+        let is_it = |sent: &Sent| sent.chat == chat && sent.text.contains(text);
+        self.until(text, async || self.service.sent().into_iter().find(is_it)).await
     }
 
     /// Presses a button below a message, and reads the answer.
     async fn pressed(&self, person: &str, below: &Sent, data: &str, answer: &str) {
         let press = self.service.press(person, &below.message_id, data);
-        let read = self.until(answer, || self.service.answer_to(&press)).await;
+        let read = self.until(answer, async || self.service.answer_to(&press)).await;
         assert!(read.starts_with(answer), "{read}");
     }
 
-    async fn until<T>(&self, what: &str, look: impl Fn() -> Option<T>) -> T {
+    async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         for _ in 0..2000 {
-            if let Some(found) = look() {
+            if let Some(found) = look().await {
                 return found;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -123,15 +123,15 @@ impl<S: Service> Day<S> {
 
     /// The next task, once it is due.
     async fn claim(&self) -> Claimed {
-        for _ in 0..2000 {
+        let claimed = async || {
             let run = self.fixture.run.clone();
             let claim = move |tx: &store::sql::Connection| claim::claim(tx, Duration::from_secs(60), &run);
-            if let Claim::Task(task) = self.fixture.store.write(claim).await.unwrap() {
-                return *task;
+            match self.fixture.store.write(claim).await.unwrap() {
+                Claim::Task(task) => Some(*task),
+                Claim::Exhausted(_) | Claim::Nothing { .. } => None,
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("no task came");
+        };
+        self.until("a task", claimed).await
     }
 
     async fn reply(&self, task: Claimed, reply: &str) {
@@ -205,13 +205,7 @@ impl<S: Service> Day<S> {
         let (store, run) = (self.fixture.store.clone(), self.fixture.run.clone());
         let asker = Asker { store, channels: self.channels.clone(), run };
         let session = Chat::new(self.channel.name(), OWNER).session();
-        let approval = json!({
-            "id": "0197a2a0-0000-7000-8000-000000000001", "state": "pending", "tool": "bash",
-            "risk": "high", "arguments": {"cmd": "git push"}, "preview": "", "reason": "It sends data out.",
-            "session": session, "created_at_ms": 1, "rule": "policy.toml, line 1", "token": "caller",
-            "digest": "", "expires_at_ms": 2,
-        });
-        let mut approval = serde_json::from_value(approval).unwrap();
+        let mut approval = approval(json!({"cmd": "git push"}), json!({"session": session}));
         asker.ask(&approval).await.unwrap();
         let question = self.sent(OWNER, "May I call bash").await;
         let (_, once) = question.buttons[0].clone();

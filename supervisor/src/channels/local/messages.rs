@@ -12,6 +12,7 @@ use channel::update::{Incoming, Kind, Update};
 use protocol::{Origin, TaskId, now_ms};
 use serde::{Deserialize, Serialize};
 use store::inbox::{self, MessageStatus};
+use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
 use super::{NAME, is_chat_name};
@@ -98,13 +99,8 @@ pub(crate) async fn get_message(
         let id = task_id.clone();
         let status = control.store.write(move |tx| inbox::status(tx, &id)).await?;
         let status = status.ok_or(ControlError::NoSuchTask)?;
-        if !status.is_open() {
+        if !status.is_open() || !changes_in_time(&mut changes, deadline, &control).await {
             return Ok(Json(status));
-        }
-        tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return Ok(Json(status)) },
-            () = sleep_until(deadline) => return Ok(Json(status)),
-            () = control.stop.cancelled() => return Ok(Json(status)),
         }
     }
 }
@@ -139,14 +135,18 @@ pub(crate) async fn get_words(
         changes.mark_unchanged();
         let Said { number, text } = control.words.of(&task_id).unwrap_or_default();
         let growing = Growing { number, text: text.as_ref().to_owned() };
-        if number != after {
+        if number != after || !changes_in_time(&mut changes, deadline, &control).await {
             return Ok(Json(growing));
         }
-        tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return Ok(Json(growing)) },
-            () = sleep_until(deadline) => return Ok(Json(growing)),
-            () = control.stop.cancelled() => return Ok(Json(growing)),
-        }
+    }
+}
+
+/// Waits for a change; false if none comes before the deadline or the end of the run.
+async fn changes_in_time<T>(changes: &mut Receiver<T>, deadline: Instant, control: &Control) -> bool {
+    tokio::select! {
+        changed = changes.changed() => changed.is_ok(),
+        () = sleep_until(deadline) => false,
+        () = control.stop.cancelled() => false,
     }
 }
 

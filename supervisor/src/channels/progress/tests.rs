@@ -1,29 +1,12 @@
 //! When each sign is due.
 
-use store::activity::Activity;
-
+use super::super::progress_text::tests::activity;
 use super::*;
 use crate::channels::local::Local;
 
-fn seen() -> Seen {
-    Seen::Begun(Activity {
-        task: TaskId::new(),
-        chat_id: "7".to_owned(),
-        since_ms: 0,
-        turn: 3,
-        tokens: 4321,
-        additions: 0,
-        plan: None,
-        call: None,
-        waits_for_person: false,
-        unreachable: None,
-        is_stopping: false,
-    })
-}
-
 #[test]
 fn typing_comes_at_once_a_message_after_three_seconds_and_edits_no_sooner_than_that() {
-    let (task, start) = (seen(), Instant::now());
+    let (task, start) = (Seen::Begun(activity()), Instant::now());
     let (local, mut life) = (Local::default(), Life::default());
     let shows = Shows { channel: &local, said: None };
     let mut seen = Vec::new();
