@@ -64,36 +64,15 @@ fn fill(template: &str, date: &str, roots: &[String]) -> String {
 
 /// Keywords that bound a value or describe an absent one.
 const CHECKS: [&str; 12] = [
-    "$schema",
-    "additionalProperties",
-    "default",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "maxItems",
-    "maxLength",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minimum",
-    "pattern",
+    "$schema", "additionalProperties", "default", "exclusiveMaximum", "exclusiveMinimum", "maxItems",
+    "maxLength", "maximum", "minItems", "minLength", "minimum", "pattern",
 ];
 
 /// Arguments that no model needs with every request: the session's own lock holds for it, and how a plan is
 /// made has good defaults.
 const SELDOM: [&str; 13] = [
-    "env",
-    "eof",
-    "expected_sha256",
-    "keep_state",
-    "max_steps",
-    "model",
-    "running",
-    "signal",
-    "stdin",
-    "style",
-    "tail_lines",
-    "tty",
-    "yield_after_seconds",
+    "env", "eof", "expected_sha256", "keep_state", "max_steps", "model", "running", "signal", "stdin",
+    "style", "tail_lines", "tty", "yield_after_seconds",
 ];
 
 /// Arguments that the prompt explains for all tools, or whose tool says what they are.

@@ -179,10 +179,7 @@ fn a_refusal_names_the_word_the_reason_and_the_better_way() {
     }
     let find = refused("find src -name '*.rs' -type f").hint;
     for argument in [
-        r#""path":"src""#,
-        r#""name_pattern":"*.rs""#,
-        r#""type":"file""#,
-        r#""include_hidden":true"#,
+        r#""path":"src""#, r#""name_pattern":"*.rs""#, r#""type":"file""#, r#""include_hidden":true"#,
         r#""include_ignored":true"#,
     ] {
         assert!(find.contains(argument), "{find}");

@@ -17,13 +17,7 @@ use settings::table::{MODEL_API_KEY, MODEL_CONTEXT_TOKENS, MODEL_MAX_OUTPUT_TOKE
 
 /// What the worker itself puts into a request, whatever the protocol.
 const OWN_FIELDS: [&str; 8] = [
-    "contents",
-    "input",
-    "instructions",
-    "messages",
-    "system",
-    "systemInstruction",
-    "system_instruction",
+    "contents", "input", "instructions", "messages", "system", "systemInstruction", "system_instruction",
     "tools",
 ];
 

@@ -20,15 +20,8 @@ use super::entry::ModelEntry;
 
 /// What describes one model where there is no file; beside it, it would be ignored in silence.
 const DESCRIBE_ONE_MODEL: [&dyn Row; 9] = [
-    &MODEL_PROVIDER,
-    &MODEL_BASE_URL,
-    &MODEL_CONTEXT_TOKENS,
-    &MODEL_REASONING_EFFORT,
-    &MODEL_MAX_OUTPUT_TOKENS,
-    &MODEL_TEMPERATURE,
-    &MODEL_EXTRA_BODY,
-    &MODEL_EXTRA_HEADERS,
-    &MODEL_VISION,
+    &MODEL_PROVIDER, &MODEL_BASE_URL, &MODEL_CONTEXT_TOKENS, &MODEL_REASONING_EFFORT,
+    &MODEL_MAX_OUTPUT_TOKENS, &MODEL_TEMPERATURE, &MODEL_EXTRA_BODY, &MODEL_EXTRA_HEADERS, &MODEL_VISION,
 ];
 
 /// Longer than any key.

@@ -25,21 +25,9 @@ pub const NEWEST_ABI: ABI = ABI::V6;
 ///
 /// Certificates are not among them, because their roots are part of the programs.
 const RESOLVER: [&str; 15] = [
-    "/etc/resolv.conf",
-    "/etc/hosts",
-    "/etc/nsswitch.conf",
-    "/etc/host.conf",
-    "/etc/gai.conf",
-    "/etc/services",
-    "/etc/ld.so.cache",
-    "/run/systemd/resolve",
-    "/run/NetworkManager",
-    "/run/resolvconf",
-    "/lib",
-    "/lib64",
-    "/usr/lib",
-    "/usr/lib64",
-    "/usr/local/lib",
+    "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
+    "/etc/services", "/etc/ld.so.cache", "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf",
+    "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib",
 ];
 
 /// What a program keeps.

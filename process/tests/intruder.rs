@@ -20,16 +20,8 @@ const INTO_PROCESSES: [&str; 5] =
 
 /// What the supervisor may do: work with the files of its data directory, and read settings of the machine.
 const OF_THE_SUPERVISOR: [&str; 11] = [
-    "read the tokens",
-    "read the database",
-    "read the journal",
-    "list the workspace",
-    "list the skills",
-    "list the outputs",
-    "write the database",
-    "write the journal",
-    "plant a file",
-    "change a mode",
+    "read the tokens", "read the database", "read the journal", "list the workspace", "list the skills",
+    "list the outputs", "write the database", "write the journal", "plant a file", "change a mode",
     "read the accounts",
 ];
 

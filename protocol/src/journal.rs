@@ -241,11 +241,7 @@ mod tests {
             assert_eq!(archive_number("calls.jsonl", &archive_name("calls.jsonl", number)), Some(number));
         }
         for other in [
-            "calls.jsonl",
-            "calls.jsonl.1",
-            "calls.jsonl.000000",
-            "calls.jsonl.next",
-            "calls.jsonl.+00001",
+            "calls.jsonl", "calls.jsonl.1", "calls.jsonl.000000", "calls.jsonl.next", "calls.jsonl.+00001",
             "x",
         ] {
             assert_eq!(archive_number("calls.jsonl", other), None, "{other}");

@@ -29,14 +29,9 @@ const LAST_PROBE: &str = "store.last_probe";
 
 /// What the keys begin with that each node has for itself, where several share a database.
 const OF_A_NODE: [&str; 7] = [
-    "journal.",
-    "housekeeping.",
-    CLOCK_JUMP,
-    ROOTS,
-    CONFIG_DIR,
+    "journal.", "housekeeping.", CLOCK_JUMP, ROOTS, CONFIG_DIR,
     // What a node shows of its tasks, and what it read when it began.
-    "progress.",
-    "backlog.",
+    "progress.", "backlog.",
 ];
 
 /// The key as it is stored.

@@ -122,18 +122,8 @@ pub fn create(
          values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
     );
     let values = params![
-        schedule.id,
-        channel,
-        chat_id,
-        schedule.text,
-        schedule.every,
-        schedule.timezone,
-        schedule.until_ms,
-        schedule.times_left,
-        schedule.next_at_ms,
-        origin,
-        schedule.created_at_ms,
-        now_ms,
+        schedule.id, channel, chat_id, schedule.text, schedule.every, schedule.timezone, schedule.until_ms,
+        schedule.times_left, schedule.next_at_ms, origin, schedule.created_at_ms, now_ms,
     ];
     connection.execute(&sql, values)?;
     let created = ScheduleCreated {

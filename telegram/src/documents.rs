@@ -274,16 +274,8 @@ fn telegram_takes_every_document_and_people_read_what_was_written() {
         most_parts = most_parts.max(messages.len());
     }
     let expected = [
-        "blockquote",
-        "bold",
-        "code",
-        "expandable_blockquote",
-        "italic",
-        "pre",
-        "spoiler",
-        "strikethrough",
-        "text_link",
-        "underline",
+        "blockquote", "bold", "code", "expandable_blockquote", "italic", "pre", "spoiler", "strikethrough",
+        "text_link", "underline",
     ];
     assert!(styles.iter().eq(&expected), "{styles:?}");
     assert!(most_parts >= 5 && folded > 0, "{most_parts} parts, {folded} folded quotes");

@@ -140,15 +140,8 @@ mod tests {
     #[test]
     fn texts_are_translated() {
         const ALIKE: [&str; 9] = [
-            "LimitOfTokens",
-            "Quoted",
-            "Sentences",
-            "ChatPaired",
-            "ScheduleOnce",
-            "ProgressTokens",
-            "Seconds",
-            "MinutesAndSeconds",
-            "PairingInTerminal",
+            "LimitOfTokens", "Quoted", "Sentences", "ChatPaired", "ScheduleOnce", "ProgressTokens",
+            "Seconds", "MinutesAndSeconds", "PairingInTerminal",
         ];
         for language in Language::ALL.into_iter().filter(|language| *language != Language::English) {
             for (key, variables) in ALL.iter().filter(|(key, _)| !ALIKE.contains(key)) {

@@ -12,21 +12,8 @@ use serde_json::{Map, Value, json};
 
 /// The keywords that schemas of tools may have.
 pub const KEYWORDS: [&str; 15] = [
-    "additionalProperties",
-    "default",
-    "description",
-    "enum",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minimum",
-    "pattern",
-    "properties",
-    "required",
-    "type",
+    "additionalProperties", "default", "description", "enum", "items", "maxItems", "maxLength", "maximum",
+    "minItems", "minLength", "minimum", "pattern", "properties", "required", "type",
 ];
 
 /// The schema of the JSON that is read into a type. It has `properties` even where there are none, since some

@@ -5,10 +5,7 @@ use settings::{Row, SettingError, Source};
 
 /// What a script does not use: it is sent nowhere.
 const OF_REMOTE: &[&str] = &[
-    "AUTONOUS_MODEL_NAME",
-    "AUTONOUS_MODEL_BASE_URL",
-    "AUTONOUS_MODEL_FALLBACK",
-    "AUTONOUS_MODEL_API_KEY",
+    "AUTONOUS_MODEL_NAME", "AUTONOUS_MODEL_BASE_URL", "AUTONOUS_MODEL_FALLBACK", "AUTONOUS_MODEL_API_KEY",
     "AUTONOUS_MODEL_EXTRA_HEADERS",
 ];
 

@@ -22,13 +22,8 @@ fn the_events_of_a_task_come_in_order_and_under_their_parents() {
 
     assert_eq!(ended.outcome, Outcome::Done { reply: "a.txt".to_owned(), format: ReplyFormat::Markdown });
     let expected = [
-        "agent.started",
-        "context.assembled",
-        "turn.started",
-        "turn.completed",
-        "turn.started",
-        "turn.completed",
-        "agent.completed",
+        "agent.started", "context.assembled", "turn.started", "turn.completed", "turn.started",
+        "turn.completed", "agent.completed",
     ];
     assert_eq!(ended.types(), expected);
     let id = |index: usize| Some(ended.events[index].id.clone());

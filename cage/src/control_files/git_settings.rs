@@ -137,10 +137,12 @@ const TELLING: [&str; 16] = [
 ];
 
 /// Commands of git that an alias may stand for, as long as none of [`EXECUTING_OPTIONS`] is with them.
-const PLAIN_COMMANDS: &str = "\
-    add blame branch checkout cherry cherry-pick clean commit describe diff diff-tree fetch for-each-ref \
-    log ls-files ls-tree merge merge-base mv pull push reflog remote reset restore rev-list rev-parse \
-    revert rm shortlog show stash status switch tag";
+const PLAIN_COMMANDS: [&str; 35] = [
+    "add", "blame", "branch", "checkout", "cherry", "cherry-pick", "clean", "commit", "describe", "diff",
+    "diff-tree", "fetch", "for-each-ref", "log", "ls-files", "ls-tree", "merge", "merge-base", "mv", "pull",
+    "push", "reflog", "remote", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog",
+    "show", "stash", "status", "switch", "tag",
+];
 
 /// Options of those commands that run a program or write a file anywhere, which git also takes shortened.
 const EXECUTING_OPTIONS: [&str; 5] = ["--exec", "--ext-diff", "--output", "--receive-pack", "--upload-pack"];
@@ -233,7 +235,7 @@ fn is_plain_alias(value: &[u8]) -> bool {
         value.iter().copied().filter(|byte| !matches!(byte, b'"' | b'\'' | b'\\')).collect();
     let unquoted = String::from_utf8_lossy(&unquoted);
     let mut words = unquoted.split_ascii_whitespace();
-    let is_plain = words.next().is_none_or(|command| PLAIN_COMMANDS.split(' ').any(|plain| plain == command));
+    let is_plain = words.next().is_none_or(|command| PLAIN_COMMANDS.contains(&command));
     is_plain && !words.any(executes)
 }
 

@@ -169,11 +169,7 @@ fn what_was_there_before_stays_and_is_kept_from_commands() {
     let mut left = fixture.left_by(script);
     left.sort();
     let expected = [
-        "more",
-        "repo/.git/config",
-        "repo/.git/hooks/pre-commit",
-        "repo/.husky/new",
-        "repo/.husky/pre-push",
+        "more", "repo/.git/config", "repo/.git/hooks/pre-commit", "repo/.husky/new", "repo/.husky/pre-push",
         "repo/.vscode/x",
     ];
     assert_eq!(left, expected);

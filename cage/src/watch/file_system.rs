@@ -18,21 +18,8 @@ const CLOCK_TICK: Duration = Duration::from_secs(2);
 /// Kinds of local file systems, whose every change passes this kernel: ext, XFS, Btrfs, tmpfs, ramfs,
 /// overlayfs, ZFS, F2FS, bcachefs, FAT, exFAT, NTFS, SquashFS, EROFS, ISO 9660.
 const LOCAL: [u64; 15] = [
-    0xef53,
-    0x5846_5342,
-    0x9123_683e,
-    0x0102_1994,
-    0x8584_58f6,
-    0x794c_7630,
-    0x2fc1_2fc1,
-    0xf2f5_2010,
-    0xca45_1a4e,
-    0x4d44,
-    0x2011_bab0,
-    0x7366_746e,
-    0x7371_7368,
-    0xe0f5_e1e2,
-    0x9660,
+    0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x8584_58f6, 0x794c_7630, 0x2fc1_2fc1, 0xf2f5_2010,
+    0xca45_1a4e, 0x4d44, 0x2011_bab0, 0x7366_746e, 0x7371_7368, 0xe0f5_e1e2, 0x9660,
 ];
 
 pub(super) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {

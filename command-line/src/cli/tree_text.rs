@@ -10,17 +10,8 @@ use crate::terminal::width::fitted;
 
 /// The fields of a payload that are shown first.
 const FIRST_FIELDS: &[&str] = &[
-    "tool_name",
-    "arguments",
-    "child",
-    "model_name",
-    "attempt",
-    "exit_code",
-    "error",
-    "reason",
-    "text",
-    "output_text",
-    "latency_ms",
+    "tool_name", "arguments", "child", "model_name", "attempt", "exit_code", "error", "reason", "text",
+    "output_text", "latency_ms",
 ];
 
 /// The trees as lines. A date (UTC) is above each event whose day is not that of the line before, for the

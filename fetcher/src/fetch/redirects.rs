@@ -14,9 +14,10 @@ use crate::messages::{FetchError, Head};
 const MOST: usize = 5;
 
 /// Headers that tell something to a reader.
-const SHOWN: &str = "\
-    content-type content-length content-disposition content-language content-range last-modified etag \
-    date location link retry-after server";
+const SHOWN: [&str; 12] = [
+    "content-type", "content-length", "content-disposition", "content-language", "content-range",
+    "last-modified", "etag", "date", "location", "link", "retry-after", "server",
+];
 
 /// Headers that a caller sets for any host, and not for this one.
 const FOR_ALL: [&str; 4] = ["accept", "accept-language", "user-agent", "range"];
@@ -155,6 +156,6 @@ fn head(url: &Url, status: u16, redirects: usize, headers: &HeaderMap) -> Head {
         final_url: shown_url(url.as_str()),
         redirects,
         content_type: text("content-type"),
-        headers: SHOWN.split_whitespace().filter_map(|name| Some((name.to_owned(), text(name)?))).collect(),
+        headers: SHOWN.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect(),
     }
 }

@@ -15,9 +15,10 @@ const OTHER_SERVICES: [u16; 34] = [
 ];
 
 /// Words that names of credentials have, once `-` and `_` are left out.
-const CREDENTIAL_WORDS: &str = "\
-    apikey token secret password passwd auth credential signature session cookie accesskey privatekey jwt \
-    bearer";
+const CREDENTIAL_WORDS: [&str; 14] = [
+    "apikey", "token", "secret", "password", "passwd", "auth", "credential", "signature", "session",
+    "cookie", "accesskey", "privatekey", "jwt", "bearer",
+];
 
 /// Whether a name of a header or of a part of a query sounds like that of a credential.
 pub(crate) fn is_credential_name(name: &str) -> bool {
@@ -27,7 +28,7 @@ pub(crate) fn is_credential_name(name: &str) -> bool {
         .flat_map(char::to_lowercase)
         .collect();
     matches!(bare.as_str(), "key" | "sig" | "pwd" | "pass" | "code" | "sid")
-        || CREDENTIAL_WORDS.split_whitespace().any(|word| bare.contains(word))
+        || CREDENTIAL_WORDS.iter().any(|word| bare.contains(word))
 }
 
 /// The address, if it may be asked at all. Whether its host may be is decided by name and addresses.

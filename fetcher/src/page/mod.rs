@@ -110,17 +110,8 @@ fn kind(essence: &str, bytes: &[u8], charset: Option<Charset>) -> PageKind {
 
 fn is_text_application(essence: &str) -> bool {
     const TEXTS: [&str; 11] = [
-        "xml",
-        "javascript",
-        "x-javascript",
-        "ecmascript",
-        "yaml",
-        "x-yaml",
-        "toml",
-        "sql",
-        "x-sh",
-        "graphql",
-        "rtf",
+        "xml", "javascript", "x-javascript", "ecmascript", "yaml", "x-yaml", "toml", "sql", "x-sh",
+        "graphql", "rtf",
     ];
     let Some(name) = essence.strip_prefix("application/") else { return essence == "image/svg+xml" };
     TEXTS.contains(&name) || name.ends_with("+xml") || name.ends_with("+yaml") || name.contains("ndjson")

@@ -18,13 +18,7 @@ struct Answer {
 
 /// The parts of an answer beside the results.
 const OTHER_PARTS: [&str; 8] = [
-    "query",
-    "follow_up_questions",
-    "answer",
-    "images",
-    "response_time",
-    "auto_parameters",
-    "usage",
+    "query", "follow_up_questions", "answer", "images", "response_time", "auto_parameters", "usage",
     "request_id",
 ];
 

@@ -19,15 +19,8 @@ const ENDINGS: [&[u8]; 4] = [b".pem", b".crt", b".cer", b".cert"];
 
 /// All that such a file may hold between `-----BEGIN` and `-----`.
 const PUBLIC: [&str; 9] = [
-    "CERTIFICATE",
-    "X509 CERTIFICATE",
-    "TRUSTED CERTIFICATE",
-    "CERTIFICATE REQUEST",
-    "NEW CERTIFICATE REQUEST",
-    "X509 CRL",
-    "PUBLIC KEY",
-    "RSA PUBLIC KEY",
-    "DH PARAMETERS",
+    "CERTIFICATE", "X509 CERTIFICATE", "TRUSTED CERTIFICATE", "CERTIFICATE REQUEST",
+    "NEW CERTIFICATE REQUEST", "X509 CRL", "PUBLIC KEY", "RSA PUBLIC KEY", "DH PARAMETERS",
 ];
 
 /// The largest such file: all certificates that a system trusts take a quarter of this.

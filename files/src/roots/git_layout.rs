@@ -18,15 +18,16 @@ use super::open::Roots;
 use super::root::root_of;
 
 /// In a git directory, what git takes settings, programs and paths from.
-const CONTROL: &str = "\
-    branches commondir config config.worktree gitdir hooks index packed-refs rebase-apply rebase-merge \
-    remotes sequencer";
+const CONTROL: [&str; 12] = [
+    "branches", "commondir", "config", "config.worktree", "gitdir", "hooks", "index", "packed-refs",
+    "rebase-apply", "rebase-merge", "remotes", "sequencer",
+];
 
 /// What a split index is called, before its hash.
 const SHARED_INDEX: &[u8] = b"sharedindex.";
 
 /// What a directory with a `HEAD` needs to be a git directory.
-const LAYOUT: &str = "commondir objects refs";
+const LAYOUT: [&str; 3] = ["commondir", "objects", "refs"];
 
 /// How many paths are remembered that file tools wrote; of more, the first in order are forgotten.
 const MAX_WRITTEN: usize = 100_000;
@@ -98,9 +99,9 @@ impl Roots {
             let Component::Normal(name) = part else { continue };
             if is_known(name.as_encoded_bytes())
                 && will_exist(above.join("HEAD"))
-                && LAYOUT.split(' ').any(|part| will_exist(above.join(part)))
+                && LAYOUT.iter().any(|part| will_exist(above.join(part)))
             {
-                return Some(if is_one_of(CONTROL, name.as_encoded_bytes()) {
+                return Some(if is_one_of(&CONTROL, name.as_encoded_bytes()) {
                     "is a control file: git takes settings, programs or paths from it"
                 } else {
                     "is what makes its directory a git directory, whose settings git follows"
@@ -115,13 +116,13 @@ impl Roots {
 /// Whether a name is a part of what git looks for in a git directory.
 fn is_known(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"HEAD")
-        || is_one_of(LAYOUT, name)
-        || is_one_of(CONTROL, name)
+        || is_one_of(&LAYOUT, name)
+        || is_one_of(&CONTROL, name)
         || names::starts_with_any_case(name, SHARED_INDEX)
 }
 
-fn is_one_of(names: &str, name: &[u8]) -> bool {
-    names.split(' ').any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+fn is_one_of(names: &[&str], name: &[u8]) -> bool {
+    names.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
 /// Whether a path is another one or lies below it, where the file system may not tell letter cases apart.

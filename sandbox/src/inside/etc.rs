@@ -14,35 +14,15 @@ use crate::settings::Network;
 use crate::step::{During as _, Step, StepError};
 
 pub(super) const FILES: [&str; 17] = [
-    "debian_version",
-    "gai.conf",
-    "host.conf",
-    "inputrc",
-    "ld.so.cache",
-    "ld.so.conf",
-    "locale.alias",
-    "localtime",
-    "lsb-release",
-    "magic",
-    "mime.types",
-    "nsswitch.conf",
-    "os-release",
-    "protocols",
-    "services",
-    "ssl/openssl.cnf",
-    "timezone",
+    "debian_version", "gai.conf", "host.conf", "inputrc", "ld.so.cache", "ld.so.conf", "locale.alias",
+    "localtime", "lsb-release", "magic", "mime.types", "nsswitch.conf", "os-release", "protocols",
+    "services", "ssl/openssl.cnf", "timezone",
 ];
 
 /// Directories to mount read-only.
 pub(super) const DIRECTORIES: [&str; 8] = [
-    "alternatives",
-    "crypto-policies",
-    "java-17-openjdk",
-    "java-21-openjdk",
-    "perl",
-    "pki/ca-trust/extracted",
-    "pki/tls/certs",
-    "ssl/certs",
+    "alternatives", "crypto-policies", "java-17-openjdk", "java-21-openjdk", "perl",
+    "pki/ca-trust/extracted", "pki/tls/certs", "ssl/certs",
 ];
 
 /// Commands that reach public addresses have TCP alone.

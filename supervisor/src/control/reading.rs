@@ -10,15 +10,8 @@ use super::error::ControlError;
 
 /// The routes whose `GET` changes nothing and shows no token, code or secret. `/chats` shows codes that pair.
 const READABLE: [&str; 9] = [
-    "/status",
-    "/metrics",
-    "/nodes",
-    "/messages/{task_id}",
-    "/messages/{task_id}/words",
-    "/outbox/{outbox_id}",
-    "/approvals",
-    "/approvals/{id}",
-    "/approvals/stream",
+    "/status", "/metrics", "/nodes", "/messages/{task_id}", "/messages/{task_id}/words",
+    "/outbox/{outbox_id}", "/approvals", "/approvals/{id}", "/approvals/stream",
 ];
 
 /// Lets in requests with the control token, and those that only read with the token for that.

@@ -188,18 +188,9 @@ fn person(id: i64) -> Value {
 fn administrator(id: i64) -> Value {
     let mut member = json!({"status": "administrator", "user": person(id), "can_manage_chat": true});
     for not_given in [
-        "can_be_edited",
-        "is_anonymous",
-        "can_delete_messages",
-        "can_manage_video_chats",
-        "can_restrict_members",
-        "can_promote_members",
-        "can_change_info",
-        "can_invite_users",
-        "can_post_stories",
-        "can_edit_stories",
-        "can_delete_stories",
-        "can_send_welcome_messages",
+        "can_be_edited", "is_anonymous", "can_delete_messages", "can_manage_video_chats",
+        "can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users",
+        "can_post_stories", "can_edit_stories", "can_delete_stories", "can_send_welcome_messages",
     ] {
         member[not_given] = Value::Bool(false);
     }

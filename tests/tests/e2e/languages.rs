@@ -59,9 +59,7 @@ fn everybody_reads_menus_and_answers_in_the_language_of_their_client() {
     let _system = System::builder().telegram(&telegram, ALLOWED).start();
     for (person, [help, status, nothing, menu]) in PEOPLE.into_iter().zip([
         [
-            "I am Autonous, an agent",
-            "Nothing runs.",
-            "There is nothing to cancel.",
+            "I am Autonous, an agent", "Nothing runs.", "There is nothing to cancel.",
             "What I am and what I can do",
         ],
         ["Ich bin Autonous", "Nichts läuft.", "Es gibt nichts abzubrechen.", "Was ich bin und was ich kann"],

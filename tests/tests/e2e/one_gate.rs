@@ -12,13 +12,8 @@ use serde_json::json;
 use crate::{assert_says, with_telegram};
 
 const OF_CHANNEL: [&str; 7] = [
-    "contacts_send",
-    "schedule_cancel",
-    "schedule_list",
-    "schedule_task",
-    "telegram_react",
-    "telegram_send_file",
-    "telegram_send_voice",
+    "contacts_send", "schedule_cancel", "schedule_list", "schedule_task", "telegram_react",
+    "telegram_send_file", "telegram_send_voice",
 ];
 
 #[test]

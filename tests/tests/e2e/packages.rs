@@ -110,14 +110,8 @@ fn the_units_wait_for_tasks_and_leave_the_sandbox_what_it_is_built_of() {
             assert!(has(line), "{name} lacks {line}");
         }
         for breaking in [
-            "RestrictSUIDSGID=",
-            "ProtectHostname=",
-            "ProtectKernelTunables=",
-            "ProtectKernelLogs=",
-            "ProtectProc=",
-            "ProcSubset=",
-            "PrivateUsers=",
-            "MemoryDenyWriteExecute=",
+            "RestrictSUIDSGID=", "ProtectHostname=", "ProtectKernelTunables=", "ProtectKernelLogs=",
+            "ProtectProc=", "ProcSubset=", "PrivateUsers=", "MemoryDenyWriteExecute=",
         ] {
             let is_set = unit.lines().any(|line| line.starts_with(breaking));
             assert!(!is_set, "{name} sets {breaking}, which the sandbox or its commands do not survive");

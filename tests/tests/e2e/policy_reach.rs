@@ -196,25 +196,10 @@ fn a_host_is_the_same_however_it_is_written() {
     };
     let server = fetching("\"127.0.0.1\", \"Example.COM.\", \"bücher.example\", \"::1\"");
     for host in [
-        "127.0.0.1",
-        "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]",
-        "[0:0:0:0:0:ffff:7f00:0001]",
-        "0x7f000001",
-        "2130706433",
-        "0177.0.0.1",
-        "127.1",
-        "127.0.0.1.",
-        "[64:ff9b::127.0.0.1]",
-        "[2002:7f00:1::]",
-        "[::127.0.0.1]",
-        "example.com",
-        "EXAMPLE.com",
-        "example.com.",
-        "xn--bcher-kva.example",
-        "BÜCHER.example",
-        "[::1]",
-        "user@127.0.0.1",
+        "127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:7f00:0001]", "0x7f000001",
+        "2130706433", "0177.0.0.1", "127.1", "127.0.0.1.", "[64:ff9b::127.0.0.1]", "[2002:7f00:1::]",
+        "[::127.0.0.1]", "example.com", "EXAMPLE.com", "example.com.", "xn--bcher-kva.example",
+        "BÜCHER.example", "[::1]", "user@127.0.0.1",
     ] {
         let refused = server.call("url_fetch", &json!({"url": format!("http://{host}:9/")}));
         assert_eq!(refused.error_code(), DENIED, "{host}: {refused:?}");

@@ -11,18 +11,7 @@ use crate::packages::write_executable;
 
 const RUN: [&str; 4] = ["cargo", "make", "cc", "bash"];
 const TEST: [&str; 12] = [
-    "cargo",
-    "make",
-    "cc",
-    "bash",
-    "git",
-    "curl",
-    "python3",
-    "perl",
-    "fdfind",
-    "google-chrome",
-    "ip",
-    "less",
+    "cargo", "make", "cc", "bash", "git", "curl", "python3", "perl", "fdfind", "google-chrome", "ip", "less",
 ];
 
 /// Records its name and arguments; `sudo` also runs them, and a package manager creates the program.

@@ -31,19 +31,8 @@ pub(crate) fn tokens(request: &Value) -> usize {
 }
 
 const ALL_TOOLS: [&str; 13] = [
-    "bash",
-    "delete",
-    "edit",
-    "find",
-    "grep",
-    "ls",
-    "multi_edit",
-    "plan_create",
-    "read",
-    "run_script",
-    "skill",
-    "todo_update",
-    "write",
+    "bash", "delete", "edit", "find", "grep", "ls", "multi_edit", "plan_create", "read", "run_script",
+    "skill", "todo_update", "write",
 ];
 
 /// A model with a small window gets neither plans nor lists.

@@ -74,27 +74,15 @@ mod tests {
     #[test]
     fn one_host_has_one_name_however_it_is_written() {
         for written in [
-            "127.0.0.1",
-            "[::ffff:127.0.0.1]",
-            "[::ffff:7f00:1]",
-            "::ffff:127.0.0.1",
-            "0x7f000001",
-            "2130706433",
-            "017700000001",
-            "127.1",
-            "127.0.0.1.",
-            "0X7F.0.0.0x1",
+            "127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "::ffff:127.0.0.1", "0x7f000001",
+            "2130706433", "017700000001", "127.1", "127.0.0.1.", "0X7F.0.0.0x1",
         ] {
             assert_eq!(meant_by(written), ["127.0.0.1"], "{written}");
             assert_eq!(pattern(written), "127.0.0.1", "{written}");
         }
         for written in [
-            "[64:ff9b::7f00:1]",
-            "[64:ff9b:1::7f00:1]",
-            "[2002:7f00:1::]",
-            "[2001:0:1:2:3:4:80ff:fffe]",
-            "[fe80::5efe:7f00:1]",
-            "[::7f00:1]",
+            "[64:ff9b::7f00:1]", "[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[2001:0:1:2:3:4:80ff:fffe]",
+            "[fe80::5efe:7f00:1]", "[::7f00:1]",
         ] {
             let meant = meant_by(written);
             assert_eq!((meant.len(), meant[1].as_str()), (2, "127.0.0.1"), "{written}: {meant:?}");

@@ -13,22 +13,8 @@ pub(crate) enum Element<'a> {
 
 /// The attributes that are read.
 const READ: [&str; 16] = [
-    "alt",
-    "aria-hidden",
-    "class",
-    "colspan",
-    "content",
-    "hidden",
-    "href",
-    "id",
-    "name",
-    "placeholder",
-    "role",
-    "src",
-    "start",
-    "style",
-    "type",
-    "value",
+    "alt", "aria-hidden", "class", "colspan", "content", "hidden", "href", "id", "name", "placeholder",
+    "role", "src", "start", "style", "type", "value",
 ];
 
 /// The attributes of a tag.

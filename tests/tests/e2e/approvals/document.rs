@@ -31,13 +31,7 @@ fn the_commands_of_the_document_tell_the_whole_story() {
     let text = String::from_utf8(output.stdout).unwrap();
     let said: Vec<&str> = text.split("[end]\n").map(str::trim).collect();
     let expected = [
-        "",
-        "old",
-        "APPROVAL_REQUIRED",
-        "\"state\":\"pending\"",
-        "",
-        "\"state\":\"granted\"",
-        "\"ok\":true",
+        "", "old", "APPROVAL_REQUIRED", "\"state\":\"pending\"", "", "\"state\":\"granted\"", "\"ok\":true",
         "",
     ];
     assert_eq!(said.len(), expected.len(), "{text}");

@@ -20,22 +20,9 @@ fn no_function_has_50_lines() {
 #[test]
 fn the_lines_of_a_function_are_counted() {
     let text = [
-        "impl A {",
-        "    pub(crate) async fn a(",
-        "        b: u8,",
-        "    ) -> u8 {",
-        "        if b > 1 {",
-        "        }",
-        "        b",
-        "    }",
-        "    fn c() {}",
-        "    fn declared(&self);",
-        "    fn long_declaration(",
-        "        &self,",
-        "    ) -> u8;",
-        "}",
-        "const fn d() -> u8 {",
-        "    1",
+        "impl A {", "    pub(crate) async fn a(", "        b: u8,", "    ) -> u8 {", "        if b > 1 {",
+        "        }", "        b", "    }", "    fn c() {}", "    fn declared(&self);",
+        "    fn long_declaration(", "        &self,", "    ) -> u8;", "}", "const fn d() -> u8 {", "    1",
         "}",
     ];
     let text = text.join("\n");

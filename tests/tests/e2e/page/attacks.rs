@@ -8,15 +8,7 @@ use super::{form, get, page};
 use crate::assert_says;
 
 const READING: [&str; 10] = [
-    "/",
-    "/chat",
-    "/chat/main",
-    "/tasks",
-    "/files",
-    "/tools",
-    "/usage",
-    "/schedules",
-    "/settings",
+    "/", "/chat", "/chat/main", "/tasks", "/files", "/tools", "/usage", "/schedules", "/settings",
     "/approvals",
 ];
 

@@ -186,12 +186,8 @@ fn nobody_is_asked_about_what_could_not_be_allowed() {
         let server =
             asking(&[("AUTONOUS_FETCH_ALLOW_PRIVATE", "true"), ("AUTONOUS_FETCH_ALLOWED_HOSTS", "x.test")]);
         for url in [
-            "http://127.0.0.1/",
-            "http://localhost/",
-            "http://10.9.9.9/",
-            "http://[::ffff:7f00:1]/",
-            "http://page.test:6379/",
-            "file:///etc/passwd",
+            "http://127.0.0.1/", "http://localhost/", "http://10.9.9.9/", "http://[::ffff:7f00:1]/",
+            "http://page.test:6379/", "file:///etc/passwd",
         ] {
             assert_code(&fetch(&server, url), ErrorCode::UrlBlocked, "is blocked");
             let sent = server.call("url_fetch", &json!({"url": url, "method": "POST"}));

@@ -91,15 +91,9 @@ const NOT_PUBLIC: &[&str] = &[
 
 /// Other schemes, ports and forms than those of public sites.
 const NOT_OF_THE_WEB: &[&str] = &[
-    "file:///etc/passwd",
-    "dict://127.0.0.1:11211/stat",
-    "gopher://127.0.0.1/",
-    "http://user:pass@page.test/",
-    "http://[fe80::1%25lo]/",
-    "http://page.test:6379/",
-    "http://page.test:22/",
-    "jar:http://127.0.0.1!/",
-    "http://pa ge.test/",
+    "file:///etc/passwd", "dict://127.0.0.1:11211/stat", "gopher://127.0.0.1/",
+    "http://user:pass@page.test/", "http://[fe80::1%25lo]/", "http://page.test:6379/",
+    "http://page.test:22/", "jar:http://127.0.0.1!/", "http://pa ge.test/",
 ];
 
 #[test]

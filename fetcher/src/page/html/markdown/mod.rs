@@ -45,27 +45,8 @@ const SKIPPED: [&str; 14] = [
 
 /// Elements that begin and end a line.
 const LINES: [&str; 22] = [
-    "address",
-    "article",
-    "aside",
-    "details",
-    "dialog",
-    "dd",
-    "div",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "header",
-    "legend",
-    "main",
-    "nav",
-    "option",
-    "section",
-    "summary",
-    "body",
+    "address", "article", "aside", "details", "dialog", "dd", "div", "dt", "fieldset", "figcaption",
+    "figure", "footer", "form", "header", "legend", "main", "nav", "option", "section", "summary", "body",
     "caption",
 ];
 
