@@ -22,6 +22,9 @@ pub(crate) const MAX_LIST_BYTES: usize = 4 << 20;
 /// What to do where a server gives no answer.
 const ADDRESS: &str = "Check the model's base URL, HTTPS_PROXY and the network.";
 
+/// What to do where a server refuses the key.
+const KEY: &str = "Check the model's key.";
+
 /// A request for a provider's list of models.
 #[derive(Debug)]
 pub struct Probe {
@@ -89,7 +92,7 @@ pub async fn ask(model: &dyn Model) -> Finding {
 
 const fn remedy(class: ModelErrorClass) -> &'static str {
     match class {
-        ModelErrorClass::Auth => "Check the model's key.",
+        ModelErrorClass::Auth => KEY,
         ModelErrorClass::NoCredit => "Add credit to the account of the key.",
         ModelErrorClass::BadRequest | ModelErrorClass::ContextTooLong => {
             "Check the model's name and address; docs/models.md has the settings of each provider."
@@ -129,11 +132,9 @@ fn verdict(
             ("warn", "reachable, but does not list this model".to_owned(), Some("Check the model's name."))
         }
         status if status.is_success() => ("ok", "reachable".to_owned(), None),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            ("fail", "refuses the key".to_owned(), Some("Check the model's key."))
-        }
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ("fail", "refuses the key".to_owned(), Some(KEY)),
         StatusCode::BAD_REQUEST if is_for_the_key(&response.body) => {
-            ("fail", "refuses the key".to_owned(), Some("Check AUTONOUS_MODEL_API_KEY."))
+            ("fail", "refuses the key".to_owned(), Some(KEY))
         }
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
             ("warn", "responds, but has no list of models".to_owned(), Some(ADDRESS))

@@ -47,10 +47,12 @@ fn unseen_files<'t>(task: &'t str, calls: &[&str]) -> Vec<&'t str> {
             is_extension && !stem.is_empty() && !word.starts_with('/')
         })
     };
-    let mut files: Vec<&str> =
-        words.filter(is_file).filter(|file| !calls.iter().any(|call| call.contains(file))).collect();
-    files.dedup();
-    files.truncate(MAX_UNSEEN_FILES);
+    let mut files: Vec<&str> = Vec::new();
+    for file in words.filter(is_file).filter(|file| !calls.iter().any(|call| call.contains(file))) {
+        if files.len() < MAX_UNSEEN_FILES && !files.contains(&file) {
+            files.push(file);
+        }
+    }
     files
 }
 
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_last_word_names_the_files_of_the_task_that_no_call_has_named() {
-        let task = "a.txt has a name and b.md has a city, not 3.5 of /etc/x.conf. Who lives where?";
+        let task = "a.txt has a name and b.md has a city, not 3.5 of /etc/x.conf. Look at a.txt first.";
         for (calls, expected) in [
             (&[][..], "a.txt, b.md"),
             (&[r#"{"path":"a.txt"}"#], "b.md"),

@@ -64,6 +64,7 @@ pub fn used_secrets(source: &Source) -> Result<Vec<String>, SettingError> {
             names.extend(selectable.iter().filter_map(|entry| entry.key_variable()).map(str::to_owned));
         }
     }
+    names.sort_unstable();
     names.dedup();
     Ok(names)
 }

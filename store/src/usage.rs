@@ -33,7 +33,7 @@ pub struct Usage {
 }
 
 pub fn running(connection: &Connection, chat: &Chat) -> Result<Option<Running>, StoreError> {
-    let sql = "select task.text, task.id,
+    let sql = "select task.text,
                       (select max(time_ms) from events where task_id = task.id and type = 'task.claimed'),
                       (select count(*) from events where task_id = task.id and type = 'turn.started'),
                       (select payload ->> 'tool_name' from events
@@ -45,10 +45,10 @@ pub fn running(connection: &Connection, chat: &Chat) -> Result<Option<Running>, 
     Ok(connection.query_optional(sql, params![chat.channel.as_str(), chat.id], |row| {
         Ok(Running {
             text: row.get(0)?,
-            since_ms: row.get(2)?,
-            turns: row.get(3)?,
-            tool_name: row.get(4)?,
-            is_parked: row.get(5)?,
+            since_ms: row.get(1)?,
+            turns: row.get(2)?,
+            tool_name: row.get(3)?,
+            is_parked: row.get(4)?,
         })
     })?)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{TestDir, program, wait};
+use crate::{TestDir, signals, wait};
 
 /// How long a child may take to notice that its parent has ended: it gives itself three seconds, on a machine
 /// that is busy with other tests.
@@ -48,7 +48,7 @@ pub fn assert_no_process(dir: &TestDir) {
     if !wait::is_true_within(GRACE, || processes_of(dir).is_empty()) {
         let left = processes_of(dir);
         for process in &left {
-            program::signal(process.pid, Signal::KILL);
+            signals::send(process.pid, Signal::KILL);
         }
         panic!("processes were left behind: {left:#?}");
     }

@@ -38,6 +38,7 @@ pub mod pty;
 pub mod random;
 pub mod report;
 mod serving;
+pub mod signals;
 pub mod small_disk;
 pub mod swapping;
 pub mod system;

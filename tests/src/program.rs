@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::test_dir::NOBODY;
-use crate::{TestDir, binaries, leftovers, wait};
+use crate::{TestDir, binaries, leftovers, signals, wait};
 
 const TAIL_LINES: usize = 60;
 
@@ -111,7 +111,7 @@ impl Program {
 
     pub fn terminate(&mut self) -> ExitStatus {
         if self.ended().is_none() {
-            signal(self.pid(), Signal::TERM);
+            signals::send(self.pid(), Signal::TERM);
         }
         self.wait()
     }
@@ -166,27 +166,6 @@ impl Drop for Program {
             let _ = std::io::stderr().write_all(log.as_bytes());
         }
     }
-}
-
-/// Sends a signal to a process, which may already have ended.
-pub fn signal(pid: u32, signal: Signal) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id is a positive i32");
-    let _ = kill_process(pid, signal);
-}
-
-/// Stops a process, and waits until all of its threads have stopped: the signal reaches them one by one.
-pub fn stop(pid: u32) {
-    signal(pid, Signal::STOP);
-    wait::until_true("the process has stopped", || threads(pid).iter().all(|state| state == "T"));
-}
-
-/// The states of a process's threads: the field after the name in parentheses.
-fn threads(pid: u32) -> Vec<String> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process is there");
-    tasks
-        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok())
-        .filter_map(|stat| Some(stat.rsplit_once(')')?.1.split_whitespace().next()?.to_owned()))
-        .collect()
 }
 
 /// What a program says on stderr when it refuses; panics if it succeeded.

@@ -152,8 +152,11 @@ impl CommandQuota {
         today.all_reserved = today.all_reserved.saturating_sub(reserved);
         let (session, token) = (scope.as_str(), scope.token().unwrap_or_default());
         free(&mut today.sessions_reserved, session, reserved);
-        free(&mut today.tokens_reserved, token, reserved);
+        // Only what was reserved: the token may have another grant with a limit meanwhile.
         let is_limited = scope.grant().is_some_and(|grant| grant.command_time_per_day().is_some());
+        if is_limited {
+            free(&mut today.tokens_reserved, token, reserved);
+        }
         let most = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         if most.of_session.is_none() && most.of_callers.is_none() && !is_limited {
             return;
@@ -213,6 +216,11 @@ fn reserved_by_others(limit: Duration, whom: &str) -> ToolError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use toolkit::Grant;
+
     use super::*;
 
     fn limits(chat: Option<u64>, token: Option<u64>) -> Limits {
@@ -243,6 +251,24 @@ mod tests {
         assert_eq!(quota.reserve(&two, seconds(30)).unwrap().time, seconds(20), "all callers together");
         drop((first, second));
         assert_eq!(quota.reserve(&one, seconds(30)).unwrap().time, seconds(30), "they were short");
+    }
+
+    #[test]
+    fn a_command_of_a_token_without_a_limit_gives_back_nothing_of_its_successor() {
+        let directory = tempfile::tempdir().unwrap();
+        let quota = CommandQuota::open(&limits(None, None), directory.path()).unwrap();
+        let scope = |seconds: Option<u64>| {
+            let limits = seconds.map_or(json!({}), |seconds| json!({"command_seconds_per_day": seconds}));
+            let terms = json!({"name": "ci", "sha256": "0", "limits": limits});
+            let grant = Grant::new(serde_json::from_value(terms).unwrap()).unwrap();
+            Scope::new("one".parse().unwrap(), Some(Arc::new(grant)))
+        };
+        let (unlimited, limited) = (scope(None), scope(Some(60)));
+        let before = quota.reserve(&unlimited, seconds(60)).unwrap();
+        let _running = quota.reserve(&limited, seconds(60)).unwrap();
+        drop(before);
+        let refused = quota.reserve(&limited, seconds(60)).unwrap_err();
+        assert!(refused.message.contains("have reserved"), "{}", refused.message);
     }
 
     #[test]

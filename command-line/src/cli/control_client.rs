@@ -30,7 +30,7 @@ impl ControlClient {
     /// A client for the supervisor of a data directory, whether or not it is running.
     pub(super) fn new(data: &DataDir) -> Result<Self, CommandError> {
         let tokens = Tokens::read(&data.tokens())?;
-        let client = Client::builder().no_proxy().build().map_err(CommandError::Response)?;
+        let client = Client::builder().no_proxy().build()?;
         Ok(Self { client, tokens, data: data.path().display().to_string() })
     }
 

@@ -194,11 +194,12 @@ fn the_vendors_key_goes_to_the_vendor_only() {
 
 #[test]
 fn the_keys_of_models_that_a_chat_can_choose_are_handed_on_and_all_leave_the_environment() {
-    let directory = config(TWO);
+    let third = "\n[[model]]\nname = \"small\"\nprovider = \"openai\"\nmodel = \"gpt-5-mini\"\n";
+    let directory = config(&format!("{TWO}{third}api_key_env = \"BIG_KEY\"\ncontext_tokens = 400_000\n"));
     let proxy = ("HTTPS_PROXY", "http://user:password@proxy:3128");
     let with_key = variables(&directory, &[(MODEL_NAME.name(), "claude"), proxy, ("BIG_KEY", "k")]);
     let used = super::super::used_secrets(&with_key).unwrap();
-    assert_eq!(used, ["HTTPS_PROXY", "https_proxy", "BIG_KEY"]);
+    assert_eq!(used, ["BIG_KEY", "HTTPS_PROXY", "https_proxy"]);
     let variables = variables(&directory, &[(MODEL_NAME.name(), "claude"), proxy]);
     assert_eq!(super::super::used_secrets(&variables).unwrap(), ["HTTPS_PROXY", "https_proxy"]);
     let leaving = super::super::secret_variables(&variables);

@@ -15,7 +15,7 @@ pub struct AgentStarted {
 /// The worker ended a task with an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCompleted {
-    /// `answer`, or why the answer is partial: `limit` or `stalled`.
+    /// `answer`; why the answer is partial: `limit` or `stalled`; or `parked`, until a person has decided.
     pub end: String,
     #[serde(flatten)]
     pub totals: AgentTotals,
@@ -167,7 +167,8 @@ pub struct PlanUpdated {
 /// A limit ended a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlLimitReached {
-    /// `turns`, `wall_time` or `tokens`.
+    /// Of the task: `turns`, `wall_time` or `tokens`; of its chat: `turns_per_day`, `tokens_per_day` or
+    /// `money_per_day`.
     pub limit: String,
     /// The limit's value, in words.
     pub value: String,

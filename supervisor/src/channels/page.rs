@@ -22,8 +22,8 @@ pub(crate) const NAME: ChannelName = ChannelName::new(page::talk::CHANNEL);
 /// So much of a file is in memory at once.
 const PART_BYTES: usize = 256 * 1024;
 
-/// The most bytes of a file that comes in: as many as the form takes.
-const MOST_BYTES: u64 = 50 * 1024 * 1024;
+/// The most bytes of a message that comes in: of its form, and of a file in it.
+pub(crate) const MOST_BYTES: usize = 50 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct PageChannel {
@@ -96,7 +96,7 @@ impl Channel for PageChannel {
                 Err(error) => return Err(NoDownload::Later(error.to_string())),
             }
             let bytes = Box::pin(parts(self.store.clone(), source.to_owned()));
-            Ok(Download { bytes, most_bytes: MOST_BYTES })
+            Ok(Download { bytes, most_bytes: MOST_BYTES as u64 })
         })
     }
 

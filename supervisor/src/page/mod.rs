@@ -34,6 +34,7 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 
+use crate::channels::page::MOST_BYTES;
 use crate::control::Control;
 use kept_outputs::KeptOutputs;
 use live::Live;
@@ -74,7 +75,7 @@ pub(crate) fn routes(page: &Arc<Page>) -> Router<Arc<Control>> {
         .route("/favicon.ico", get(sign_in::get_icon));
     let upload = Router::new()
         .route("/chat/{chat}", get(talk::get_chat).post(talk::post_message))
-        .layer(DefaultBodyLimit::max(upload::MAX_BODY_BYTES));
+        .layer(DefaultBodyLimit::max(MOST_BYTES));
     let kept = Router::new()
         .merge(upload)
         .route("/", get(now::get_now))

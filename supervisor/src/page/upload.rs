@@ -8,9 +8,6 @@ use store::page_files;
 use super::error::PageError;
 use crate::control::Control;
 
-/// The most bytes of all files of a message, and of its form.
-pub(super) const MAX_BODY_BYTES: usize = 50 * 1024 * 1024;
-
 const MAX_FILES: usize = 10;
 
 /// So much of a file is in memory at once.

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 
 use super::{ANSWER, Check, Model, REQUEST, assert_repaired, lay_out, system};
-use crate::{Database, FakeModel, System, program, wait};
+use crate::{Database, FakeModel, System, signals, wait};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
@@ -70,7 +70,7 @@ fn kill_at(system: &System, worker: u32, position: usize) -> Option<String> {
             return None;
         }
         if count >= position {
-            program::signal(worker, Signal::KILL);
+            signals::send(worker, Signal::KILL);
             return newest;
         }
         std::thread::yield_now();

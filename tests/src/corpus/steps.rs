@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::check::none_left;
 use super::placeholders::{Placeholders, TOKEN};
 use super::{Case, require};
-use crate::program::signal;
+use crate::signals;
 use crate::swapping::while_swapping;
 use crate::{Answer, Request, ToolServer, leftovers, wait};
 
@@ -206,7 +206,7 @@ fn killed_amid_a_call(server: &mut ToolServer, command: &str) -> Result<Answer, 
         // The server is killed, so there is no response.
         scope.spawn(move || drop(request.try_send(address)));
         wait::until_true("the command runs", || !leftovers::processes_with(command).is_empty());
-        signal(server.program().pid(), Signal::KILL);
+        signals::send(server.program().pid(), Signal::KILL);
         none_left(command)
     })?;
     server.crash(|_| ());

@@ -18,7 +18,7 @@ use super::evidence::evidence_of;
 use super::{Case, CaseRun, Mode, require};
 use crate::Answer;
 use crate::leftovers::processes_with;
-use crate::program::signal;
+use crate::signals;
 
 /// How many seconds a command may take. Only the command is killed then, not what it started.
 const SECONDS: &str = "4";
@@ -54,7 +54,7 @@ pub fn works_unsandboxed(case: &Case) -> Result<(), String> {
         NotTried(_) | OutputInSandbox(..) => false,
     };
     for left in processes_with(&run.surroundings.left_behind()) {
-        signal(left.pid, rustix::process::Signal::KILL);
+        signals::send(left.pid, rustix::process::Signal::KILL);
     }
     require(worked, || format!("does not work without the sandbox either: {stdout}{stderr}"))
 }

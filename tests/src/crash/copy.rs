@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rustix::process::Signal;
 
-use crate::{FakeTelegram, Random, System, program};
+use crate::{FakeTelegram, Random, System, signals};
 
 /// The database file; the names of the others start with it.
 const DATABASE: &str = "autonous.db";
@@ -30,10 +30,10 @@ impl Copies {
         }
         let dir = tempfile::tempdir().expect("the temporary directory is writable");
         let supervisor = system.supervisor_pid();
-        program::stop(supervisor);
+        signals::stop(supervisor);
         let confirmed = telegram.confirmed();
         copy(&system.dir().data().join("db"), dir.path(), random.below(2) == 0);
-        program::signal(supervisor, Signal::CONT);
+        signals::send(supervisor, Signal::CONT);
         self.taken += 1;
         self.confirmed += confirmed.len();
         if let Err(fault) = look(&dir.path().join(DATABASE), &confirmed) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{FakeTelegram, Random, System, program, wait};
+use crate::{FakeTelegram, Random, System, signals, wait};
 
 const CHILDREN: [&str; 2] = ["agent-worker", "tool-server"];
 
@@ -33,7 +33,7 @@ impl Kills {
             name.iter().flat_map(|name| living.iter().filter(|child| child.is(name))).collect();
         if !named.is_empty() {
             let child = named[random.below(named.len())];
-            program::signal(child.pid, Signal::KILL);
+            signals::send(child.pid, Signal::KILL);
             self.children += 1;
         } else {
             system.kill();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::{FakeTelegram, Random, System, program, wait};
+use crate::{FakeTelegram, Random, System, signals, wait};
 
 /// Between two of them.
 const BETWEEN: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ impl Troubles {
         let mut children = system.children();
         children.retain(|child| child.is(name));
         if !children.is_empty() {
-            program::signal(children[random.below(children.len())].pid, Signal::KILL);
+            signals::send(children[random.below(children.len())].pid, Signal::KILL);
             self.child_kills += 1;
         }
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::leftovers::{self, Process};
 use crate::program::{self, Launch};
 use crate::pty::Terminal;
-use crate::{Answer, Database, FakeTelegram, Program, Request, TestDir, binaries, http, wait};
+use crate::{Answer, Database, FakeTelegram, Program, Request, TestDir, binaries, http, signals, wait};
 
 pub use builder::SystemBuilder;
 
@@ -266,7 +266,7 @@ impl System {
     }
 
     pub fn kill_child(&self, name: &str) {
-        program::signal(self.child(name).pid, Signal::KILL);
+        signals::send(self.child(name).pid, Signal::KILL);
     }
 
     /// Kills a child, or the supervisor, which is started again.
@@ -287,7 +287,7 @@ impl System {
     /// Sends a signal to everything of the system.
     pub fn signal_all(&self, signal: Signal) {
         for process in leftovers::processes_of(&self.dir) {
-            program::signal(process.pid, signal);
+            signals::send(process.pid, signal);
         }
     }
 

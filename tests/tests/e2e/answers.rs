@@ -91,7 +91,7 @@ fn every_refusal_keeps_the_schema_of_a_failure_and_has_a_promised_status() {
         call("nope"),
         call("/etc"),
         Request::post("/tools/ls", r#"{"pth":"."}"#),
-        Request::post("/tools/ls", "{").header("X-Session-Id", ""),
+        Request::post("/tools/ls", "{").of_session(""),
         call(".").header("Content-Type", "text/plain"),
         call(".").header("Origin", "https://evil.example"),
         Request::post("/tools/ls", vec![b' '; 9 << 20]),

@@ -3,15 +3,13 @@
 
 use harness::fake_model::results;
 use harness::fake_telegram::Sent;
-use harness::fake_telegram::update::{ADA, Chat};
+use harness::fake_telegram::update::{ADA, Chat, GROUP};
 use harness::http::{Answer, Request};
 use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use protocol::ErrorCode;
 use serde_json::{Value, json};
 
-use crate::{assert_says, count_events, until_sent};
-
-const GROUP: Chat = Chat { id: -77 };
+use crate::{assert_says, until_sent};
 
 /// A model that asks for a colour, and then repeats what it was answered.
 fn asking_model(question: Value) -> FakeModel {
@@ -77,8 +75,8 @@ fn by(id: i64, text: &str) -> Value {
     GROUP.with(&json!({"text": text, "from": {"id": id, "is_bot": false, "first_name": "Bob"}}))
 }
 
-fn questions(system: &System) -> i64 {
-    count_events(system, "approval.requested")
+fn questions(system: &System) -> usize {
+    system.database().events_of("approval.requested")
 }
 
 #[test]
@@ -214,12 +212,12 @@ fn a_question_outlives_a_kill_at_each_step_and_is_asked_and_answered_once() {
     telegram.push(ADA.text("paint it again"));
     let question = asked(&telegram, &system, "Which colour?");
     let tool_server = system.child("tool-server").pid;
-    harness::program::signal(tool_server, rustix::process::Signal::STOP);
+    harness::signals::send(tool_server, rustix::process::Signal::STOP);
     telegram.push(answering(ADA, ADA.id, &question, "deep BLUE"));
     let stored = || system.database().count("select count(*) from decisions") == 1;
     wait::until_true("the answer is stored", stored);
     system.kill();
-    harness::program::signal(tool_server, rustix::process::Signal::CONT);
+    harness::signals::send(tool_server, rustix::process::Signal::CONT);
     system.restart();
     assert_says(&edited(&telegram, &question).text, &["Answered by Ada (ID 4711): Deep blue"]);
     wait::until_true("the task is answered", || {
@@ -271,7 +269,7 @@ fn without_an_answer_the_result_says_so_and_a_stop_withdraws_the_question() {
 
 /// Calls `ask_user` as another program does.
 fn call(system: &System, key: Option<&str>, wait: u64) -> Answer {
-    let request = Request::call("ask_user", &colours()).header("X-Session-Id", "agent:1");
+    let request = Request::call("ask_user", &colours()).of_session("agent:1");
     let request = request.header("Prefer", &format!("wait={wait}"));
     let request = key.into_iter().fold(request, |request, key| request.header("Idempotency-Key", key));
     system.ask_tool_server(request)

@@ -21,7 +21,7 @@ pub(crate) struct Session<'s> {
 
 impl Session<'_> {
     pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Envelope {
-        self.server.send(Request::call(tool, arguments).header("X-Session-Id", self.name)).envelope()
+        self.server.send(Request::call(tool, arguments).of_session(self.name)).envelope()
     }
 
     /// Starts a process; its ID.

@@ -97,7 +97,7 @@ fn a_request_to_cancel_survives_a_crash_of_the_supervisor() {
     let task = system.say(LONG);
     wait_until_sleeping(&system);
     let worker = system.child("agent-worker");
-    harness::program::stop(worker.pid);
+    harness::signals::stop(worker.pid);
     assert_eq!(cancel(&system, &task).status, 202);
     system.kill();
     system.restart();

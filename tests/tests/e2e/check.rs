@@ -119,9 +119,9 @@ fn beside_a_service_that_was_started_with_other_settings_it_says_what_the_servic
 #[test]
 fn a_service_that_does_not_answer_is_a_finding() {
     let system = System::start();
-    harness::program::stop(system.supervisor_pid());
+    harness::signals::stop(system.supervisor_pid());
     let output = system.run_command(&["check", "--json"]);
-    harness::program::signal(system.supervisor_pid(), rustix::process::Signal::CONT);
+    harness::signals::send(system.supervisor_pid(), rustix::process::Signal::CONT);
     assert!(!output.status.success());
     assert_eq!(verdict(&findings(&output), "service"), "fail", "{output:?}");
 }

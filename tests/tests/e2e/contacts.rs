@@ -8,7 +8,7 @@ use harness::fake_telegram::update::ADA;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use serde_json::{Value, json};
 
-use crate::{assert_says, call_for, count_events};
+use crate::{assert_says, call_for};
 
 const ANNA: i64 = 12;
 const GROUP: i64 = -77;
@@ -201,9 +201,9 @@ fn a_contact_is_asked_about_until_its_chat_has_written_to_it() {
     let other = send_from(&system, "telegram:-77", &hello);
     assert_eq!(code(&other), "APPROVAL_REQUIRED", "another chat has not");
     assert_eq!(code(&send(&system, &to("ida"))), "APPROVAL_REQUIRED");
-    let before = count_events(&system, "approval.requested");
+    let before = system.database().events_of("approval.requested");
     assert_eq!(code(&send(&system, &to("hans"))), "TOOL_NOT_ALLOWED");
-    let after = count_events(&system, "approval.requested");
+    let after = system.database().events_of("approval.requested");
     assert_eq!(after, before, "nobody is asked about what is refused anyway");
     wait::until_true("both arrive", || texts_to(&telegram, ANNA).len() == 2);
 }

@@ -13,8 +13,6 @@ use harness::{Request, System, ToolServer, http, wait};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::readyz;
-
 /// A probe's time, with what a busy machine adds.
 const PROBE: Duration = Duration::from_millis(1500);
 
@@ -53,13 +51,13 @@ fn probes_answer_at_once_while_another_program_holds_the_write_lock() {
         }
         let (status, took) = timed(|| system.control(Request::get("/status")));
         assert!(status.status == 200 && took < PROBE, "/status took {took:?}");
-        let answer = readyz(&system);
+        let answer = system.readyz();
         let report = answer.json();
         assert_ne!(part(&report, "journal")["state"], "failed", "{report}");
         answer.status == 503 && says(&part(&report, "database"), "lock")
     });
     other.execute_batch("rollback").unwrap();
-    wait::until_true("it is ready again", || readyz(&system).status == 200);
+    wait::until_true("it is ready again", || system.readyz().status == 200);
     system.run_task(&direct_ls("."));
     system.stop();
 }
@@ -71,7 +69,7 @@ fn a_stop_ends_while_another_program_holds_the_write_lock() {
     let busy = system.say(&format!("/bash {}", json!({"cmd": "sleep 300", "timeout_seconds": 600})));
     wait::until_true("the task runs", || system.database().task_states() == ["in_progress"]);
     other.execute_batch("begin immediate").unwrap();
-    harness::program::signal(system.supervisor_pid(), rustix::process::Signal::TERM);
+    harness::signals::send(system.supervisor_pid(), rustix::process::Signal::TERM);
     // It is orderly only if the lock is given back.
     system.wait();
     other.execute_batch("rollback").unwrap();
@@ -103,7 +101,7 @@ fn check_noticed(harm: impl FnOnce(&System), words: &[&str]) {
     });
     let noticed = noticed.expect("health notices it");
     assert!(noticed == "ended" || words.iter().any(|words| noticed.contains(words)), "{noticed}");
-    harness::program::signal(system.supervisor_pid(), rustix::process::Signal::TERM);
+    harness::signals::send(system.supervisor_pid(), rustix::process::Signal::TERM);
     system.wait();
     std::mem::forget(system);
 }
@@ -161,14 +159,14 @@ fn a_full_disk_of_the_journal_alone_is_named_and_heals() {
         let mut system = builder.start();
         disk.fill();
         wait::until_true("health names the journal", || {
-            let answer = readyz(&system);
+            let answer = system.readyz();
             let journal = part(&answer.json(), "journal");
             answer.status == 503 && journal["state"] == "failed" && says(&journal, "No space left")
         });
-        assert_eq!(part(&readyz(&system).json(), "database")["state"], "ok");
+        assert_eq!(part(&system.readyz().json(), "database")["state"], "ok");
         wait::until_true("no call runs", || !system.tool("ls", &json!({"path": "."})).ok);
         disk.clear();
-        wait::until_true("it is ready again", || readyz(&system).status == 200);
+        wait::until_true("it is ready again", || system.readyz().status == 200);
         assert!(system.tool("ls", &json!({"path": "."})).ok);
         system.stop();
     });

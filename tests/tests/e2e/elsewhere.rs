@@ -8,14 +8,14 @@ use std::process::Command;
 use harness::fake_telegram::update::ADA;
 use harness::system::SystemBuilder;
 use harness::tool_server::{APPROVER, ToolServerBuilder};
-use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, ToolServer, binaries, program, wait};
+use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, ToolServer, binaries, signals, wait};
 use protocol::event::JournalTampered;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::audit::asked;
 use crate::health::wait_for_detail;
-use crate::{ASKS_ABOUT_WRITE, assert_says, count_events, printed, records, until_sent};
+use crate::{ASKS_ABOUT_WRITE, assert_says, printed, records, until_sent};
 
 const TOKEN: &str = "FAKE-token-of-elsewhere";
 
@@ -79,7 +79,7 @@ fn a_task_works_there_over_tls_and_its_calls_are_events_and_a_copy_here() {
     assert_eq!(fs::read_to_string(server.root().join("a.txt")).unwrap(), "one\n");
     assert!(fs::read_dir(system.workspace()).unwrap().next().is_none(), "nothing happens on this machine");
     // The end of a task has all of its calls.
-    let counts = ["tool_call.started", "tool_call.completed"].map(|kind| count_events(&system, kind));
+    let counts = ["tool_call.started", "tool_call.completed"].map(|kind| system.database().events_of(kind));
     assert_eq!(counts, [3, 3]);
     until_copied(&system, &server);
     // Large arguments come with their records.
@@ -148,7 +148,7 @@ fn files_schedules_and_questions_of_tools_come_over_the_connection_of_the_superv
         sent.iter().filter_map(|sent| sent.file.as_ref()).map(|(_, bytes)| &bytes[..]).collect();
     assert!(files.iter().filter(|file| **file == bytes).count() == 2, "{} files", files.len());
     assert_eq!(system.database().count("select count(*) from schedules"), 1);
-    assert_eq!(count_events(&system, "tool_call.failed"), 0);
+    assert_eq!(system.database().events_of("tool_call.failed"), 0);
     // What comes in goes there.
     telegram.add_file("list", b"1,2\n".to_vec());
     telegram.push(ADA.document("list", "list.csv", "text/csv", 4));
@@ -192,9 +192,9 @@ fn a_server_that_is_killed_and_one_that_is_paused_lose_nothing_and_double_nothin
     });
     // While it stands still, a call waits, and health says so.
     let pid = server.program().pid();
-    program::signal(pid, Signal::STOP);
+    signals::send(pid, Signal::STOP);
     wait::until_true("health says so", || system.part("tool_server")["state"] == "failed");
-    program::signal(pid, Signal::CONT);
+    signals::send(pid, Signal::CONT);
     wait::until_true("health says so", || system.part("tool_server")["state"] == "ok");
     // The supervisor is killed, and goes on where it was.
     system.kill();
@@ -206,8 +206,8 @@ fn a_server_that_is_killed_and_one_that_is_paused_lose_nothing_and_double_nothin
     assert_eq!(system.database().count(doubled), 0);
     let records: Vec<Value> = records(system.dir());
     let started = records.iter().filter(|record| record["type"] == "tool_call.started").count();
-    assert_eq!(count_events(&system, "tool_call.started"), i64::try_from(started).unwrap());
-    assert_eq!(count_events(&system, "journal.tampered"), 0);
+    assert_eq!(system.database().events_of("tool_call.started"), started);
+    assert_eq!(system.database().events_of("journal.tampered"), 0);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_journal_that_does_not_go_on_there_is_found_and_what_was_copied_stays() {
         let fewer: Vec<&str> = text.lines().take(4).collect();
         fs::write(dir.journal(), fewer.join("\n") + "\n").unwrap();
     });
-    wait::until_true("it is found", || count_events(&system, "journal.tampered") == 1);
+    wait::until_true("it is found", || system.database().events_of("journal.tampered") == 1);
     let found: Vec<JournalTampered> = system.database().payloads();
     assert_eq!(found[0].missing_records, 2, "{found:?}");
     let mut journals = fs::read_dir(journal.parent().unwrap()).unwrap().flatten();

@@ -260,7 +260,7 @@ fn a_tool_whose_disk_fails_is_paused_for_its_session_alone_until_it_may_be_tried
     let pending = server.dir().data().join("journal/pending");
     let write = |session: &str| {
         let request = Request::call("write", &json!({"path": "f", "content": "new"}));
-        server.send(request.header("X-Session-Id", session))
+        server.send(request.of_session(session))
     };
     // Without the place where it notes its temporary files a change cannot begin.
     fs::remove_dir(&pending).unwrap();
@@ -273,7 +273,7 @@ fn a_tool_whose_disk_fails_is_paused_for_its_session_alone_until_it_may_be_tried
     let seconds: u64 = paused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=300).contains(&seconds), "{seconds}");
     assert!(!server.root().join("f").exists());
-    let same_session = Request::call("ls", &json!({})).header("X-Session-Id", "one");
+    let same_session = Request::call("ls", &json!({})).of_session("one");
     assert!(assert_whole(&server.send(same_session)).ok, "another tool goes on");
     assert!(assert_whole(&write("two")).ok, "another session goes on");
 }

@@ -110,7 +110,7 @@ fn a_file_is_replaced_only_by_who_knows_it() {
     assert_refused(&server.send(put("f", "five")), 409, ErrorCode::Conflict);
     assert_eq!(server.send(get("f")).body, b"somebody else's");
     assert_eq!(server.send(put("f", "six")).status, 200, "a GET counts as a read");
-    let elsewhere = put("f", "seven").header("X-Session-Id", "other");
+    let elsewhere = put("f", "seven").of_session("other");
     assert_refused(&server.send(elsewhere), 409, ErrorCode::NotRead);
     assert_eq!(fs::read(root.join("f")).unwrap(), b"six");
 }
@@ -214,7 +214,7 @@ fn whoever_has_no_token_gets_nothing_and_the_operator_can_switch_it_off() {
 fn both_ways_are_in_the_journal_under_their_names() {
     let server = ToolServer::start();
     let task = "0197a2a0-0000-7000-8000-000000000001";
-    server.send(put("f", "content").header("X-Task-Id", task).header("X-Session-Id", "telegram:4711"));
+    server.send(put("f", "content").header("X-Task-Id", task).of_session("telegram:4711"));
     server.send(get("f").header("Range", "bytes=0-1"));
     server.send(get(".env"));
     let records: Vec<Value> = records(server.dir());

@@ -5,7 +5,7 @@ use harness::small_disk::{SmallDisk, in_own_namespace};
 use harness::{FakeTelegram, Request, System, program, wait};
 use serde_json::json;
 
-use crate::{assert_says, readyz};
+use crate::assert_says;
 
 /// Room for the database, its log, the journal, and some messages.
 const DISK_BYTES: u64 = 6 * 1024 * 1024;
@@ -50,7 +50,7 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
         });
         assert!(telegram.unconfirmed() > 0, "what cannot be stored stays with Telegram");
         wait::until_true("the log says so", || system.log().contains("they stay with Telegram"));
-        let not_ready = readyz(&system);
+        let not_ready = system.readyz();
         assert_eq!(not_ready.status, 503, "{}", not_ready.text());
         let database = system.part("database");
         assert_says(&database["detail"].to_string(), &["full"]);
@@ -68,7 +68,7 @@ fn a_full_disk_costs_no_message_and_is_told_and_survived() {
             assert_says(reply, &[name]);
         }
         assert_eq!(telegram.sent().iter().filter(|message| is_note(&message.text)).count(), 1);
-        wait::until_true("it is ready again", || readyz(&system).status == 200);
+        wait::until_true("it is ready again", || system.readyz().status == 200);
         program::stdout_of(&system.run_tool_server(&["journal", "verify"]));
         system.stop();
     });

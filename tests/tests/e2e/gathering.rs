@@ -4,13 +4,11 @@
 use std::time::{Duration, Instant};
 
 use harness::fake_telegram::texts;
-use harness::fake_telegram::update::{ADA, Chat, now_seconds};
+use harness::fake_telegram::update::{ADA, GROUP, now_seconds};
 use harness::{FakeModel, FakeTelegram, ModelReply, System, SystemBuilder, wait};
 use serde_json::{Value, json};
 
 use crate::assert_says;
-
-const GROUP: Chat = Chat { id: -77 };
 
 /// So long that nothing but a command ends it while a test runs.
 const LONG: &str = "60000";

@@ -1,12 +1,10 @@
 //! `/context` in a group: what the model reads of what was written before somebody spoke to the bot.
 
-use harness::fake_telegram::update::{ADA, Chat};
+use harness::fake_telegram::update::{ADA, GROUP};
 use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use serde_json::json;
 
 use crate::assert_says;
-
-const GROUP: Chat = Chat { id: -77 };
 
 fn says(telegram: &FakeTelegram, person: i64, number: i64, text: &str) {
     let from = json!({"id": person, "is_bot": false, "first_name": format!("Person {person}")});

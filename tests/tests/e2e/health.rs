@@ -4,11 +4,11 @@
 use std::fs;
 
 use harness::system::direct_ls;
-use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, http, program, wait};
+use harness::{FakeModel, FakeTelegram, ModelReply, Request, System, http, signals, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{assert_says, readyz, with_telegram};
+use crate::{assert_says, with_telegram};
 
 fn wait_for_state(system: &System, name: &str, state: &str) -> Value {
     wait::until(&format!("{name} is {state}"), || {
@@ -27,7 +27,7 @@ fn assert_failed(system: &System, name: &str, words: &str) {
     assert_says(&part["detail"].to_string(), &[words]);
     assert!(part["since_ms"].as_i64().is_some_and(|since| since > 0), "{part}");
     assert!(part["remedy"].is_string(), "{part}");
-    assert_eq!(readyz(system).status, 503, "{part}");
+    assert_eq!(system.readyz().status, 503, "{part}");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn every_part_of_a_healthy_system_is_told() {
     ] {
         assert_says(&system.part(name)["detail"].to_string(), &[words]);
     }
-    assert_eq!(readyz(&system).status, 200);
+    assert_eq!(system.readyz().status, 200);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_tool_server_that_hangs_is_replaced_and_its_calls_are_told_as_interrupted() 
     let tasks = ["a", "b"].map(|chat| system.say_in(chat, "go"));
     wait::until_true("both commands run", || fs::read_dir(system.workspace()).unwrap().count() == 2);
     let hung = system.child("tool-server").pid;
-    program::signal(hung, Signal::STOP);
+    signals::send(hung, Signal::STOP);
     wait::until_true("it is replaced", || system.child("tool-server").pid != hung);
     for task in &tasks {
         assert_eq!(system.reply(task), "It is done.");
@@ -103,7 +103,7 @@ fn a_model_that_fails_makes_it_unready_until_it_answers() {
     assert_failed(&system, "model", "the last request failed");
     system.run_task("hello");
     wait_for_state(&system, "model", "ok");
-    assert_eq!(readyz(&system).status, 200);
+    assert_eq!(system.readyz().status, 200);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn count_hidden(server: &ToolServer, calls: usize, cmd: &str) -> usize {
     for number in 0..calls {
         // Three failures in a row would pause the tool for their session.
         let request = Request::call("bash", &json!({"cmd": cmd, "timeout_seconds": 20}));
-        let answer = server.send(request.header("X-Session-Id", &format!("call-{number}"))).envelope();
+        let answer = server.send(request.of_session(&format!("call-{number}"))).envelope();
         assert!(!answer.stdout.contains(SECRET), "{answer:?}");
         match answer.meta.error {
             None => ran += 1,

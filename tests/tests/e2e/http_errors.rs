@@ -55,7 +55,7 @@ fn each_wrong_request_gets_its_code() {
         ("a loop of links", ls("loop"), ErrorCode::NotFound),
         ("a file", ls("file"), ErrorCode::NotADirectory),
         ("below a file", ls("file/x"), ErrorCode::NotADirectory),
-        ("an overlong session", ok().header("X-Session-Id", &"s".repeat(200)), ErrorCode::InvalidArgument),
+        ("an overlong session", ok().of_session(&"s".repeat(200)), ErrorCode::InvalidArgument),
     ];
     for (what, request, code) in cases {
         let answer = server.send(request);

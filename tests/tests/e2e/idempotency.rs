@@ -94,14 +94,14 @@ fn every_repeat_leaves_a_record_and_changes_no_answer() {
 fn a_key_belongs_to_its_session_and_its_token() {
     let mut server = ToolServer::start();
     for (number, session) in ["chat:1", "chat:2"].into_iter().enumerate() {
-        let call = || append("k", "one\n").header("X-Session-Id", session);
+        let call = || append("k", "one\n").of_session(session);
         let first = assert_whole(&server.send(call()));
         assert_eq!(log(&server), "one\n".repeat(number + 1), "each session's call is run");
         assert_eq!(assert_whole(&server.send(call())), first);
     }
     assert_whole(&server.send(append("k", "one\n").header("Authorization", "Bearer another")));
     server.crash(|_| {});
-    assert_whole(&server.send(append("k", "one\n").header("X-Session-Id", "chat:1")));
+    assert_whole(&server.send(append("k", "one\n").of_session("chat:1")));
     assert_eq!(log(&server), "one\n".repeat(3), "a repeat after a crash is still one");
 }
 

@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use harness::program::signal;
 use harness::project_copy::workspace;
+use harness::signals;
 use harness::wait;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -136,7 +136,7 @@ fn a_build_ends_with_the_script_that_began_it() {
     let mut script = command.spawn().unwrap();
     let noted = || fs::read_to_string(directory.path().join("pid")).ok()?.trim().parse::<u32>().ok();
     let step = wait::within(wait::SOON, noted).expect("the build begins");
-    signal(script.id(), Signal::TERM);
+    signals::send(script.id(), Signal::TERM);
     assert_eq!(script.wait().unwrap().code(), Some(143));
     // What has ended has no line, also before init looks for it.
     let line = format!("/proc/{step}/cmdline");

@@ -34,7 +34,7 @@ fn every_call_is_recorded_with_whom_it_was_made_for() {
         let call = Request::call("ls", &json!({"path": path}))
             .header("X-Task-Id", "task-1")
             .header("X-Parent-Event-Id", "turn-1")
-            .header("X-Session-Id", "chat:7")
+            .of_session("chat:7")
             .header("X-Request-Id", "request-1");
         let envelope = server.send(call).envelope();
         let records = chained(server.dir());

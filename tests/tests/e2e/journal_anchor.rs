@@ -10,7 +10,6 @@ use protocol::journal::{FIRST_PREV, archive_name};
 
 use crate::check::finding;
 use crate::journal_rotation::SMALL;
-use crate::readyz;
 
 fn lines(dir: &TestDir) -> Vec<String> {
     let text = fs::read_to_string(dir.journal()).unwrap();
@@ -89,8 +88,8 @@ fn assert_found(mut system: System, is_running: bool, attack: fn(&TestDir), what
     wait::until_true("the attack is found", || !tampered(&system).is_empty());
     let found = tampered(&system).remove(0);
     assert!(found.error.contains(what), "{what}: {found:?}");
-    wait::until_true("the children are up", || readyz(&system).text().contains(what));
-    assert_eq!(readyz(&system).status, 503);
+    wait::until_true("the children are up", || system.readyz().text().contains(what));
+    assert_eq!(system.readyz().status, 503);
     assert_eq!(checked(&system).0, "fail", "{what}");
 
     let task = system.run_task("ls path=.");

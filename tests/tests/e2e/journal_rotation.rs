@@ -9,8 +9,6 @@ use protocol::JournalRecord;
 use protocol::journal::{RecordBody, archive_number};
 use serde_json::{Value, json};
 
-use crate::count_events;
-
 /// As small as it can be: a few calls fill a file.
 pub(crate) const SMALL: (&str, &str) = ("AUTONOUS_TOOL_JOURNAL_MAX_BYTES", "4096");
 
@@ -112,8 +110,8 @@ fn a_supervisor_that_was_away_takes_in_each_record_once() {
     }
     alone.stop();
     system.restart();
-    let recorded = i64::try_from(recorded_calls(system.dir())).unwrap();
-    wait::until_true("all calls are events", || count_events(&system, "tool_call.started") == recorded);
+    let recorded = recorded_calls(system.dir());
+    wait::until_true("all calls are events", || system.database().events_of("tool_call.started") == recorded);
     system.run_task("ls path=.");
     let ids = system.database().texts("select id from events where type like 'tool_call.%' order by seq");
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "no record is an event twice");

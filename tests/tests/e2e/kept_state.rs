@@ -153,7 +153,7 @@ fn a_repeated_key_gets_the_first_answer_whatever_is_kept() {
     let server = ToolServer::start();
     let call = || {
         let arguments = json!({"cmd": "echo ${A-none}; export A=1", "keep_state": true});
-        let request = Request::call("bash", &arguments).header("X-Session-Id", "one");
+        let request = Request::call("bash", &arguments).of_session("one");
         server.send(request.header("Idempotency-Key", "k")).envelope()
     };
     assert_eq!(call().stdout, "none\n");

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use harness::fake_model::results;
 use harness::fake_telegram::update::ADA;
-use harness::program;
+use harness::signals;
 use harness::{FakeModel, FakeTelegram, Fault, ModelReply, System, wait};
 use rustix::process::Signal;
 use serde_json::json;
@@ -123,11 +123,11 @@ fn the_tool_server_is_killed_in_the_middle_of_a_call() {
     telegram.push(ADA.text("what is here?"));
     wait::until_true("the model thinks", || !model.requests().is_empty());
     let server = system.child("tool-server");
-    program::stop(server.pid);
+    signals::stop(server.pid);
     let _ = release.send(());
     let address = harness::http::address_of(&system.tokens().tool_url);
     wait::until_true("the call is on its way", || has_unread_bytes(address.port()));
-    program::signal(server.pid, Signal::KILL);
+    signals::send(server.pid, Signal::KILL);
     assert_answered_once(&telegram, 1);
     let database = system.database();
     let done = "select count(*) from tool_calls where status = 'done'";

@@ -90,7 +90,7 @@ impl Client {
     }
 
     fn request(&self, tool: &str, arguments: &Value) -> Request {
-        Request::call(tool, arguments).header("X-Session-Id", &self.session)
+        Request::call(tool, arguments).of_session(&self.session)
     }
 
     /// After a kill every file is as expected; the one with the interrupted change is old or new.
@@ -114,7 +114,7 @@ impl Client {
         };
         let undo = |call: &str| {
             let request = Request::new("POST", &format!("/changes/{call}/undo"));
-            assert_whole(&request.header("X-Session-Id", &self.session).send(server.address()))
+            assert_whole(&request.of_session(&self.session).send(server.address()))
         };
         let undone = undo(&call);
         assert!(undone.ok, "a change that was made cannot be undone: {undone:?}");

@@ -4,14 +4,12 @@ use std::thread::{self, JoinHandle};
 
 use harness::fake_model::results;
 use harness::fake_telegram::Sent;
-use harness::fake_telegram::update::Chat;
+use harness::fake_telegram::update::{Chat, GROUP};
 use harness::http::{Answer, Request, address_of};
 use harness::{FakeModel, FakeTelegram, ModelReply, System, wait};
 use serde_json::{Value, json};
 
 use crate::{ASKS_ABOUT_WRITE, assert_says};
-
-const GROUP: Chat = Chat { id: -77 };
 
 /// A person of each language: the chat, and the tag that their client names.
 const PEOPLE: [(Chat, &str); 5] = [
@@ -227,7 +225,7 @@ fn call(system: &System, chat: Chat) -> JoinHandle<Answer> {
     let arguments = json!({"path": format!("{}/a.txt", chat.id), "content": "hello"});
     let request = Request::call("write", &arguments)
         .header("Authorization", &format!("Bearer {}", tokens.tool_token))
-        .header("X-Session-Id", &format!("telegram:{}", chat.id))
+        .of_session(&format!("telegram:{}", chat.id))
         .header("Prefer", "wait=120");
     thread::spawn(move || request.send(address))
 }

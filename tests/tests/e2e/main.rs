@@ -161,7 +161,7 @@ use std::net::SocketAddr;
 use std::process::Output;
 
 use harness::fake_telegram::Sent;
-use harness::{Answer, FakeModel, FakeTelegram, ModelReply, Request, System, TestDir, http, wait};
+use harness::{Answer, FakeModel, FakeTelegram, ModelReply, Request, System, TestDir, wait};
 use serde::de::DeserializeOwned;
 
 /// A policy that asks a person about each call of `write`.
@@ -202,17 +202,9 @@ fn until_sent(telegram: &FakeTelegram, what: &str, is_wanted: impl Fn(&Sent) -> 
     wait::until(what, || telegram.sent().into_iter().find(&is_wanted))
 }
 
-fn count_events(system: &System, kind: &str) -> i64 {
-    system.database().count(&format!("select count(*) from events where type = '{kind}'"))
-}
-
-fn readyz(system: &System) -> Answer {
-    Request::get("/readyz").send(http::address_of(&system.tokens().control_url))
-}
-
 /// Calls a tool at the control port, as a person does for a session.
 fn call_for(system: &System, session: &str, tool: &str, arguments: &serde_json::Value) -> Answer {
-    system.control(Request::call(tool, arguments).header("X-Session-Id", session))
+    system.control(Request::call(tool, arguments).of_session(session))
 }
 
 /// The records of a journal that has one file.

@@ -152,7 +152,7 @@ fn no_label_grows_with_what_callers_write() {
     });
     for name in names {
         let call = Request::post(&format!("/tools/{name}"), "{}").header("Content-Type", "application/json");
-        let session = call.header("X-Session-Id", &format!("session-{}", name.len()));
+        let session = call.of_session(&format!("session-{}", name.len()));
         assert_ne!(server.send(session).status, 200);
         server.send(Request::get(&format!("/{name}?{name}")));
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use harness::{Request, System, wait};
 use serde_json::{Value, json};
 
-use crate::{assert_says, count_events};
+use crate::assert_says;
 
 /// Shell functions for the worker scripts. `next` behaves as a worker that answers each task with its text in
 /// capitals.
@@ -64,7 +64,7 @@ fn a_worker_that_dies_during_a_task_leads_to_one_reply() {
     let database = system.database();
     assert_eq!(database.count("select attempt from inbox"), 2);
     assert_eq!(database.count("select count(*) from outbox"), 1);
-    assert_eq!(count_events(&system, "retry.scheduled"), 1);
+    assert_eq!(system.database().events_of("retry.scheduled"), 1);
     let ends = database.texts("select payload ->> 'status' from events where type = 'worker.exited'");
     assert_eq!(ends, ["signal 9"]);
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use harness::binaries::path_of;
 use harness::system::direct_ls;
-use harness::{FakeModel, ModelReply, Postgres, Request, System, SystemBuilder, TestDir, program, wait};
+use harness::{
+    FakeModel, ModelReply, Postgres, Request, System, SystemBuilder, TestDir, program, signals, wait,
+};
 use rustix::process::Signal;
 use serde_json::json;
 use store::Location;
@@ -51,7 +53,7 @@ fn a_chat_goes_on_after_a_restart_and_every_command_finds_it() {
 fn a_hangup_reads_the_settings_again() {
     let server = Postgres::start();
     let system = on(&server, "").start();
-    program::signal(system.supervisor_pid(), Signal::HUP);
+    signals::send(system.supervisor_pid(), Signal::HUP);
     system.until_logged("the settings were read again");
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use harness::leftovers::{self, Process};
-use harness::{FakeModel, FakeTelegram, ModelReply, System, fake_model, fake_telegram, program};
+use harness::{FakeModel, FakeTelegram, ModelReply, System, fake_model, fake_telegram, signals};
 use rustix::process::Signal;
 
 fn whole_system() -> (System, FakeModel, FakeTelegram) {
@@ -110,7 +110,7 @@ fn the_launcher_has_no_file_and_no_secret_and_outlasts_signals_that_are_meant_fo
     assert!(open.is_empty(), "the launcher has files open: {open:?}");
     assert_eq!(environment(&launcher), "");
     for signal in [Signal::TERM, Signal::INT] {
-        program::signal(launcher.pid, signal);
+        signals::send(launcher.pid, signal);
     }
     system.kill_child("agent-worker");
     assert_eq!(system.reply(&system.say("again")), "done");
@@ -121,7 +121,7 @@ fn the_launcher_has_no_file_and_no_secret_and_outlasts_signals_that_are_meant_fo
 #[test]
 fn a_supervisor_without_its_launcher_ends_with_an_error_and_its_children_end_as_well() {
     let (mut system, _model, _telegram) = whole_system();
-    program::signal(system.launcher().expect("the launcher runs").pid, Signal::KILL);
+    signals::send(system.launcher().expect("the launcher runs").pid, Signal::KILL);
     assert_eq!(system.wait().code(), Some(1));
     system.until_logged("the launcher of the other programs has ended");
     system.restart();

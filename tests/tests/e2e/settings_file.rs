@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use harness::fake_telegram::update::Chat;
-use harness::{FakeTelegram, Program, Request, System, TestDir, ToolServer, binaries, program, wait};
+use harness::{
+    FakeTelegram, Program, Request, System, TestDir, ToolServer, binaries, program, signals, wait,
+};
 use protocol::ErrorCode;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -247,7 +249,7 @@ fn a_hangup_reads_again_what_can_change_and_names_the_rest() {
     fs::write(&path, "[telegram]\nallowed_chats = [7, 8]\n[limits]\nworkers = 3\n").unwrap();
     let denied = "[[rule]]\ntools = [\"ls\"]\ndecision = \"deny\"\n[limits.chat]\ntasks_per_day = 0\n";
     system.dir().write_policy(denied);
-    program::signal(system.supervisor_pid(), Signal::HUP);
+    signals::send(system.supervisor_pid(), Signal::HUP);
     system.until_logged("the rules and limits were read again");
     system.until_logged("these hold from the next start");
     system.until_logged("AUTONOUS_WORKERS");
@@ -263,14 +265,14 @@ fn a_hangup_reads_again_what_can_change_and_names_the_rest() {
     });
 
     fs::write(&path, "[telegram]\nallowed_chats = [7]\nnonsense = 1\n").unwrap();
-    program::signal(system.supervisor_pid(), Signal::HUP);
+    signals::send(system.supervisor_pid(), Signal::HUP);
     system.until_logged("those from before hold");
     system.until_logged("has no setting `nonsense`");
     let status = system.control(Request::get("/status")).json();
     assert_eq!(status["settings"]["AUTONOUS_TELEGRAM_ALLOWED_CHATS"], "7,8");
 
     fs::write(&path, "[telegram]\nallowed_chats = [7]\n[logs]\nrust_log = \"debug\"\n").unwrap();
-    program::signal(system.supervisor_pid(), Signal::HUP);
+    signals::send(system.supervisor_pid(), Signal::HUP);
     wait::until_true("it logs more", || {
         system.control(Request::get("/status"));
         system.log().contains("\"level\":\"DEBUG\"")
@@ -283,10 +285,10 @@ fn a_lone_tool_server_reads_its_rules_again() {
     assert!(server.call("ls", &json!({"path": "."})).ok);
     server.dir().write_policy("[[rule]]\ntools = [\"ls\"]\ndecision = \"deny\"\n");
     let pid = Program::pid(server.program());
-    program::signal(pid, Signal::HUP);
+    signals::send(pid, Signal::HUP);
     wait::until_true("the rules hold", || !server.call("ls", &json!({"path": "."})).ok);
     server.dir().write_policy("[[rule]]\ntols = [\"ls\"]\n");
-    program::signal(pid, Signal::HUP);
+    signals::send(pid, Signal::HUP);
     server.program().until_logged("the rules from before still hold");
     assert!(!server.call("ls", &json!({"path": "."})).ok, "the rules from before hold");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use harness::leftovers;
 use harness::system::direct_ls;
-use harness::{Request, System, ToolServer, program, wait};
+use harness::{Request, System, ToolServer, signals, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn forked(server: u32, name: &str) -> u32 {
 #[test]
 fn a_launcher_that_stands_still_ends_the_supervisor_so_that_it_is_started_again() {
     let mut system = System::start();
-    program::stop(system.launcher().unwrap().pid);
+    signals::stop(system.launcher().unwrap().pid);
     wait_for_part(&system, "supervisor", "failed", "launcher");
     assert_eq!(system.readyz().status, 503);
     assert!(!system.wait().success());
@@ -47,9 +47,9 @@ fn a_launcher_that_stands_still_ends_the_supervisor_so_that_it_is_started_again(
 fn a_launcher_that_stood_still_for_a_moment_costs_nothing() {
     let system = System::start();
     let launcher = system.launcher().unwrap().pid;
-    program::stop(launcher);
+    signals::stop(launcher);
     wait_for_part(&system, "supervisor", "failed", "launcher");
-    program::signal(launcher, Signal::CONT);
+    signals::send(launcher, Signal::CONT);
     wait_for_part(&system, "supervisor", "ok", "answers again");
     system.kill_child("agent-worker");
     wait_for_part(&system, "workers", "ok", "4 of 4");
@@ -63,7 +63,7 @@ fn a_stop_ends_although_processes_stand_still() {
             "launcher" => system.launcher().unwrap().pid,
             name => system.child(name).pid,
         };
-        program::stop(pid);
+        signals::stop(pid);
         system.stop();
     }
 }
@@ -72,7 +72,7 @@ fn a_stop_ends_although_processes_stand_still() {
 fn a_worker_that_stands_still_is_counted_out_and_replaced() {
     let system = System::builder().workers(2).start();
     let stopped = system.child("agent-worker").pid;
-    program::stop(stopped);
+    signals::stop(stopped);
     wait_for_part(&system, "workers", "degraded", "1 of 2");
     wait_for_part(&system, "workers", "ok", "2 of 2");
     assert!(system.children().iter().all(|child| child.pid != stopped));
@@ -98,7 +98,7 @@ fn a_spawner_that_stands_still_is_named_and_the_tool_server_replaced() {
     let system = System::start();
     assert!(system.tool("bash", &json!({"cmd": "true"})).ok);
     let server = system.child("tool-server").pid;
-    program::stop(forked(server, "spawner"));
+    signals::stop(forked(server, "spawner"));
     wait_for_part(&system, "commands", "failed", "no answer");
     eventually("the tool server is replaced", || system.child("tool-server").pid != server);
     wait_for_part(&system, "tool_server", "ok", "answers");
@@ -110,7 +110,7 @@ fn a_fetcher_that_stands_still_is_replaced_with_the_tool_server() {
     let system = System::start();
     let server = system.child("tool-server").pid;
     let fetcher = forked(server, "fetcher");
-    program::stop(fetcher);
+    signals::stop(fetcher);
     eventually("the tool server is replaced", || system.child("tool-server").pid != server);
     assert_ne!(forked(system.child("tool-server").pid, "fetcher"), fetcher);
 }
@@ -122,9 +122,9 @@ fn what_stands_still_ends_with_its_server() {
         let mut server = ToolServer::builder().approver().start();
         let pid = server.program().pid();
         for name in ["spawner", "fetcher"] {
-            program::stop(forked(pid, name));
+            signals::stop(forked(pid, name));
         }
-        program::signal(pid, Signal::KILL);
+        signals::send(pid, Signal::KILL);
         server.program().wait();
         leftovers::assert_no_process(server.dir());
     }
@@ -133,7 +133,7 @@ fn what_stands_still_ends_with_its_server() {
 #[test]
 fn a_tool_server_alone_ends_with_an_error_when_its_spawner_stands_still() {
     let mut server = ToolServer::start();
-    program::stop(forked(server.program().pid(), "spawner"));
+    signals::stop(forked(server.program().pid(), "spawner"));
     eventually("/readyz names it", || {
         let answer = server.send(Request::get("/readyz")).json();
         let checks = answer["checks"].as_array().cloned().unwrap_or_default();

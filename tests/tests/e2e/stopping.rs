@@ -25,7 +25,7 @@ fn running_tasks_and_calls_may_end_after_a_signal() {
         let by_hand = thread::scope(|scope| {
             let call = scope.spawn(|| system.tool("bash", &command(3)));
             wait_until_begun(&system, 2);
-            harness::program::signal(system.supervisor_pid(), signal);
+            harness::signals::send(system.supervisor_pid(), signal);
             call.join().unwrap()
         });
         assert!(by_hand.ok && by_hand.stdout.contains("finished"), "{signal:?}: {by_hand:?}");

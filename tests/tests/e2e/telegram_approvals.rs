@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use harness::fake_telegram::Sent;
 use harness::fake_telegram::update::{ADA, Chat, GROUP};
 use harness::http::{Answer, Request, address_of};
-use harness::program::signal;
+use harness::signals;
 use harness::{FakeTelegram, System, wait};
 use rustix::process::Signal;
 use serde_json::json;
@@ -185,13 +185,13 @@ fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs()
     system.wait_until_all_is_sent();
     // The tool server takes no decision now.
     let tool_server = system.child("tool-server").pid;
-    signal(tool_server, Signal::STOP);
+    signals::send(tool_server, Signal::STOP);
     let press = telegram.press(ADA, ADA.id, asked.number, &buttons[0]);
     let stored = || system.database().count("select count(*) from decisions") == 1;
     wait::until_true("the press is stored", stored);
     assert_eq!(telegram.answer_to(&press), None);
     system.kill();
-    signal(tool_server, Signal::CONT);
+    signals::send(tool_server, Signal::CONT);
     let _ = call.join();
     system.restart();
     assert_says(&telegram.edited(asked.number, 1).text, &["Allowed once by Ada"]);
@@ -204,12 +204,12 @@ fn a_press_is_stored_before_it_is_answered_and_outlives_a_kill_of_all_programs()
 fn a_press_is_answered_and_takes_effect_later_while_the_tool_server_does_not_answer() {
     let (telegram, system, call, asked, buttons) = with_question(None);
     let tool_server = system.child("tool-server").pid;
-    signal(tool_server, Signal::STOP);
+    signals::send(tool_server, Signal::STOP);
     let said = telegram.press_answered(ADA, ADA.id, asked.number, &buttons[2]);
     assert_says(&said, &["Noted", "takes effect"]);
     let again = telegram.press_answered(ADA, ADA.id, asked.number, &buttons[0]);
     assert_says(&again, &["decided before"]);
-    signal(tool_server, Signal::CONT);
+    signals::send(tool_server, Signal::CONT);
     assert_eq!(call.join().unwrap().json()["meta"]["error"]["code"], "APPROVAL_DENIED");
     assert_says(&telegram.edited(asked.number, 1).text, &["Denied by Ada"]);
 }

@@ -1,7 +1,8 @@
 //! The terminal as a channel: what a person types and sees, in a real terminal.
 
-use harness::program::{refusal_of, signal};
+use harness::program::refusal_of;
 use harness::pty::Terminal;
+use harness::signals;
 use harness::system::direct_ls;
 use harness::{FakeModel, ModelReply, System, wait};
 use rustix::process::Signal;
@@ -87,14 +88,14 @@ fn ctrl_c_twice_leaves_and_says_how_to_see_the_task() {
         let worker = system.database().texts("select id from inbox order by seq desc limit 1");
         let workers = system.children().into_iter().filter(|child| child.is("agent-worker"));
         let stopped: Vec<u32> = workers.map(|child| child.pid).collect();
-        stopped.iter().for_each(|pid| signal(*pid, Signal::STOP));
+        stopped.iter().for_each(|pid| signals::send(*pid, Signal::STOP));
         terminal.type_in(CTRL_C);
         terminal.wait_for("stopping", 0);
         terminal.type_in(CTRL_C);
         let said = terminal.wait_for("goes on without you", 0);
         assert_eq!(terminal.end().code(), Some(130));
         assert_says(&said, &[&format!("supervisor follow {}", short(&worker[0]))]);
-        stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
+        stopped.iter().for_each(|pid| signals::send(*pid, Signal::CONT));
         system.reply(&worker[0]);
     }
 }

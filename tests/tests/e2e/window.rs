@@ -84,7 +84,6 @@ fn a_message_beyond_the_window_is_refused_with_the_numbers() {
         &reply,
         &["too long for the model", "the message takes about 33", "AUTONOUS_MODEL_CONTEXT_TOKENS"],
     );
-    println!("{reply}");
     assert!(model.requests().is_empty());
     assert_eq!(system.database().task_states(), ["dead"]);
 }

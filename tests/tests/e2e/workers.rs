@@ -147,7 +147,7 @@ fn every_worker_can_be_killed_while_it_works_and_every_chat_is_answered() {
     let tasks = ["a", "b", "c"].map(|chat| system.say_in(chat, "hold"));
     wait_until_held(&system, 3);
     for worker in system.children().iter().filter(|child| child.is("agent-worker")) {
-        harness::program::signal(worker.pid, Signal::KILL);
+        harness::signals::send(worker.pid, Signal::KILL);
     }
     for task in &tasks {
         assert_eq!(system.reply(task), "It is done.");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use harness::program::signal;
+use harness::signals;
 use harness::system::direct_ls;
 use harness::{System, wait};
 use rustix::process::Signal;
@@ -17,7 +17,7 @@ pub(crate) fn run(report: &mut Report) {
         ["c", "d"].into_iter().for_each(|chat| drop(system.say_in(chat, &direct_ls("."))));
     }
     let server = system.child("tool-server").pid;
-    signal(server, Signal::STOP);
+    signals::send(server, Signal::STOP);
     let begun = Instant::now();
     let asked = ["a", "b"].map(|chat| system.say_in(chat, &direct_ls(".")));
     let replaced = wait::within(LIMIT, || {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use harness::{Postgres, Random, System, leftovers, program, wait};
+use harness::{Postgres, Random, System, leftovers, signals, wait};
 use protocol::now_ms;
 use rustix::process::Signal;
 
@@ -195,7 +195,7 @@ fn at(node: &mut Node, kind: Kind, time: Duration) {
 
 /// Kills a supervisor, and waits until its children have noticed: on a busy machine that takes a while.
 fn kill(system: &mut System) {
-    program::signal(system.supervisor_pid(), Signal::KILL);
+    signals::send(system.supervisor_pid(), Signal::KILL);
     let has_ended = || system.has_ended() && leftovers::processes_of(system.dir()).is_empty();
     assert!(wait::is_true_within(CHILD, has_ended), "processes were left behind");
 }
@@ -203,6 +203,6 @@ fn kill(system: &mut System) {
 fn kill_child(node: &Node, name: &str) {
     let child = wait::within(CHILD, || node.system.children().into_iter().find(|child| child.is(name)));
     if let Some(child) = child {
-        program::signal(child.pid, Signal::KILL);
+        signals::send(child.pid, Signal::KILL);
     }
 }

@@ -54,7 +54,7 @@ fn id_of(envelope: &Envelope) -> String {
 
 /// A call in a task.
 fn in_task(tool: &str, arguments: &Value, task: &str) -> Request {
-    Request::call(tool, arguments).header("X-Session-Id", "telegram:1").header("X-Task-Id", task)
+    Request::call(tool, arguments).of_session("telegram:1").header("X-Task-Id", task)
 }
 
 /// Sends a call that waits.
@@ -209,7 +209,7 @@ fn a_yes_is_bound_to_arguments_session_task_and_files() {
         in_task("bash", &json!({"cmd": "sort script "}), TASK),
         in_task("bash", &json!({"cmd": "sort script", "timeout_seconds": 5}), TASK),
         in_task("bash", &run, OTHER_TASK),
-        base().header("X-Session-Id", "telegram:2"),
+        base().of_session("telegram:2"),
     ] {
         assert_eq!(server.send(other.clone()).envelope().error_code(), REQUIRED, "{other:?}");
     }
@@ -237,7 +237,7 @@ fn a_yes_is_bound_to_arguments_session_task_and_files() {
 fn a_yes_for_a_task_or_a_chat_covers_its_tool_and_rule_there_and_nothing_else() {
     let server = builder().start();
     let call = |tool: &str, arguments: Value, session: &str, task: &str| {
-        let request = in_task(tool, &arguments, task).header("X-Session-Id", session);
+        let request = in_task(tool, &arguments, task).of_session(session);
         server.send(request).envelope().error_code()
     };
     let id = id_of(&server.send(in_task("write", &write("a", "1"), TASK)).envelope());
@@ -355,7 +355,7 @@ fn a_flood_of_requests_is_bounded_and_told() {
     let server = builder().start();
     let call = |session: &str, name: usize| {
         let arguments = write(&format!("f{name}"), "x");
-        server.send(Request::call("write", &arguments).header("X-Session-Id", session))
+        server.send(Request::call("write", &arguments).of_session(session))
     };
     for name in 0..20 {
         assert_eq!(call("a", name).envelope().error_code(), REQUIRED);

@@ -95,7 +95,7 @@ fn a_no_is_a_refusal_and_a_closed_form_is_no_answer() {
 fn a_yes_is_for_what_was_shown_and_for_the_session_that_was_asked() {
     let server = server();
     let state = asked(&server.send(write("one\n", None)));
-    let other = write("one\n", Some((&state, yes()))).header("X-Session-Id", "mcp:other");
+    let other = write("one\n", Some((&state, yes()))).of_session("mcp:other");
     assert_ne!(asked(&server.send(other)), state);
     assert_ne!(asked(&server.send(write("two\n", Some((&state, yes()))))), state);
     assert_ne!(asked(&server.send(write("three\n", Some(("nonsense", yes()))))), state);
@@ -116,7 +116,7 @@ fn a_user_who_cannot_be_asked_or_may_not_decide_is_not_asked() {
         assert_eq!(code(&server, call), required, "{capabilities}");
     }
     for session in ["telegram:4711", "local:me", "mcpx:1"] {
-        assert_eq!(code(&server, write("x", None).header("X-Session-Id", session)), required, "{session}");
+        assert_eq!(code(&server, write("x", None).of_session(session)), required, "{session}");
     }
     let without = builder().approver().start();
     assert_eq!(code(&without, write("x", None)), required, "the operator has not said so");

@@ -71,7 +71,7 @@ fn the_tools_are_those_of_the_catalogue_with_schemas_that_every_answer_fits() {
 fn the_list_is_that_of_the_named_session() {
     let (_telegram, system) = with_telegram();
     for (session, has) in [("telegram:4711", true), ("local:me", false)] {
-        let listed = result(&system.ask_tool_server(list().header("X-Session-Id", session)));
+        let listed = result(&system.ask_tool_server(list().of_session(session)));
         assert_eq!(listed.to_string().contains("telegram_react"), has, "{session}: {listed}");
     }
 }
@@ -94,7 +94,7 @@ fn a_call_passes_the_same_gate_as_over_http_and_is_answered_in_the_same_words() 
         ("write", json!({"path": "b.txt", "content": "x"}), ErrorCode::ApprovalRequired),
     ] {
         let over_mcp = envelope(&called(&server, tool, &arguments));
-        let over_http = Request::call(tool, &arguments).header("X-Session-Id", "mcp:testclient");
+        let over_http = Request::call(tool, &arguments).of_session("mcp:testclient");
         let over_http = server.send(over_http).envelope();
         let error = over_mcp.meta.error.expect("it fails");
         assert_eq!((error.code, Some(&error)), (code, over_http.meta.error.as_ref()), "{tool} {arguments}");
@@ -113,7 +113,7 @@ fn a_client_keeps_what_it_has_read_from_one_request_to_the_next() {
     let refused = envelope(&called(&server, "multi_edit", &edit));
     assert_eq!(refused.error_code(), Some(ErrorCode::NotRead));
     assert!(envelope(&called(&server, "read", &json!({"path": "a.txt"}))).ok);
-    let other = posted(&call("multi_edit", &edit)).header("X-Session-Id", "another");
+    let other = posted(&call("multi_edit", &edit)).of_session("another");
     assert_eq!(envelope(&result(&server.send(other))).error_code(), Some(ErrorCode::NotRead));
     assert!(envelope(&called(&server, "multi_edit", &edit)).ok);
     assert_eq!(fs::read_to_string(server.root().join("a.txt")).unwrap(), "two\n");
