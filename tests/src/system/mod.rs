@@ -270,7 +270,7 @@ impl System {
     }
 
     /// Kills a child, or the supervisor, which is started again.
-    pub fn kill_and_go_on(&mut self, victim: &str) {
+    pub fn kill_and_continue(&mut self, victim: &str) {
         if victim == "supervisor" {
             self.kill();
             self.restart();

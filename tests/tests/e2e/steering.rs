@@ -132,7 +132,7 @@ fn a_kill_at_any_step_neither_loses_nor_doubles_what_was_added() {
                 go(&system);
                 wait::until_true("it is read", || model.requests().len() == 2 && added(&system) == ["two"]);
             }
-            system.kill_and_go_on(killed);
+            system.kill_and_continue(killed);
             go(&system);
             let context = format!("{killed}, read before: {is_read}");
             let heard = telegram.wait_for_sent(1)[0].text.matches("two").count();

@@ -169,7 +169,7 @@ fn killed_while_it_speaks(victim: &str) -> (usize, String) {
     telegram.push(ADA.text(r#"telegram_send_voice {"text": "hello"}"#));
     let directory = system.dir().data().join("state/voice/telegram-4711");
     wait::until_true("it is being spoken", || has_begun(&directory));
-    system.kill_and_go_on(victim);
+    system.kill_and_continue(victim);
     fs::write(programs.path().join("go"), "").unwrap();
     telegram.wait_for_sent(1);
     system.wait_until_all_is_sent();

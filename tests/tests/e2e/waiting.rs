@@ -65,7 +65,7 @@ fn written(system: &System) -> String {
 }
 
 fn kill(system: &mut System, victim: &str) {
-    system.kill_and_go_on(victim);
+    system.kill_and_continue(victim);
     system.wait_until_ready();
 }
 

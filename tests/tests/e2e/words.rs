@@ -139,7 +139,7 @@ fn a_kill_while_the_model_writes_loses_and_doubles_nothing() {
         let mut system = started(&telegram, &model);
         telegram.push(ADA.text("hi"));
         let first = draft(&telegram, "let one");
-        system.kill_and_go_on(killed);
+        system.kill_and_continue(killed);
         let second = draft(&telegram, "Once more");
         assert_eq!((first.id, telegram.sent().len()), (second.id, 0), "{killed}");
         model.release();
