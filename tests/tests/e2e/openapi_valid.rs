@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 const OFFICIAL: &str = include_str!("../../data/openapi-3.1/schema.json");
 const COMMITTED: &str = include_str!("../../../openapi/tool-server.json");
+const OPEN_WEBUI: &str = include_str!("../../clients/recipes/open_webui.json");
 
 /// Calls `visit` with every value below `value` and the name it stands under.
 pub(crate) fn walk<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, &'a Value)) {
@@ -151,4 +152,19 @@ fn every_schema_in_the_document_keeps_the_dialect_and_fits_its_example() {
         }
     });
     assert!(schemas > 5, "{schemas}");
+}
+
+/// Open WebUI leaves out operations whose names end with a word of the list.
+#[test]
+fn of_all_operations_the_recipe_of_open_webui_leaves_the_tools() {
+    let committed: Value = serde_json::from_str(COMMITTED).unwrap();
+    let recipe: Value = serde_json::from_str(OPEN_WEBUI).unwrap();
+    let list = recipe[0]["config"]["function_name_filter_list"].as_str().unwrap();
+    let left_out: Vec<&str> = list.split(',').map(|word| word.strip_prefix('!').unwrap()).collect();
+    let operations = committed["paths"].as_object().unwrap().values();
+    for operation in operations.flat_map(|of_path| of_path.as_object().unwrap().values()) {
+        let name = operation["operationId"].as_str().unwrap();
+        let is_left = !left_out.iter().any(|word| name.ends_with(word));
+        assert_eq!(is_left, operation["tags"] == json!(["tools"]), "{name}");
+    }
 }
