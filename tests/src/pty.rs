@@ -40,8 +40,8 @@ impl Terminal {
         let screen = open(name.as_c_str(), OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty());
         let screen = File::from(screen.expect("it can be opened"));
         let copy = || Stdio::from(screen.try_clone().expect("a descriptor can be copied"));
-        // It makes the terminal the controlling one, so that Ctrl-C becomes a signal. A shell that runs the tests
-        // in the background has them ignore that signal, and programs inherit it.
+        // It makes the terminal the controlling one, so that Ctrl-C becomes a signal. A shell that runs the
+        // tests in the background has them ignore that signal, and programs inherit it.
         let mut command = Command::new("setsid");
         command.args(["--ctty", "env", "--default-signal=INT"]).arg(program).args(arguments);
         command.env_clear().envs(variables.iter().cloned());
