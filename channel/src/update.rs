@@ -130,4 +130,8 @@ impl Incoming {
     pub fn sender(&self) -> Option<&Sender> {
         self.origin.as_ref()?.from.as_ref()
     }
+
+    pub fn is_forwarded(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some())
+    }
 }

@@ -29,11 +29,9 @@ impl Database {
 
     /// All rows of a query, mapped by `read`; none while the database does not exist.
     pub fn rows<T>(&self, query: &str, read: impl Fn(&Row<'_>) -> Result<T>) -> Vec<T> {
-        let rows = self.apart(|connection| {
-            let mut statement =
-                connection.prepare(query).unwrap_or_else(|error| panic!("invalid query {query}: {error}"));
-            let rows = statement.query_map([], |row| row.values()).expect("the query takes no arguments");
-            rows.map(|row| row.expect("values are copied")).collect::<Vec<Vec<Value>>>()
+        let rows = self.apart(|connection| -> Vec<Vec<Value>> {
+            let rows = connection.query_all(query, [], |row| row.values());
+            rows.unwrap_or_else(|error| panic!("invalid query {query}: {error}"))
         });
         let read = |row: &Vec<Value>| {
             read(&Row::Server(row)).unwrap_or_else(|error| panic!("unreadable row of {query}: {error}"))

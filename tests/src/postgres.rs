@@ -138,9 +138,7 @@ impl Postgres {
         let address = ServerAddress::parse(&self.url("")).expect("it is a URL");
         let location = Location::Server(Arc::new(address));
         let connection = queries::open(&location).map_err(|error| error.to_string())?;
-        let mut statement = connection.prepare(sql).map_err(|error| error.to_string())?;
-        let rows = statement.query_map([], shown).map_err(|error| error.to_string())?;
-        rows.map(|row| row.map_err(|error| error.to_string())).collect()
+        connection.query_all(sql, [], shown).map_err(|error| error.to_string())
     }
 
     pub fn path(&self) -> &Path {

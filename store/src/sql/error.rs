@@ -147,19 +147,3 @@ fn is_out_of_reach(error: &postgres::Error) -> bool {
     ];
     kind.is_some_and(|kind| !of_ours.contains(&kind))
 }
-
-/// Makes of a missing row a missing value.
-pub trait OptionalExtension<T> {
-    /// None for [`Error::NoRows`].
-    fn optional(self) -> super::Result<Option<T>>;
-}
-
-impl<T> OptionalExtension<T> for super::Result<T> {
-    fn optional(self) -> super::Result<Option<T>> {
-        match self {
-            Ok(value) => Ok(Some(value)),
-            Err(Error::NoRows) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}

@@ -11,12 +11,10 @@ mod params;
 pub mod server;
 mod value;
 
-use std::vec;
-
 pub use rusqlite::types::{FromSql, Value, ValueRef};
 pub use rusqlite::{ToSql, params};
 
-pub use error::{Error, OptionalExtension, ServerError};
+pub use error::{Error, ServerError};
 pub use params::{Params, params_from_iter};
 use server::Session;
 
@@ -75,7 +73,7 @@ impl Connection {
         parameters: impl Params,
         read: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.prepare(sql)?.query(parameters)?.next()?.map_or(Err(Error::NoRows), |row| read(&row))
+        self.query_optional(sql, parameters, read)?.ok_or(Error::NoRows)
     }
 
     /// The same; none if there is no row.
@@ -85,7 +83,7 @@ impl Connection {
         parameters: impl Params,
         read: impl FnOnce(&Row<'_>) -> Result<T>,
     ) -> Result<Option<T>> {
-        self.query_row(sql, parameters, read).optional()
+        self.prepare(sql)?.query(parameters)?.next()?.map(|row| read(&row)).transpose()
     }
 
     /// Reads all rows of a query.
@@ -93,9 +91,14 @@ impl Connection {
         &self,
         sql: &str,
         parameters: impl Params,
-        read: impl FnMut(&Row<'_>) -> Result<T>,
+        mut read: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
-        self.prepare(sql)?.query_map(parameters, read)?.collect()
+        let mut statement = self.prepare(sql)?;
+        let (mut rows, mut values) = (statement.query(parameters)?, Vec::new());
+        while let Some(row) = rows.next()? {
+            values.push(read(&row)?);
+        }
+        Ok(values)
     }
 
     /// Begins a transaction that may write.
@@ -201,19 +204,6 @@ impl Statement<'_> {
                 Rows::Server { rows, next: 0 }
             }
         })
-    }
-
-    /// Reads all rows.
-    pub fn query_map<T>(
-        &mut self,
-        parameters: impl Params,
-        mut read: impl FnMut(&Row<'_>) -> Result<T>,
-    ) -> Result<vec::IntoIter<Result<T>>> {
-        let (mut rows, mut values) = (self.query(parameters)?, Vec::new());
-        while let Some(row) = rows.next()? {
-            values.push(read(&row));
-        }
-        Ok(values.into_iter())
     }
 }
 

@@ -188,12 +188,7 @@ async fn rows(fixture: &Fixture, count: usize) -> Vec<String> {
 async fn send_all(fixture: &Fixture) {
     let sql = "update outbox set state = 'sent', message_id = 100 + seq, finished_at_ms = 1
                where state = 'queued' returning seq";
-    let sent = fixture.store.write(move |tx| {
-        let mut query = tx.prepare(sql)?;
-        let rows = query.query_map([], |row| row.get::<i64>(0))?;
-        Ok(rows.collect::<Result<Vec<_>, _>>()?)
-    });
-    sent.await.unwrap();
+    fixture.store.write(move |tx| Ok(tx.query_all(sql, [], |row| row.get::<i64>(0))?)).await.unwrap();
 }
 
 #[tokio::test]

@@ -141,10 +141,9 @@ impl RecordsLeft {
         let sql = "select id from events where type in
                        ('tool_call.started', 'tool_call.completed', 'tool_call.failed', 'tool_call.replayed')
                    and time_ms >= ?1 order by seq";
-        let mut query = connection.prepare(sql)?;
-        let ids = query.query_map([self.since_ms], |row| row.get::<String>(0))?;
-        let is_gone = |id: &Result<String, _>| id.as_ref().map_or(true, |id| !self.ids.contains(&short(id)));
-        Ok(ids.filter(is_gone).collect::<Result<_, store::sql::Error>>()?)
+        let mut ids: Vec<String> = connection.query_all(sql, [self.since_ms], |row| row.get(0))?;
+        ids.retain(|id| !self.ids.contains(&short(id)));
+        Ok(ids)
     }
 }
 

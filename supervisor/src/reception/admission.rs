@@ -139,13 +139,9 @@ fn speaks(chat: &Chat, incoming: &Incoming, rules: &Rules<'_>) -> Option<Verdict
     }
 }
 
-pub(super) fn is_forwarded(incoming: &Incoming) -> bool {
-    incoming.origin.as_ref().is_some_and(|origin| origin.forwarded_from.is_some())
-}
-
 /// What to do with a message of somebody who may ask for it.
 fn of_content(incoming: &Incoming, is_late: bool) -> Verdict {
-    if is_forwarded(incoming) && incoming.command.is_some() {
+    if incoming.is_forwarded() && incoming.command.is_some() {
         return Verdict::Answer { reason: "a forwarded command", reply: Text::ForwardedCommand };
     }
     match (incoming.command.as_deref().and_then(commands::parse), incoming.unreadable) {

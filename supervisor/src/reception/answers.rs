@@ -11,8 +11,6 @@ use store::sql::Connection;
 use store::{StoreError, approvals};
 use texts::Text;
 
-use super::admission::is_forwarded;
-
 /// What follows from what somebody wrote to an open question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
@@ -29,7 +27,7 @@ pub(super) fn written(
     incoming: &Incoming,
     access: &Access,
 ) -> Result<Option<Written>, StoreError> {
-    let is_other = is_forwarded(incoming) || incoming.is_edit || incoming.command.is_some();
+    let is_other = incoming.is_forwarded() || incoming.is_edit || incoming.command.is_some();
     let Some(sender) = incoming.sender().filter(|_| !is_other && incoming.files.is_empty()) else {
         return Ok(None);
     };

@@ -13,7 +13,7 @@ use store::sql::Connection;
 use store::{StoreError, additions, backlog, chats, edits, kv, languages, outbox, parts, received, said};
 use texts::Text;
 
-use super::admission::{Rules, Verdict, is_forwarded};
+use super::admission::{Rules, Verdict};
 use super::answers::{self, Written};
 use super::typed::typed;
 use super::{Administrators, Backlog, Inbound, Judged, press};
@@ -323,7 +323,7 @@ impl Batch {
         quiet: Option<Duration>,
     ) -> Result<Option<TaskId>, StoreError> {
         let (chat, run) = (&row.chat, &self.inbound.run);
-        let is_cut = incoming.more_follows && incoming.files.is_empty() && !is_forwarded(incoming);
+        let is_cut = incoming.more_follows && incoming.files.is_empty() && !incoming.is_forwarded();
         let of_album = incoming.album.as_deref().map(|album| attachments::open_album(tx, chat, album));
         let begun = match of_album.transpose()?.flatten() {
             Some(task) => Some((task, "a part of the album before it")),

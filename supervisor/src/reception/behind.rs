@@ -5,7 +5,6 @@ use channel::update::{Incoming, Update};
 use store::sql::Connection;
 use store::{StoreError, attachments, edits, parts};
 
-use super::admission::is_forwarded;
 use super::batch::{Batch, Stored};
 
 impl Batch {
@@ -46,7 +45,7 @@ impl Batch {
         }
         // Clients cut a long text, and nothing else: a piece has no file, and answers nothing.
         let is_text = incoming.files.is_empty() && incoming.unreadable.is_none();
-        let may_be_piece = is_text && incoming.answers.is_none() && !is_forwarded(incoming);
+        let may_be_piece = is_text && incoming.answers.is_none() && !incoming.is_forwarded();
         if !may_be_piece || self.quiet_after(incoming).is_none() {
             return Ok(false);
         }

@@ -8,7 +8,6 @@ use store::approvals::{self, Choice, Decision};
 use store::sql::Connection;
 use texts::Text;
 
-use super::admission::is_forwarded;
 use super::answers::Written;
 
 /// In the languages of the bot's own words.
@@ -24,7 +23,7 @@ pub(super) fn typed(
     incoming: &Incoming,
     access: &Access,
 ) -> Result<Option<Written>, StoreError> {
-    let choice = choice(&incoming.said).filter(|_| !is_forwarded(incoming));
+    let choice = choice(&incoming.said).filter(|_| !incoming.is_forwarded());
     let Some(choice) = choice else { return Ok(None) };
     let open = approvals::open_in(connection, chat)?;
     if open.is_empty() {

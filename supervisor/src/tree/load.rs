@@ -4,7 +4,7 @@ use protocol::Event;
 use store::Location;
 use store::events::{self, COLUMNS};
 use store::queries::{self, QueryError, short_id};
-use store::sql::{Connection, OptionalExtension, params_from_iter};
+use store::sql::{Connection, params_from_iter};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
@@ -45,7 +45,7 @@ fn of_named_task(connection: &Connection, given: &str) -> Result<Vec<Event>, Que
 
 fn newest_task(connection: &Connection) -> Result<String, QueryError> {
     let sql = "select task_id from events where type = 'task.queued' order by seq desc limit 1";
-    let found = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    let found = connection.query_optional(sql, [], |row| row.get(0))?;
     found.ok_or_else(|| QueryError::NoEvents("there are no tasks yet; `--all` shows all events".to_owned()))
 }
 
@@ -80,5 +80,5 @@ fn query(
     sql: &str,
     parameter: Option<&str>,
 ) -> Result<Vec<Event>, store::sql::Error> {
-    connection.prepare(sql)?.query_map(params_from_iter(parameter), events::from_row)?.collect()
+    connection.query_all(sql, params_from_iter(parameter), events::from_row)
 }

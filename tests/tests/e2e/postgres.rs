@@ -147,8 +147,7 @@ fn an_address_that_is_wrong_stops_the_start_and_hides_its_password() {
 /// What a query of its engine says of the schema of a database.
 fn names(location: impl Into<Location>, query: &str) -> Vec<String> {
     let connection = store::open::for_writing(location).unwrap();
-    let mut statement = connection.prepare(query).unwrap();
-    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    connection.query_all(query, [], |row| row.get(0)).unwrap()
 }
 
 #[test]

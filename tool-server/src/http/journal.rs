@@ -137,10 +137,8 @@ pub(super) async fn arguments(
 ) -> Result<Response, Refusal> {
     let (journal, asked) = (Arc::clone(&app.journal), name.clone());
     let content = blocking(move || journal.arguments(&asked)).await?;
-    let message = || format!("The journal has no such arguments: {}.", elide(&name, 70));
-    let hint = "Records name them in `arguments_file`.";
-    let content = content.ok_or_else(|| response::not_found(message(), hint))?;
-    Ok(sent("application/json", content))
+    let missing = format!("The journal has no such arguments: {}.", elide(&name, 70));
+    found(content, "application/json", (missing, "Records name them in `arguments_file`."))
 }
 
 /// All that a call printed, where its answer had no room for it, by the name that its record has.
@@ -150,12 +148,17 @@ pub(super) async fn output(
 ) -> Result<Response, Refusal> {
     let (kept, asked) = (Arc::clone(&app.output), name.clone());
     let content = blocking(move || kept.read(&asked)).await?;
-    let message = || format!("No such output is kept: {}.", elide(&name, 70));
+    let missing = format!("No such output is kept: {}.", elide(&name, 70));
     let hint = "Records name it in `output_file`. Outputs are kept for a week.";
-    let content = content.ok_or_else(|| response::not_found(message(), hint))?;
-    Ok(sent("application/octet-stream", content))
+    found(content, "application/octet-stream", (missing, hint))
 }
 
-fn sent(media_type: &'static str, content: Vec<u8>) -> Response {
-    ([(header::CONTENT_TYPE, media_type), (header::CACHE_CONTROL, "no-store")], content).into_response()
+/// The content, or what is missing and a hint.
+fn found(
+    content: Option<Vec<u8>>,
+    media_type: &'static str,
+    (missing, hint): (String, &str),
+) -> Result<Response, Refusal> {
+    let content = content.ok_or_else(|| response::not_found(missing, hint))?;
+    Ok(([(header::CONTENT_TYPE, media_type), (header::CACHE_CONTROL, "no-store")], content).into_response())
 }
