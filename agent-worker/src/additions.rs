@@ -2,9 +2,10 @@
 //! turn: never between a call and its result, and not after the last turn.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::{Addition, TaskId};
+use toolkit::locked;
 
 /// The additions of a task, in order.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,6 @@ impl Additions {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Addition>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }

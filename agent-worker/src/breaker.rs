@@ -5,12 +5,13 @@
 //! minute, in which no request is sent; then one request probes the provider and decides. What a request
 //! causes itself, such as a wrong key, never counts.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use protocol::event::Unreachable;
 use texts::Language;
 use toolkit::breaker::{Breaker, Transition, Verdict};
+use toolkit::locked;
 
 use crate::model::{self, ModelError, ModelErrorClass};
 
@@ -113,7 +114,7 @@ impl ModelBreaker {
     }
 
     fn lock(&self) -> MutexGuard<'_, Circuits> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

@@ -7,7 +7,7 @@
 //! A quick decision of a person reaches the call that waits. One that takes longer does not hold the worker:
 //! the call is given up, and a later attempt sends it again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use process::Secret;
@@ -16,6 +16,7 @@ use protocol::{CallState, Envelope, ErrorCode, EventId, SessionId, Task, ToolErr
 use reqwest::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, Url};
 use serde::Deserialize;
+use toolkit::locked;
 
 use crate::http::{self, HttpError, HttpResponse};
 use crate::model::ToolCall;
@@ -196,7 +197,7 @@ impl ToolClient {
     }
 
     fn cache(&self) -> MutexGuard<'_, CatalogueCache> {
-        self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.catalogue)
     }
 }
 

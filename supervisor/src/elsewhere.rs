@@ -1,7 +1,9 @@
 //! Where the tool server is, if not on this machine, and what of it does not work at the moment.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use toolkit::locked;
 
 /// What of it does not work at the moment, in words.
 #[derive(Debug, Clone, Default)]
@@ -9,7 +11,7 @@ pub(crate) struct Troubles(Arc<Mutex<BTreeMap<&'static str, String>>>);
 
 impl Troubles {
     pub(crate) fn set(&self, name: &'static str, trouble: Option<String>) {
-        let mut troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut troubles = locked(&self.0);
         let known = match trouble {
             Some(trouble) => troubles.insert(name, trouble.clone()).filter(|known| *known == trouble),
             None => return drop(troubles.remove(name)),
@@ -21,7 +23,7 @@ impl Troubles {
 
     /// Each with its name.
     pub(crate) fn in_words(&self) -> Option<String> {
-        let troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let troubles = locked(&self.0);
         let parts: Vec<_> = troubles.iter().map(|(name, trouble)| format!("{name}: {trouble}")).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }

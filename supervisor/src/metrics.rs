@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::response::Response;
@@ -18,6 +18,7 @@ use protocol::event::{AgentFailure, RetryExhausted, RetryScheduled};
 use protocol::{EventBody, now_ms};
 use settings::Provider;
 use store::queries::figures::{Figures, Group};
+use toolkit::locked;
 
 use crate::health::database_file::{SUFFIXES, with_suffix};
 use crate::health::{PartState, Report};
@@ -184,7 +185,7 @@ impl Meters {
 
     /// The response to `GET /metrics`, after noting what was read for it.
     pub(crate) fn answer(&self, report: &Report, waiting: Option<&Figures>, sizes: Sizes) -> Response {
-        let _one_at_a_time = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = locked(&self.reading);
         self.note_waiting(waiting);
         self.note_health(report);
         self.database.set(bytes(sizes.database));

@@ -2,10 +2,11 @@
 //! memory alone, bounded, and gone with the process.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use channel::Chat;
 use protocol::{MessageId, Overheard as Line, TaskId};
+use toolkit::locked;
 
 /// The messages of a group that are kept: the newest.
 pub(crate) const MOST_MESSAGES: usize = 20;
@@ -79,7 +80,7 @@ impl Overheard {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

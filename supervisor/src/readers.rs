@@ -1,11 +1,12 @@
 //! Connections that read the database past the writer, kept for the next who reads: opening one costs more
 //! than most questions.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use store::Location;
 use store::queries::{self, QueryError};
 use store::sql::Connection;
+use toolkit::locked;
 
 /// More are closed when they have been used.
 const MOST_KEPT: usize = 4;
@@ -37,6 +38,6 @@ impl Readers {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.kept)
     }
 }

@@ -5,7 +5,7 @@
 //! and the sender has to wait only for one that is on its way, and only so long.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use channel::Chat;
@@ -13,6 +13,7 @@ use protocol::{MAX_WORDS_BYTES, TaskId};
 use redaction::Redactor;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use toolkit::locked;
 
 /// How long an answer waits for the draft before it.
 const DRAFT_PATIENCE: Duration = Duration::from_millis(100);
@@ -92,7 +93,7 @@ impl Words {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0.state)
     }
 
     /// Changes the state under a new number, which those who follow the changes get.

@@ -46,7 +46,7 @@ pub use tool::{Attachment, Call, NamedFiles, PersonAnswer, Tool};
 /// tool server may name them.
 pub const WORKER_FUNCTIONS: [&str; 2] = ["plan_create", "plan_update"];
 
-/// What a mutex holds, even after a panic: nothing is left half done behind the mutexes of calls.
+/// What a mutex holds, even after a panic: nothing is left half changed behind a mutex of ours.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,13 +8,13 @@ pub(crate) mod create;
 mod update;
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protocol::event::{PlanCreated, PlanUpdated};
 use protocol::{ErrorCode, Plan, Task, ToolError, ToolSpec};
 use toolkit::function::{Function, FunctionError};
-use toolkit::{Success, runner};
+use toolkit::{Success, locked, runner};
 
 use crate::budget::TaskUsage;
 use crate::model::ToolCall;
@@ -142,11 +142,6 @@ pub(crate) enum PlanCall {
     Ask(CreateArguments),
     /// Another status of a step.
     Update(UpdateArguments),
-}
-
-/// A panic leaves a whole value behind these mutexes: each change is one assignment.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

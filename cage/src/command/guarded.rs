@@ -5,13 +5,13 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use files::roots::{Roots, Workspaces};
 use protocol::{ErrorCode, ToolError};
 use sandbox::{CommandSpec, Cover, Running, SandboxError, Spawner, Tier};
-use toolkit::Call;
+use toolkit::{Call, locked};
 
 use super::grouped::{Crowd, MOST_COVERS, grouped};
 use super::{covers, error_chain, sandbox_failed};
@@ -81,12 +81,12 @@ impl GuardedSpawner {
     }
 
     fn obstacle_of_last(&self) -> Option<Obstacle> {
-        self.obstacle.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.obstacle).clone()
     }
 
     fn note(&self, error: Option<&StartError>) {
         let obstacle = error.and_then(StartError::obstacle);
-        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) = obstacle;
+        *locked(&self.obstacle) = obstacle;
     }
 
     /// What to hide from a command that sees these roots.

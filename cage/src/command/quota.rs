@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use protocol::{ErrorCode, ToolError, millis, now_ms};
 use serde::{Deserialize, Serialize};
 use settings::quotas::{DAY_MS, Limits, free_again, next_midnight_ms};
-use toolkit::Scope;
+use toolkit::{Scope, locked};
 
 /// The file, beside the journal.
 const FILE: &str = "command-time.json";
@@ -89,7 +89,7 @@ impl CommandQuota {
 
     /// From now on these limits hold. What was used today stays used.
     pub fn set_limits(&self, limits: &Limits) {
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Most::of(limits);
+        *locked(&self.limits) = Most::of(limits);
     }
 
     /// Reserves at most `wanted`.
@@ -101,7 +101,7 @@ impl CommandQuota {
         scope: &'a Scope,
         wanted: Duration,
     ) -> Result<Reservation<'a>, ToolError> {
-        let most = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = *locked(&self.limits);
         let mut today = self.today();
         let used = |of: &HashMap<String, u64>, name| Duration::from_millis(*of.get(name).unwrap_or(&0));
         let reserved = |of: &HashMap<String, Duration>, name| *of.get(name).unwrap_or(&Duration::ZERO);
@@ -137,7 +137,7 @@ impl CommandQuota {
 
     /// The counts of this day; those of another one are forgotten. Reservations stay.
     fn today(&self) -> MutexGuard<'_, Today> {
-        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut today = locked(&self.today);
         let day = now_ms().div_euclid(DAY_MS);
         if today.day != day {
             (today.day, today.all_ms) = (day, 0);
@@ -157,7 +157,7 @@ impl CommandQuota {
         if is_limited {
             free(&mut today.tokens_reserved, token, reserved);
         }
-        let most = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let most = *locked(&self.limits);
         if most.of_session.is_none() && most.of_callers.is_none() && !is_limited {
             return;
         }

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use files::roots::names::path_to_text;
 use protocol::SessionId;
 use rustix::io::Errno;
 use sandbox::STATE_DESCRIPTOR;
 use toolkit::shell::quoted;
-use toolkit::{Call, Scope};
+use toolkit::{Call, Scope, locked};
 
 use super::Commands;
 use super::request::{self, bytes_of, is_for_call};
@@ -50,7 +50,7 @@ pub(super) struct KeptStates(Mutex<Vec<(Owner, Arc<ShellState>)>>);
 
 impl KeptStates {
     fn keep(&self, scope: &Scope, state: ShellState) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.0);
         let owner = owner(scope);
         kept.retain(|(other, _)| *other != owner);
         if kept.len() >= MOST_SESSIONS {
@@ -60,7 +60,7 @@ impl KeptStates {
     }
 
     fn of(&self, scope: &Scope) -> Option<Arc<ShellState>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = locked(&self.0);
         let owner = owner(scope);
         kept.iter().find(|(other, _)| *other == owner).map(|(_, state)| Arc::clone(state))
     }

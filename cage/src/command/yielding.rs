@@ -3,11 +3,11 @@
 //! It is supervised as a background process from its beginning, hidden from its session. The call's answer is
 //! that of a command in the foreground if it ends in time, and else what it has written so far.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use protocol::{ErrorCode, ToolError, millis};
-use toolkit::{Bounds, Call, Outcome, OutputSink, Success};
+use toolkit::{Bounds, Call, Outcome, OutputSink, Success, locked};
 
 use super::capture::Ends;
 use super::ending::shown;
@@ -84,7 +84,7 @@ impl Waiting {
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

@@ -16,6 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use files::roots::Workspaces;
 use rustix::time::{ClockId, clock_gettime};
 use sandbox::{Cover, CoverKind};
+use toolkit::locked;
 
 use super::flood::{self, Flood};
 use super::guard_error::GuardError;
@@ -414,7 +415,7 @@ impl ControlGuard {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

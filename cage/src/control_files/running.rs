@@ -10,10 +10,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use protocol::{EventId, SessionId};
 use serde::{Deserialize, Serialize};
+use toolkit::locked;
 
 /// The call that a command runs for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -93,7 +94,7 @@ impl RunningCalls {
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Option<GuardedCall>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.slots)
     }
 }
 

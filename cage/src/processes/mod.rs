@@ -7,12 +7,12 @@ mod kept;
 mod live;
 mod process;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use protocol::journal::{BackgroundProcessEnded, ProcessState};
 use protocol::{ErrorCode, EventId, ToolError};
-use toolkit::Scope;
+use toolkit::{Scope, locked};
 
 pub use kept::{From, LookBack, Piece, Stream};
 pub(crate) use live::Live;
@@ -185,7 +185,7 @@ impl Processes {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.table)
     }
 }
 

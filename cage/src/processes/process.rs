@@ -13,6 +13,7 @@ use protocol::{EventId, SessionId, TaskId, now_ms};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use sandbox::{Lifeline, Receivers};
+use toolkit::locked;
 
 use crate::network::WayOut;
 
@@ -181,7 +182,7 @@ impl Process {
         let stdin = stdin.filter(|stdin| {
             fcntl_getfl(stdin).and_then(|flags| fcntl_setfl(stdin, flags | OFlags::NONBLOCK)).is_ok()
         });
-        *self.stdin.lock().unwrap_or_else(PoisonError::into_inner) = stdin.map(File::from);
+        *locked(&self.stdin) = stdin.map(File::from);
         let mut controls = self.controls();
         if controls.stop.is_none() {
             controls.lifeline = Some(lifeline);
@@ -210,7 +211,7 @@ impl Process {
     }
 
     fn way_out(&self) -> MutexGuard<'_, Option<WayOut>> {
-        self.way_out.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.way_out)
     }
 
     pub(crate) fn set_time(&self, time: Duration) {
@@ -272,7 +273,7 @@ impl Process {
     pub(crate) fn finish(&self, state: ProcessState, end: End) {
         drop(self.controls().lifeline.take());
         *self.way_out() = None;
-        *self.stdin.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *locked(&self.stdin) = None;
         let mut shared = self.shared();
         shared.kept.finish_lines(Instant::now(), true);
         shared.state = state;
@@ -329,7 +330,7 @@ impl Process {
     /// `BrokenPipe` if it reads no more.
     pub fn write(&self, bytes: &[u8], wait: Duration) -> io::Result<usize> {
         let until = Instant::now() + wait;
-        let mut stdin = self.stdin.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stdin = locked(&self.stdin);
         let pipe = stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut written = 0;
         while written < bytes.len() {
@@ -356,15 +357,15 @@ impl Process {
             let _ = self.write(END_OF_INPUT, LOOK_UP);
             return;
         }
-        *self.stdin.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *locked(&self.stdin) = None;
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.shared)
     }
 
     fn controls(&self) -> MutexGuard<'_, Controls> {
-        self.controls.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.controls)
     }
 }
 

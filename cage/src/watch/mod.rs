@@ -16,11 +16,12 @@ mod tree;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use drainer::Drainer;
 use index::Index;
 use queue::Queue;
+use toolkit::locked;
 
 pub(crate) use rules::Rules;
 pub(crate) use snapshot::{Entry, EntryKind, Snapshot};
@@ -81,7 +82,7 @@ impl Watch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.index)
     }
 }
 

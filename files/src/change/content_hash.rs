@@ -4,11 +4,12 @@
 //! from which the hash of an edited content resumes, and the content written last is cached with its hash:
 //! a further edit of that file compares bytes, which is ten times faster and as strict.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, Scope};
 
 use protocol::hash::in_hex;
 use sha2::{Digest, Sha256};
+use toolkit::locked;
 
 /// From this size on, a content is hashed on its own thread and worth caching.
 const LONG: usize = 256 * 1024;
@@ -64,15 +65,14 @@ struct CachedContent {
 impl HashCache {
     /// The hash of a content, if exactly this content is cached.
     pub(super) fn get(&self, content: &[u8]) -> Option<Arc<ContentHash>> {
-        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let cached = locked(&self.0).clone()?;
         (cached.content == content).then(|| Arc::clone(&cached.hashed))
     }
 
     /// Caches a content in place of the one before, unless it is so short that hashing is as fast.
     pub(super) fn put(&self, content: Vec<u8>, hashed: Arc<ContentHash>) {
         if (LONG..=MAX_KEPT).contains(&content.len()) {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(Arc::new(CachedContent { content, hashed }));
+            *locked(&self.0) = Some(Arc::new(CachedContent { content, hashed }));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use protocol::ToolError;
@@ -11,7 +11,7 @@ use protocol::hash::in_hex;
 use rustix::fs::Stat;
 use rustix::io::{Errno, pread};
 use sha2::{Digest, Sha256};
-use toolkit::Call;
+use toolkit::{Call, locked};
 
 use super::attributes::same_metadata;
 use super::error::io_error;
@@ -74,7 +74,7 @@ pub struct FileHashes(Mutex<VecDeque<(Stat, String)>>);
 impl FileHashes {
     /// The hash of a file whose metadata is this, if that has not changed since it was hashed.
     pub fn get(&self, stat: &Stat) -> Option<String> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = locked(&self.0);
         kept.iter().find(|(then, _)| same_metadata(then, stat)).map(|(_, hash)| hash.clone())
     }
 
@@ -85,7 +85,7 @@ impl FileHashes {
         if age < SETTLED_AFTER || self.get(stat).is_some() {
             return;
         }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.0);
         if kept.len() == MAX_KEPT {
             kept.pop_front();
         }

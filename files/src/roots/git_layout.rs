@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 
 use protocol::{ErrorCode, ToolError};
 use rustix::fs::{AtFlags, statat};
+use toolkit::locked;
 
 use super::error::refused;
 use super::git_rules::GitChange;
@@ -51,7 +52,7 @@ impl Roots {
             why.map_or(Ok(()), refusal)?;
         }
         if held.is_some() {
-            let mut written = self.rules.git.written.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut written = locked(&self.rules.git.written);
             written.extend(paths.iter().map(|path| path.to_path_buf()));
             while written.len() > MAX_WRITTEN {
                 written.pop_first();
@@ -62,14 +63,14 @@ impl Roots {
 
     /// Whether a file tool wrote a path that git knows by its name.
     pub fn was_written(&self, path: &Path) -> bool {
-        let written = self.rules.git.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = locked(&self.rules.git.written);
         written.contains(path)
     }
 
     /// Waits for other changes of names that git knows, if one of these is.
     pub(super) fn hold_git_changes(&self, paths: &[&Path]) -> GitChange<'_> {
         let is_known = |path: &&Path| path.iter().any(|name| is_known(name.as_encoded_bytes()));
-        let hold = || self.rules.git.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let hold = || locked(&self.rules.git.changing);
         paths.iter().any(is_known).then(hold)
     }
 

@@ -1,11 +1,12 @@
 //! When a channel may send the next message: overall, and in each chat. It only counts; nothing waits here.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use channel::{Audience, SendLimits};
 use tokio::time::Instant;
+use toolkit::locked;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -22,7 +23,7 @@ impl SharedPace {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Pace> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

@@ -2,8 +2,10 @@
 //! no chat.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
+
+use toolkit::locked;
 
 /// So many of a chat at once, and one more each second.
 const OF_CHAT: f64 = 60.0;
@@ -44,7 +46,7 @@ impl Bucket {
 impl Rate {
     /// Counts an effect in a chat; false if there were too many.
     pub(super) fn admits(&self, chat: &str, now: Instant) -> bool {
-        let mut spent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = locked(&self.0);
         if spent.chats.len() > MANY_CHATS {
             spent.chats.retain(|_, bucket| bucket.used(now, 1.0) > 0.0);
         }

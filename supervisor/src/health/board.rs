@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use protocol::now_ms;
+use toolkit::locked;
 
 use super::{Part, PartName, PartState, Reading, Report};
 
@@ -58,7 +59,7 @@ impl Board {
     }
 
     fn entries(&self) -> MutexGuard<'_, BTreeMap<PartName, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.entries)
     }
 }
 

@@ -1,9 +1,10 @@
 //! What the parts of a run need to know of this node.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use store::membership::{Heard, Membership};
 use tokio::sync::{mpsc, watch};
+use toolkit::locked;
 
 use super::Leading;
 
@@ -29,6 +30,6 @@ impl Place {
     }
     /// What other nodes tell: for the first who asks.
     pub(crate) fn heard(&self) -> Option<mpsc::UnboundedReceiver<Heard>> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.heard).take()
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use axum::Extension;
@@ -22,6 +22,7 @@ use serde_json::json;
 use store::queries::page as queries;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
+use toolkit::locked;
 
 use super::Page;
 use super::error::PageError;
@@ -105,7 +106,7 @@ fn follow(control: &Arc<Control>, page: Arc<Page>, view: View, headers: &HeaderM
 impl Live {
     /// What follows a view; it is rendered for as long as somebody has this.
     fn of(&self, control: &Arc<Control>, view: View) -> Arc<watch::Sender<Parts>> {
-        let mut views = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut views = locked(&self.0);
         views.retain(|_, followed| followed.strong_count() > 0);
         if let Some(followed) = views.get(&view).and_then(Weak::upgrade) {
             return followed;

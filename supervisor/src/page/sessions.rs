@@ -4,7 +4,7 @@
 //! a copy of the database opens none. Links and wrong attempts are known in memory alone.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use process::secrets::random_token;
@@ -13,6 +13,7 @@ use protocol::now_ms;
 use store::{Store, StoreError, kv};
 use tokio::sync::watch;
 use tokio::time::Instant;
+use toolkit::locked;
 
 /// How long somebody stays signed in.
 pub(crate) const LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -168,7 +169,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 }
 

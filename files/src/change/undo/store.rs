@@ -4,10 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use protocol::EventId;
+use toolkit::locked;
 
 use super::contents::{Contents, FileToKeep};
 use super::log::Log;
@@ -163,7 +164,7 @@ impl UndoStore {
     }
 
     fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.changes)
     }
 }
 
